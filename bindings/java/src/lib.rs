@@ -5,13 +5,16 @@
 //! when they come back the hall looks into. No panic leaves the library ([`entry`]). It installs no handler of signals,
 //! and starts no thread that runs Java.
 
+/// That of the command line: the crates below it do not know each other.
+#[cfg(feature = "dpdk")]
+#[path = "../../../crates/cli/src/dpdk_ports.rs"]
+mod dpdk_ports;
 mod entry;
 mod handles;
 mod live;
-mod natives;
+pub mod natives;
 pub mod offline;
 mod options;
 mod places;
 
 pub use entry::Thrown;
-pub use natives::*;

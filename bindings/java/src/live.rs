@@ -16,6 +16,7 @@ use dataplane::run::{self, GivenUp, Hosted, OpenDpdk, Run, Running};
 use pktio::{InProcess, Opener};
 
 use crate::entry::Thrown;
+use crate::handles::Lost;
 
 /// Frames that a poll shows at most.
 pub(crate) const BURST: usize = 256;
@@ -42,11 +43,22 @@ enum Stage {
 #[derive(Debug)]
 pub(crate) struct Started {
     running: Running,
-    /// Workers that nobody has asked for, by their numbers.
-    workers: Mutex<Vec<Option<Hosted>>>,
+    /// By their numbers.
+    workers: Mutex<Vec<Worker>>,
     ended: Arc<Ended>,
     /// The thread that waits for its end.
     waiting: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// Who has a worker.
+#[derive(Debug)]
+enum Worker {
+    /// Nobody, yet.
+    Here(Hosted),
+    /// Who knows it by this number.
+    Given(i64),
+    /// Nobody any more.
+    Gone,
 }
 
 /// How a run has ended, once it has.
@@ -119,7 +131,7 @@ impl Started {
         let told = Arc::clone(&ended);
         let builder = thread::Builder::new().name("tamis run".to_owned());
         let waiting = builder.spawn(move || told.tell(run))?;
-        let workers = workers.into_iter().map(Some).collect();
+        let workers = workers.into_iter().map(Worker::Here).collect();
         Ok(Self {
             running,
             workers: Mutex::new(workers),
@@ -128,17 +140,39 @@ impl Started {
         })
     }
 
-    /// Gives a worker to who will poll it.
+    /// Gives a worker to who will poll it, who knows it by the number that `take` has for it.
     ///
     /// # Errors
-    /// There is none of this number, or somebody has it.
-    pub(crate) fn worker(&self, number: usize) -> Result<Hosted, Thrown> {
+    /// There is none of this number, somebody has it, or `take` fails.
+    pub(crate) fn worker(
+        &self,
+        number: usize,
+        take: impl FnOnce(Hosted) -> Result<i64, Lost>,
+    ) -> Result<i64, Thrown> {
         let mut workers = lock(&self.workers);
-        let count = workers.len();
-        let worker = workers.get_mut(number).ok_or_else(|| {
-            Thrown(format!("expected a worker from 0 to {}, found {number}", count - 1))
-        })?;
-        worker.take().ok_or_else(|| Thrown(format!("worker {number} was given away before")))
+        let last = workers.len().saturating_sub(1);
+        let unknown = || Thrown(format!("expected a worker from 0 to {last}, found {number}"));
+        let worker = workers.get_mut(number).ok_or_else(unknown)?;
+        match mem::replace(worker, Worker::Gone) {
+            Worker::Here(hosted) => {
+                let given = take(hosted)?;
+                *worker = Worker::Given(given);
+                Ok(given)
+            }
+            other => {
+                *worker = other;
+                Err(Thrown(format!("worker {number} was given away before")))
+            }
+        }
+    }
+
+    /// The numbers of workers that somebody has, or had.
+    pub(crate) fn given(&self) -> Vec<i64> {
+        let number = |worker: &Worker| match worker {
+            Worker::Given(number) => Some(*number),
+            Worker::Here(_) | Worker::Gone => None,
+        };
+        lock(&self.workers).iter().filter_map(number).collect()
     }
 
     /// Asks it to end.
@@ -174,7 +208,8 @@ impl Started {
     pub(crate) fn close(&self) {
         self.stop();
         lock(&self.workers).clear();
-        if let Some(waiting) = lock(&self.waiting).take() {
+        let waiting = lock(&self.waiting).take();
+        if let Some(waiting) = waiting {
             // A panic of it is on standard error.
             let _ = waiting.join();
         }
@@ -196,7 +231,14 @@ fn tell(line: &str) {
     eprintln!("tamis: {line}");
 }
 
+/// Who opens ports of DPDK.
+#[cfg(feature = "dpdk")]
+fn dpdk() -> impl OpenDpdk {
+    crate::dpdk_ports::DpdkPorts::default()
+}
+
 /// Who opens ports of DPDK: nobody.
+#[cfg(not(feature = "dpdk"))]
 fn dpdk() -> impl OpenDpdk {}
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

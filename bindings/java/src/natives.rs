@@ -5,18 +5,19 @@
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use dataplane::run::config::properties;
 use dataplane::run::{Descriptor, Hosted, LAYOUT_VERSION, Polled};
 use jni::objects::{JClass, JLongArray, JObjectArray, JString};
 use jni::sys::{jint, jlong};
 use jni::{Env, EnvUnowned, jni_mangle};
 
 use crate::entry::{Thrown, enter};
-use crate::handles::Table;
+use crate::handles::{Kind, Lost, Table};
 use crate::live::{BURST, JavaRun, Started};
 use crate::{offline, places};
 
-static RUNS: LazyLock<Table<Arc<JavaRun>>> = LazyLock::new(|| Table::new("run", 256));
-static WORKERS: LazyLock<Table<Hosted>> = LazyLock::new(|| Table::new("worker", 4096));
+static RUNS: LazyLock<Table<Arc<JavaRun>>> = LazyLock::new(|| Table::new(Kind::Run, 256));
+static WORKERS: LazyLock<Table<Hosted>> = LazyLock::new(|| Table::new(Kind::Worker, 4096));
 
 fn started(run: jlong) -> Result<Arc<Started>, Thrown> {
     RUNS.get(run)?.started()
@@ -49,7 +50,7 @@ pub fn open<'l>(
 ) -> jlong {
     enter(env, |env| {
         let (toml, place) = (toml.try_to_string(env)?, place.try_to_string(env)?);
-        RUNS.insert(Arc::new(JavaRun::configured(&toml, &place)?))
+        Ok(RUNS.insert(Arc::new(JavaRun::configured(&toml, &place)?))?)
     })
 }
 
@@ -64,7 +65,7 @@ pub fn start<'l>(env: EnvUnowned<'l>, _: JClass<'l>, run: jlong) -> jint {
 pub fn worker<'l>(env: EnvUnowned<'l>, _: JClass<'l>, run: jlong, number: jint) -> jlong {
     enter(env, |_| {
         let worker = usize::try_from(number).unwrap_or(usize::MAX);
-        WORKERS.insert(started(run)?.worker(worker)?)
+        started(run)?.worker(worker, |worker| WORKERS.insert(worker))
     })
 }
 
@@ -73,7 +74,7 @@ pub fn worker<'l>(env: EnvUnowned<'l>, _: JClass<'l>, run: jlong, number: jint) 
 pub fn descriptors<'l>(env: EnvUnowned<'l>, _: JClass<'l>, worker: jlong) -> jlong {
     enter(env, |_| {
         let first = |worker: &mut Hosted| worker.descriptors().as_mut_ptr();
-        WORKERS.with(worker, first).map(|first| first.expose_provenance() as jlong)
+        Ok(WORKERS.with(worker, first)?.expose_provenance() as jlong)
     })
 }
 
@@ -99,7 +100,10 @@ pub fn pin<'l>(env: EnvUnowned<'l>, _: JClass<'l>, core: jint) {
 /// Asks a run to end.
 #[jni_mangle("dev.tamis.Native")]
 pub fn stop<'l>(env: EnvUnowned<'l>, _: JClass<'l>, run: jlong) {
-    enter(env, |_| Ok(started(run)?.stop()))
+    enter(env, |_| {
+        started(run)?.stop();
+        Ok(())
+    })
 }
 
 /// What it has done so far.
@@ -139,15 +143,27 @@ pub fn await_end<'l>(
 /// Gives a worker up.
 #[jni_mangle("dev.tamis.Native")]
 pub fn close_worker<'l>(env: EnvUnowned<'l>, _: JClass<'l>, worker: jlong) {
-    enter(env, |_| WORKERS.remove(worker).map(drop))
+    enter(env, |_| {
+        WORKERS.remove(worker)?;
+        Ok(())
+    })
 }
 
-/// Gives a run up.
+/// Gives a run up, and what it has of workers that nobody polls.
 #[jni_mangle("dev.tamis.Native")]
 pub fn close_run<'l>(env: EnvUnowned<'l>, _: JClass<'l>, run: jlong) {
     enter(env, |_| {
-        let run = RUNS.remove(run)?;
-        run.started().map_or_else(|_| (), |started| started.close());
+        if let Ok(started) = RUNS.get(run)?.started() {
+            started.stop();
+            for worker in started.given() {
+                match WORKERS.remove(worker) {
+                    Err(busy @ Lost::Busy(_)) => return Err(busy.into()),
+                    removed => drop(removed),
+                }
+            }
+            started.close();
+        }
+        RUNS.remove(run)?;
         Ok(())
     })
 }
@@ -156,6 +172,20 @@ pub fn close_run<'l>(env: EnvUnowned<'l>, _: JClass<'l>, run: jlong) {
 #[jni_mangle("dev.tamis.Native")]
 pub fn topology<'l>(env: EnvUnowned<'l>, _: JClass<'l>) -> JString<'l> {
     enter(env, |env| Ok(env.new_string(places::topology())?))
+}
+
+/// The configuration that a file of the study's framework stands for.
+#[jni_mangle("dev.tamis.Native")]
+pub fn properties<'l>(
+    env: EnvUnowned<'l>,
+    _: JClass<'l>,
+    file: JString<'l>,
+    text: JString<'l>,
+) -> JString<'l> {
+    enter(env, |env| {
+        let (file, text) = (file.try_to_string(env)?, text.try_to_string(env)?);
+        Ok(env.new_string(properties::to_toml(&file, &text)?)?)
+    })
 }
 
 /// Replays captures.

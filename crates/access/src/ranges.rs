@@ -78,6 +78,12 @@ impl<A: Address> RangeSet<A> {
         self.flips.len()
     }
 
+    /// The addresses that it does not have.
+    #[must_use]
+    pub fn inverse(&self) -> Self {
+        Self { default: !self.default, flips: self.flips.clone() }
+    }
+
     /// Its members as first and last address of each run, in order; `None`: up to the highest.
     pub fn runs(&self) -> impl Iterator<Item = (A, Option<A>)> + '_ {
         let starts = self.default.then_some(A::LOWEST).into_iter();

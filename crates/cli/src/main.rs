@@ -21,7 +21,6 @@ mod outputs;
 #[cfg(target_os = "linux")]
 mod parent;
 mod progress;
-mod properties;
 mod replay_command;
 mod run_command;
 mod screen;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use dataplane::run::config::{LogFormat, Privileges, Settings};
+use dataplane::run::config::{LogFormat, Privileges, Settings, properties};
 use dataplane::run::{self, Status};
 use packet::visible;
 use pktio::{InProcess, Opener};
@@ -16,7 +16,7 @@ use crate::dpdk_ports::DpdkPorts;
 use crate::log::Log;
 #[cfg(target_os = "linux")]
 use crate::parent::Parent;
-use crate::{confine, interrupt, properties, screen};
+use crate::{confine, interrupt, screen};
 
 /// Exit code where a port, or the worker, failed.
 const FAILED: u8 = 1;

@@ -54,6 +54,15 @@ pub fn parse(file: &str, text: &str) -> Result<Schedule, BansError> {
     Ok(Schedule::new(file, changes))
 }
 
+/// A change that is made at once, as its line.
+#[must_use]
+pub fn line(Change { action, source, destination }: &Change) -> String {
+    match destination {
+        Some(destination) => format!("{} {source} {destination}", action.word()),
+        None => format!("{} {source}", action.word()),
+    }
+}
+
 /// Reads changes that are made at once, at most so many; lines that name no action are for `action`.
 ///
 /// # Errors

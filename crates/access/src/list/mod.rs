@@ -5,6 +5,7 @@
 //! [`Published`] gives threads the latest one, [`Live`] also carries out timed changes for them.
 
 mod block;
+mod listed;
 mod live;
 mod published;
 mod schedule;
@@ -79,7 +80,7 @@ impl Denied {
 }
 
 /// The list.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct List {
     v4: Side<u32>,
     v6: Side<u128>,

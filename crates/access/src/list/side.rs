@@ -7,7 +7,7 @@ use crate::address::Address;
 use crate::ranges::RangeSet;
 
 /// Bans and accepted sources of one family.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Side<A> {
     banned: RangeSet<A>,
     /// Destinations from this address on, up to the next entry, and the sources they accept, if not all.
@@ -43,6 +43,22 @@ impl<A: Address> Side<A> {
     /// How many ranges of sources are banned.
     pub(super) fn banned(&self) -> usize {
         self.banned.runs().count()
+    }
+
+    /// Runs of banned sources, as [`RangeSet::runs`].
+    pub(super) fn banned_runs(&self) -> impl Iterator<Item = (A, Option<A>)> + '_ {
+        self.banned.runs()
+    }
+
+    /// Ranges of destinations, each with the sources that it accepts, if not all.
+    pub(super) fn accepting(
+        &self,
+    ) -> impl Iterator<Item = ((A, Option<A>), Option<&RangeSet<A>>)> + '_ {
+        let ends = self.accepts.iter().skip(1).map(|(first, _)| Some(*first)).chain([None]);
+        self.accepts
+            .iter()
+            .zip(ends)
+            .map(|((first, sources), end)| ((*first, end), sources.as_deref()))
     }
 
     /// Bans sources or lifts their bans, in this order.

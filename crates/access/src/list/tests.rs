@@ -183,4 +183,38 @@ proptest! {
             prop_assert_eq!(reader.latest().decide(ip(source), ip(destination)), expected);
         }
     }
+
+    /// And they are blocks, as files of bans have them.
+    #[test]
+    fn a_list_is_what_its_own_changes_make(changes in prop::collection::vec(a_change(), 0..40)) {
+        let mut list = List::default();
+        list.update_all(&changes);
+        let own = list.changes();
+        for Change { source, destination, .. } in &own {
+            for block in [Some(*source), *destination].into_iter().flatten() {
+                prop_assert_eq!(Block::parse(&block.to_string()), Some(block));
+            }
+        }
+        let mut again = List::default();
+        own.iter().for_each(|change| again.update(change));
+        prop_assert_eq!(&again, &list);
+        prop_assert_eq!(again.changes(), own);
+    }
+}
+
+#[test]
+fn what_a_list_says_of_itself_is_short() {
+    let text = |changes: &[&str]| -> Vec<String> {
+        let said = list(changes).changes();
+        said.iter().map(|change| format!("{} {}", change.action.word(), change.source)).collect()
+    };
+    assert!(text(&[]).is_empty() && text(&["ban ::/0", "unban ::/0"]).is_empty());
+    assert_eq!(
+        text(&["ban ::/0", "ban 10.0.0.0/9", "ban 10.128.0.0/9"]),
+        ["ban 10.0.0.0/8", "ban ::/0"]
+    );
+    assert_eq!(text(&["ban 255.255.255.254/31"]), ["ban 255.255.255.254/31"]);
+    let guarded = ["deny 0.0.0.0/0 10.0.0.1", "accept 10.9.0.0/16 10.0.0.1"];
+    assert_eq!(text(&guarded), ["deny 0.0.0.0/0", "accept 10.9.0.0/16"]);
+    assert_eq!(text(&["deny 10.9.0.1 10.0.0.1"]), ["deny 10.9.0.1/32"]);
 }

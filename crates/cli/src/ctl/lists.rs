@@ -1,4 +1,4 @@
-//! `tamis ctl ban`, `unban`, `accept`, `deny`, `sets` and `conntrack`.
+//! `tamis ctl ban`, `unban`, `accept`, `deny`, `bans`, `sets` and `conntrack`.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -30,6 +30,12 @@ pub(crate) enum ListsCommand {
     Accept(Bans),
     /// Have destinations accept sources no more
     Deny(Bans),
+    /// What the access list says: the changes that make it of an empty one
+    Bans {
+        /// All of them
+        #[arg(long)]
+        all: bool,
+    },
     /// Look at sets and change them
     #[command(subcommand)]
     Sets(SetsCommand),
@@ -154,6 +160,7 @@ impl ListsCommand {
             Self::Unban(bans) => bans.run(BanAction::Unban, args),
             Self::Accept(bans) => bans.run(BanAction::Accept, args),
             Self::Deny(bans) => bans.run(BanAction::Deny, args),
+            Self::Bans { all } => list_bans(*all, args),
             Self::Sets(command) => command.run(args),
             Self::Conntrack(command) => command.run(args),
         }?;
@@ -260,6 +267,38 @@ fn edited(answer: &Value) -> String {
     let done = done.iter().filter(|(_, count)| **count != 0);
     let done: Vec<String> = done.map(|(what, count)| format!("{what} {count}")).collect();
     if done.is_empty() { "nothing to do\n".to_owned() } else { format!("{}\n", done.join(", ")) }
+}
+
+fn list_bans(all: bool, args: &CtlArgs) -> Done {
+    let most = if all { usize::MAX } else { FEW };
+    let (mut from, mut lines) = (0, Vec::new());
+    let mut whole = loop {
+        let request = Request::BansList { from, most: MOST_CHANGES.min(most - lines.len()) };
+        let answer = match answer_to(args, &request)? {
+            Ok(answer) => answer,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        lines.extend(answer["changes"].as_array().cloned().unwrap_or_default());
+        match answer["next"].as_u64() {
+            Some(next) if lines.len() < most => from = next as usize,
+            _ => break answer,
+        }
+    };
+    if args.json {
+        whole["changes"] = lines.into();
+        screen::print(&format!("{whole:#}\n"))?;
+        return Ok(Ok(()));
+    }
+    if lines.is_empty() {
+        screen::print("nobody is banned, and everybody accepts everybody\n")?;
+        return Ok(Ok(()));
+    }
+    let line = |line: &Value| format!("{}\n", visible::word(line.as_str().unwrap_or_default()));
+    screen::print(&lines.iter().map(line).collect::<String>())?;
+    let (shown, count) = (lines.len() as u64, whole["count"].as_u64().unwrap_or(0));
+    let more = if shown < count { ": --all lists all" } else { "" };
+    screen::tell(&format!("{shown} of {count}{more}"));
+    Ok(Ok(()))
 }
 
 fn list_sets(set: Option<&str>, all: bool, args: &CtlArgs) -> Done {

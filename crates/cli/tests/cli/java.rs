@@ -5,10 +5,13 @@ use tamis_java::offline;
 
 use crate::ran::{CAPTURE, RULES, Ran, Scratch, rules, tamis};
 
-const NETS: &[(&str, &str)] = &[("net", "lan0=10.20.0.0/24"), ("net", "wan0=0.0.0.0/0")];
+const NETS: Options<'_> = &[("net", "lan0=10.20.0.0/24"), ("net", "wan0=0.0.0.0/0")];
+
+/// Long names of options, each with its value, or none.
+type Options<'o> = &'o [(&'o str, &'o str)];
 
 /// The options as a call has them: those without a value are `true`, those that are repeated lists.
-fn object(options: &[(&str, &str)]) -> String {
+fn object(options: Options<'_>) -> String {
     let mut all = Map::new();
     for (name, value) in options {
         let value = if value.is_empty() { Value::Bool(true) } else { json!(value) };
@@ -22,7 +25,7 @@ fn object(options: &[(&str, &str)]) -> String {
 }
 
 /// The options as the command line has them.
-fn words(options: &[(&str, &str)]) -> Vec<String> {
+fn words(options: Options<'_>) -> Vec<String> {
     let one = |(name, value): &(&str, &str)| match value.is_empty() {
         true => format!("--{name}"),
         false => format!("--{name}={value}"),
@@ -30,7 +33,7 @@ fn words(options: &[(&str, &str)]) -> Vec<String> {
     options.iter().map(one).collect()
 }
 
-fn ran(command: &[&str], options: &[(&str, &str)]) -> Ran {
+fn ran(command: &[&str], options: Options<'_>) -> Ran {
     let words = words(options);
     let words = words.iter().map(String::as_str);
     tamis(&command.iter().copied().chain(["--json"]).chain(words).collect::<Vec<_>>())
@@ -49,7 +52,7 @@ fn timeless(text: &str) -> Value {
     report
 }
 
-fn same_replay(rules: &str, captures: &[&str], options: &[(&str, &str)]) -> Value {
+fn same_replay(rules: &str, captures: &[&str], options: Options<'_>) -> Value {
     let called = offline::replay(&owned(&[rules]), &owned(captures), &object(options)).unwrap();
     let typed = ran(&[&["replay", rules], captures].concat(), options);
     assert_eq!(timeless(&called), timeless(&typed.out), "{options:?}: {}", typed.err);
@@ -63,7 +66,7 @@ fn a_replay_is_that_of_the_command_line() {
     std::fs::write(&bans, "- ban 10.20.0.0/28\n").unwrap();
     let (new, v6) = (rules("stateful.v4"), rules("plain.v6"));
     let plain = same_replay(RULES, &[CAPTURE], &[]);
-    let more: [&[(&str, &str)]; 9] = [
+    let more: [Options<'_>; 9] = [
         NETS,
         &[("list", "drop"), ("limit", "3"), NETS[0], NETS[1]],
         &[("vs", &new), ("list", "change"), ("vs-semantics", "nft"), NETS[0], NETS[1]],
@@ -118,7 +121,7 @@ fn what_the_command_line_refuses_a_call_refuses_in_its_words() {
     let broken = scratch.file("broken.v4");
     std::fs::write(&broken, "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -j NOWHERE\nCOMMIT\n").unwrap();
     let nets = [("net", "lan0=10.0.0.0/8"), ("net", "wan0=10.0.0.0/8")];
-    let cases: [(&str, &str, &[(&str, &str)]); 9] = [
+    let cases: [(&str, &str, Options<'_>); 9] = [
         ("nowhere.v4", CAPTURE, &[]),
         (RULES, "nowhere.pcap", &[]),
         (CAPTURE, RULES, &[]),

@@ -58,6 +58,20 @@ fn what_was_dropped_before_anybody_watched_is_kept() {
     assert_eq!(ctl(&["snapshot", &host]).code, Some(0), "it may be written again");
     fs::write(folder.file("host/bans.txt"), "").unwrap();
     assert!(ctl(&["snapshot", &host]).refusal().contains("bans.txt: exists"));
+    fs::remove_file(folder.file("host/bans.txt")).unwrap();
+
+    // Whoever is banned by hand is in the folder, too.
+    assert_eq!(ctl(&["bans"]).out, "nobody is banned, and everybody accepts everybody\n");
+    assert_eq!(ctl(&["ban", "10.9.0.0/25"]).code, Some(0));
+    assert_eq!(ctl(&["ban", "10.9.0.128/25"]).code, Some(0));
+    assert_eq!(ctl(&["bans"]).out, "ban 10.9.0.0/24\n");
+    assert_eq!(ctl(&["--json", "bans"]).json()["count"], 1);
+    assert_eq!(ctl(&["snapshot", &host]).code, Some(0));
+    let bans = fs::read_to_string(folder.file("host/bans.txt")).unwrap();
+    assert_eq!(bans, "- ban 10.9.0.0/24\n");
+    let why = folder.tamis(&["why", "host", "in.pcap", "--packet", "1"]);
+    assert!(why.out.contains("banned source"), "{}", why.out);
+    assert_eq!(ctl(&["unban", "10.9.0.0/24"]).code, Some(0));
 
     // A filter that is none, and a socket where nobody listens.
     let wrong = tamis(&["watch", "--socket", &socket, "tcp prt 22"]);

@@ -23,6 +23,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 pub(crate) use kept::Kept;
+pub(crate) use write::name;
 
 /// What a listing of tamis's own begins with; the time follows, in seconds since the Unix epoch.
 const HEADING: &str = "# tamis connections/1 at=";

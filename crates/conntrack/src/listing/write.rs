@@ -79,7 +79,7 @@ fn parts(f: &mut fmt::Formatter<'_>, tuple: &Tuple) -> fmt::Result {
 }
 
 /// The protocol's name in the kernel's lists.
-fn name(protocol: u8) -> &'static str {
+pub(crate) fn name(protocol: u8) -> &'static str {
     match protocol {
         icmpv4::PROTOCOL => "icmp",
         tcp::PROTOCOL => "tcp",

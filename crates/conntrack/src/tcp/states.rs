@@ -62,10 +62,10 @@ impl State {
     }
 }
 
-/// The names of the kernel's lists.
-impl fmt::Display for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl State {
+    /// Its name in the kernel's lists.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
             Self::None => "NONE",
             Self::SynSent => "SYN_SENT",
             Self::SynRecv => "SYN_RECV",
@@ -76,7 +76,13 @@ impl fmt::Display for State {
             Self::TimeWait => "TIME_WAIT",
             Self::Close => "CLOSE",
             Self::SynSent2 => "SYN_SENT2",
-        })
+        }
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

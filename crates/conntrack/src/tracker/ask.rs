@@ -7,10 +7,13 @@
 //!
 //! Source: `ctnetlink_dump_table`, `ctnetlink_del_conntrack` of the kernel's `nf_conntrack_netlink.c`.
 
+use std::collections::BTreeMap;
+
 use super::Tracker;
-use crate::flow::Flow;
+use crate::flow::{Flow, Proto};
 use crate::index::Handle;
-use crate::listing::{Listed, Listing};
+use crate::listing::{Listed, Listing, name};
+use crate::status::Status;
 use crate::wanted::Wanted;
 
 /// What a part of the table holds of what is wanted.
@@ -18,6 +21,16 @@ use crate::wanted::Wanted;
 pub struct Part {
     /// The flows; of a listing the counters are the only of tamis's own words, and whether it is in doubt.
     pub flows: Listing,
+    /// Where the next part begins; `None` at the end.
+    pub next: Option<usize>,
+}
+
+/// How many flows there are in each state, by the names of the kernel's lists: of protocols without states, those that
+/// were answered and those that were not.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct InStates {
+    /// By protocol and state.
+    pub counts: BTreeMap<(&'static str, &'static str), u64>,
     /// Where the next part begins; `None` at the end.
     pub next: Option<usize>,
 }
@@ -34,6 +47,16 @@ impl Tracker {
         let found = self.found(from, slots, wanted, now);
         let listed = found.iter().filter_map(|handle| self.shown(*handle, now)).collect();
         self.part_of(listed, from, slots)
+    }
+
+    /// How many living flows are in each state, in so many slots from this one on.
+    pub fn states_of_part(&mut self, from: usize, slots: usize, now: u64) -> InStates {
+        self.take_up();
+        let mut counts = BTreeMap::new();
+        for (_, flow) in self.table.living_among(from, slots, now.max(self.latest)) {
+            *counts.entry((name(flow.original.protocol()), state_name(flow))).or_insert(0) += 1;
+        }
+        InStates { counts, next: self.after(from, slots) }
     }
 
     /// Ends them: what they were.
@@ -66,8 +89,22 @@ impl Tracker {
     }
 
     fn part_of(&self, flows: Vec<Listed>, from: usize, slots: usize) -> Part {
+        Part { flows: Listing { flows, at: None }, next: self.after(from, slots) }
+    }
+
+    /// Where the part after this one begins.
+    fn after(&self, from: usize, slots: usize) -> Option<usize> {
         let next = from.saturating_add(slots);
-        let next = (next < self.table.slots()).then_some(next);
-        Part { flows: Listing { flows, at: None }, next }
+        (next < self.table.slots()).then_some(next)
+    }
+}
+
+/// The state's name in the kernel's lists, or its word on who was not answered.
+fn state_name(flow: &Flow) -> &'static str {
+    match &flow.proto {
+        Proto::Tcp(tcp) => tcp.state.name(),
+        Proto::Sctp(sctp) => sctp.state.name(),
+        Proto::Generic | Proto::Udp { .. } if flow.status.contains(Status::SEEN_REPLY) => "REPLIED",
+        Proto::Generic | Proto::Udp { .. } => "UNREPLIED",
     }
 }

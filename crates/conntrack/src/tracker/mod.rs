@@ -48,7 +48,7 @@ use crate::told::Told;
 use crate::untraceable::Untraceable;
 use crate::view::{Certainty, CtState, CtView, Space, States, Taken};
 use crate::{dissect, icmp, protocol, tcp};
-pub use ask::Part;
+pub use ask::{InStates, Part};
 pub use attach::{AnswerKind, Attachment, answerable, answered};
 pub use leave::Confirmation;
 use packet::{Checksums, Headers, Packet, Read, Snap};

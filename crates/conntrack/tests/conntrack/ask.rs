@@ -2,6 +2,7 @@
 
 use conntrack::{Direction, Part, Prefix, Wanted};
 use packet::craft::Message;
+use packet::tcp::Flags;
 
 use super::net::*;
 
@@ -59,6 +60,27 @@ fn parts_make_the_whole() {
         "ipv4     2 udp      17 30 src=10.0.0.1 dst=10.0.0.2 sport=1 dport=53 packets=1 bytes=28 \
          [UNREPLIED] src=10.0.0.2 dst=10.0.0.1 sport=53 dport=1 packets=0 bytes=0 mark=0\n"
     );
+}
+
+/// As the kernel's lists name them, and their sum is that of the listing.
+#[test]
+fn flows_are_counted_by_state() {
+    let mut net = net(10);
+    for port in 1..=4 {
+        net.pass(back(V4), Message::udp(53, port));
+    }
+    net.pass(V4, Message::tcp(4000, 80, Flags::SYN));
+    let now = net.now;
+    let mut counts = std::collections::BTreeMap::new();
+    let mut from = Some(0);
+    while let Some(slot) = from {
+        let part = net.tracker.states_of_part(slot, 3, now);
+        part.counts.into_iter().for_each(|(of, count)| *counts.entry(of).or_insert(0) += count);
+        from = part.next;
+    }
+    let expected = [(("tcp", "SYN_SENT"), 1), (("udp", "REPLIED"), 4), (("udp", "UNREPLIED"), 6)];
+    assert_eq!(counts.into_iter().collect::<Vec<_>>(), expected);
+    assert!(net.tracker.states_of_part(0, 100, now + 200 * SECOND).counts.is_empty());
 }
 
 #[test]

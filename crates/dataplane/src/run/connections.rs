@@ -5,6 +5,8 @@
 //! [`ASKED`] times and says where the next one goes on, so that its time and its answer are bounded whatever there is.
 //! The parts are not of one moment.
 
+use std::collections::BTreeMap;
+
 use conntrack::{Listed, Part, Tracker, Wanted};
 
 use super::clock::now;
@@ -14,6 +16,9 @@ use super::questions::Silent;
 
 /// Slots that a worker looks at for one question.
 const SLOTS: usize = 256;
+
+/// Slots whose connections are only counted, for one question.
+const COUNTED: usize = 1024;
 
 /// Questions in one call.
 const ASKED: usize = 256;
@@ -25,6 +30,9 @@ pub(super) struct Found {
     /// Where the next call goes on; `None` at the end.
     pub(super) next: Option<Place>,
 }
+
+/// How many connections there are, by protocol and state.
+pub(super) type ByState = BTreeMap<(&'static str, &'static str), u64>;
 
 /// What is done to a part of a table, as [`Tracker::part`].
 type Take = fn(&mut Tracker, usize, usize, &Wanted, u64) -> Part;
@@ -51,6 +59,26 @@ impl Live {
         most: usize,
     ) -> Result<Found, Silent> {
         self.parts(Tracker::part, from, wanted, most)
+    }
+
+    /// How many there are in each state.
+    ///
+    /// # Errors
+    /// A worker does not answer.
+    pub(super) fn connections_by_state(&self) -> Result<ByState, Silent> {
+        let (mut counts, mut from) = (ByState::new(), Some(Place::default()));
+        while let Some(place) = from {
+            let now = now();
+            let part = self.shared.ask(place.worker, move |worker| {
+                let table = worker.trackers().nth(place.table);
+                table.map(|table| table.states_of_part(place.slot, COUNTED, now))
+            })?;
+            from = self.after(place, part.as_ref().map(|part| part.next));
+            for (of, count) in part.into_iter().flat_map(|part| part.counts) {
+                *counts.entry(of).or_insert(0) += count;
+            }
+        }
+        Ok(counts)
     }
 
     /// All of them.
@@ -84,17 +112,17 @@ impl Live {
                 let table = worker.trackers().nth(place.table);
                 table.map(|table| take(table, place.slot, SLOTS, &wanted, now))
             })?;
-            found.next = self.after(place, part.as_ref());
+            found.next = self.after(place, part.as_ref().map(|part| part.next));
             found.flows.extend(part.into_iter().flat_map(|part| part.flows.into_flows()));
         }
         Ok(found)
     }
 
-    /// The place after a part; there is none where the worker has no such table.
-    fn after(&self, place: Place, part: Option<&Part>) -> Option<Place> {
+    /// The place after a part, which says where its table goes on; the worker has no such table where there is none.
+    fn after(&self, place: Place, part: Option<Option<usize>>) -> Option<Place> {
         match part {
-            Some(Part { next: Some(slot), .. }) => Some(Place { slot: *slot, ..place }),
-            Some(_) => Some(Place { table: place.table + 1, slot: 0, ..place }),
+            Some(Some(slot)) => Some(Place { slot, ..place }),
+            Some(None) => Some(Place { table: place.table + 1, slot: 0, ..place }),
             None => {
                 let worker = place.worker + 1;
                 (worker < self.shared.seats().len()).then_some(Place { worker, table: 0, slot: 0 })

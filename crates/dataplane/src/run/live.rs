@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use access::list::List;
 use conntrack::Listing;
 use serde_json::{Value, json};
 
@@ -111,6 +112,11 @@ impl Live {
     pub(super) fn revisions(&self) -> Result<&Revisions, Refusal> {
         let none = || Refusal::refused("this run has no configuration");
         self.revisions.as_ref().ok_or_else(none)
+    }
+
+    /// The access list as it is now.
+    pub(super) fn access_list(&self) -> List {
+        self.published.shared().bans().reader().at(Some(now())).clone()
     }
 
     /// Where its rules are changed.

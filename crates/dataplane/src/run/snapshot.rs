@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::clock::now;
 use super::live::Live;
 use super::status;
+use crate::bans_text;
 
 /// What there is for a file.
 enum Content {
@@ -63,10 +64,12 @@ impl Live {
 
     /// The access list, as a file of bans.
     fn bans(&self) -> Content {
-        match self.published.program().config().bans {
-            None => Content::Nothing,
-            Some(_) => Content::Unlisted,
+        let changes = self.access_list().changes();
+        if changes.is_empty() {
+            return Content::Nothing;
         }
+        let line = |change| format!("- {}\n", bans_text::line(change));
+        Content::Text(changes.iter().map(line).collect())
     }
 
     /// Its connections, as `conntrack -L` prints them.

@@ -77,7 +77,7 @@ impl ByHand {
         let mut last = all.last;
         for change in changes {
             last += 1;
-            let line = line(change);
+            let line = bans_text::line(change);
             let whom = whom(&line);
             match places.insert(whom.clone(), last) {
                 Some(before) => drop(kept.remove(&before)),
@@ -192,14 +192,6 @@ fn held(set: &SavedSet) -> String {
 /// In the order of numbers.
 fn key(at: u64) -> String {
     format!("{at:016x}")
-}
-
-/// A change as a line of a file of bans.
-fn line(Change { action, source, destination }: &Change) -> String {
-    match destination {
-        Some(destination) => format!("{} {source} {destination}", action.word()),
-        None => format!("{} {source}", action.word()),
-    }
 }
 
 /// Whom a line is about: the last one of these stands for all before it.

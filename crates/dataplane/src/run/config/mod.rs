@@ -9,6 +9,7 @@ mod metrics;
 mod middlebox;
 mod port;
 mod privileges;
+pub mod properties;
 mod read;
 mod work;
 

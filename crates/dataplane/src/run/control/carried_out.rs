@@ -46,6 +46,7 @@ pub(super) fn carry_out(
         Request::Log {} => Ok(live.revisions()?.log()),
         Request::Confirm {} => live.revisions()?.confirm(),
         Request::Bans { text, action, line } => lists::bans(&text, action, line, live),
+        Request::BansList { from, most } => Ok(lists::bans_list(from, most, live)),
         Request::SetsList { set, most } => lists::sets_list(set.as_deref(), most, live),
         Request::SetsRestore { text, line } => lists::sets_restore(&text, line, live),
         Request::ConntrackList { flows, from, most } => {

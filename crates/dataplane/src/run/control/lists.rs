@@ -44,6 +44,22 @@ pub(super) fn bans(
     Ok(json!({ "schema": "tamis.bans/1", "changes": changes.len(), "banned_ranges": banned }))
 }
 
+/// `bans_list`.
+pub(super) fn bans_list(from: usize, most: usize, live: &Live) -> Value {
+    let list = live.access_list();
+    let all = list.changes();
+    let end = from.saturating_add(most.min(MOST_CHANGES)).min(all.len());
+    let lines: Vec<String> =
+        all.get(from..end).unwrap_or_default().iter().map(bans_text::line).collect();
+    json!({
+        "schema": "tamis.bans_list/1",
+        "banned_ranges": list.banned(),
+        "count": all.len(),
+        "changes": lines,
+        "next": (end < all.len()).then_some(end),
+    })
+}
+
 /// `sets_restore`.
 pub(super) fn sets_restore(text: &str, line: usize, live: &Live) -> Result<Value, Refusal> {
     let edited = match &live.revisions {

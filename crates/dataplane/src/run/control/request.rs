@@ -72,6 +72,14 @@ pub enum Request {
         #[serde(default = "one")]
         line: usize,
     },
+    /// What the access list says, as changes that make it of an empty one, so many at a time.
+    BansList {
+        /// The first of them, from 0.
+        #[serde(default)]
+        from: usize,
+        /// How many.
+        most: usize,
+    },
     /// What the sets hold.
     SetsList {
         /// Of this name alone.

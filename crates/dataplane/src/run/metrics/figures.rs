@@ -17,6 +17,7 @@ use prometheus_client::registry::{Registry, Unit};
 use rules::model::Counters;
 
 use super::super::account::{Accounted, Reason};
+use super::super::connections::ByState;
 use super::super::live::Live;
 use super::super::status::{Direction, PortState, Status, WorkerState};
 use crate::publish::Snapshot;
@@ -30,6 +31,8 @@ pub(super) struct Figures {
     pub(super) status: Status,
     /// Connections that there may be.
     pub(super) most_connections: usize,
+    /// How many there are, by protocol and state; nothing of those whose worker does not answer.
+    pub(super) connections: ByState,
     /// Counters of rules and policies, where they are asked for.
     pub(super) counters: Option<OfRules>,
 }
@@ -51,6 +54,7 @@ impl Figures {
         Self {
             status: live.status(),
             most_connections: program.config().ct.max,
+            connections: live.connections_by_state().unwrap_or_default(),
             counters: snapshot.as_ref().map(OfRules::of),
         }
     }
@@ -168,6 +172,11 @@ impl Figures {
         let connections = workers().map(|(of, worker)| (of, worker.connections as i64));
         let what = "Connections that a worker holds, those that ended lately included.";
         page.gauge("connections", None, what, connections)?;
+        let states = self.connections.iter().map(|((protocol, state), count)| {
+            (and(one("protocol", protocol), "state", state), *count as i64)
+        });
+        let what = "Connections by the state that the kernel's lists would show.";
+        page.gauge("connections_by_state", None, what, states)?;
         let most = self.most_connections as i64;
         let what = "Connections that there may be, of all workers.";
         page.gauge("connections_room", None, what, [(none(), most)])

@@ -73,6 +73,7 @@ fn figures(frames: Accounted) -> Figures {
             metrics: None,
         },
         most_connections: 100,
+        connections: [(("tcp", "ESTABLISHED"), 3)].into(),
         counters: Some(OfRules {
             rules: vec![(of.clone(), counters)],
             policies: vec![(of, counters)],

@@ -98,3 +98,92 @@ fn network(headers: &Headers, len: usize) -> Option<u16> {
 fn within(offset: usize, len: usize) -> u16 {
     u16::try_from(offset).ok().filter(|_| offset <= len).unwrap_or(Descriptor::NONE)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packet::craft::{Addresses, Craft, Fragment, Message};
+    use pktio::LinkType;
+    use proptest::prelude::*;
+
+    /// What is told holds of the bytes, by a look at them and nothing else.
+    fn holds(bytes: &[u8], offsets: Offsets) -> Result<(), TestCaseError> {
+        let Offsets { network, transport, protocol, .. } = offsets;
+        if network == Descriptor::NONE {
+            prop_assert_eq!((transport, protocol), (Descriptor::NONE, Descriptor::NO_PROTOCOL));
+            return Ok(());
+        }
+        let network = usize::from(network);
+        prop_assert!(network < bytes.len());
+        let header_len = match bytes[network] >> 4 {
+            4 => usize::from(bytes[network] & 0xf) * 4,
+            6 => 40,
+            version => return Err(TestCaseError::fail(format!("version {version}"))),
+        };
+        prop_assert!(header_len >= 20 && network + header_len <= bytes.len());
+        if transport != Descriptor::NONE {
+            let transport = usize::from(transport);
+            prop_assert!((network + header_len..=bytes.len()).contains(&transport));
+        }
+        Ok(())
+    }
+
+    fn of(bytes: &mut [u8], wire_length: usize, link_type: LinkType) -> Offsets {
+        let wire_length = wire_length as u32;
+        Offsets::of(bytes, &FrameMeta { link_type, wire_length, ..FrameMeta::default() })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+        /// Frames that are cut off anywhere, with some bytes that are anything.
+        #[test]
+        fn what_is_told_is_proven(
+            is_v6 in any::<bool>(), is_tagged in any::<bool>(), fragment in 0..4_u16,
+            keep in 0..120_usize, is_captured in any::<bool>(),
+            noise in prop::collection::vec((0..60_usize, any::<u8>()), 0..6),
+            link in prop::sample::select(vec![
+                LinkType::ETHERNET, LinkType::RAW, LinkType::LINUX_SLL, LinkType(9999),
+            ]),
+        ) {
+            let ends = match is_v6 {
+                false => ["10.0.0.1", "10.0.0.2"],
+                true => ["2001:db8::1", "2001:db8::2"],
+            };
+            let [source, destination] = ends.map(|text| text.parse().expect("an address"));
+            let addresses = Addresses::new(source, destination).expect("one family");
+            let whole = Craft { payload_len: 40, ..Craft::new(addresses, Message::udp(1, 2)) };
+            let fragment = (fragment > 0)
+                .then(|| Fragment { offset: (fragment - 1) * 16, more: fragment < 3 });
+            let mut bytes = Craft { fragment, ..whole }.frame();
+            if is_tagged {
+                bytes.splice(12..12, [0x81, 0, 0, 7]);
+            }
+            let wire_length = bytes.len();
+            bytes.truncate(keep);
+            for (at, byte) in noise {
+                if let Some(old) = bytes.get_mut(at) {
+                    *old = byte;
+                }
+            }
+            // Cut off where it came from, or where it was captured.
+            let wire_length = if is_captured { wire_length } else { bytes.len() };
+            let before = bytes.clone();
+            let offsets = of(&mut bytes, wire_length, link);
+            prop_assert_eq!(&before, &bytes);
+            holds(&bytes, offsets)?;
+            let is_cut = wire_length > bytes.len();
+            prop_assert_eq!(offsets.flags & Descriptor::TRUNCATED != 0, is_cut);
+            let is_bare = link != LinkType::ETHERNET;
+            prop_assert_eq!(offsets.flags & Descriptor::NOT_ETHERNET != 0, is_bare);
+        }
+
+        #[test]
+        fn noise_is_told_of_as_it_is(mut bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            for link in [LinkType::ETHERNET, LinkType::RAW, LinkType::LINUX_SLL2] {
+                let len = bytes.len();
+                let offsets = of(&mut bytes, len, link);
+                holds(&bytes, offsets)?;
+            }
+        }
+    }
+}

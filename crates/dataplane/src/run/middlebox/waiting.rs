@@ -6,7 +6,6 @@
 //! not another's. What a descriptor says when it comes back is held to that room; where it is wrong the verdict is
 //! [`Verdict::Error`] and the frame is as it was.
 
-use std::iter;
 use std::mem;
 
 use pktio::{Burst, FrameMeta};
@@ -93,8 +92,8 @@ impl Waiting {
         let room = (self.headroom(at), self.tailroom(at));
         let Some(frame) = self.burst.get(at) else { return false };
         let (len, least) = (frame.bytes.len(), LEAST[usize::from(self.offsets[at].is_bare())]);
-        let becomes = len.checked_add_signed(back).and_then(|len| len.checked_sub_signed(front));
-        let is_sound = becomes.is_some_and(|becomes| becomes >= least)
+        let becomes = (len as isize).checked_sub(front).and_then(|len| len.checked_add(back));
+        let is_sound = becomes.is_some_and(|becomes| becomes >= least as isize)
             && front.checked_neg().is_some_and(|up| up <= room.0 as isize)
             && front <= len as isize
             && back <= room.1 as isize;
@@ -213,10 +212,12 @@ impl Waiting {
     /// Takes the verdicts of the frames that were described last.
     pub(super) fn take_back(&mut self, descriptors: &[Descriptor]) {
         let first = self.verdicts.len();
-        for (at, descriptor) in iter::successors(Some(first), |at| Some(at + 1)).zip(descriptors) {
+        self.verdicts.resize(first + descriptors.len(), Verdict::Pass);
+        // From the last one on: what a frame gives up in front of another was not shown as that one's room.
+        for (at, descriptor) in (first..first + descriptors.len()).zip(descriptors).rev() {
             let verdict = Verdict::of(descriptor.verdict);
             let is_sound = verdict == Verdict::Drop || self.moved(at, descriptor);
-            self.verdicts.push(if is_sound { verdict } else { Verdict::Error });
+            self.verdicts[at] = if is_sound { verdict } else { Verdict::Error };
         }
     }
 

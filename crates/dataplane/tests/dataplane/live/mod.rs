@@ -6,6 +6,7 @@ mod bad;
 mod below;
 mod hostile;
 mod lists;
+mod middlebox;
 mod ordered;
 mod passing;
 mod refusing;

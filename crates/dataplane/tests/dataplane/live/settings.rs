@@ -6,8 +6,8 @@ use std::sync::Arc;
 use dataplane::Unresolved;
 use dataplane::run;
 use dataplane::run::config::{
-    BurstSettings, Cores, Kind, LogFormat, MetricsSettings, OnPanic, Order, Other, Privileges,
-    Settings, Workers,
+    BurstSettings, Cores, Kind, LogFormat, MetricsSettings, OnError, OnPanic, Order, Other,
+    Privileges, Settings, Side, Slot, Workers,
 };
 use pktio::pcap_file::NgWriter;
 use pktio::{InProcess, Interface, LinkType, Opener, Pace, Speed, XdpMode};
@@ -28,7 +28,8 @@ fn a_whole_configuration_is_read() {
          [workers]\nscheme = \"run_to_completion\"\ncores = \"scatter\"\ncount = 3\n\
          [burst]\nrx = 16\ndrain_us = 2500\n[conntrack]\nmax = 1000\nfile = \"ct\"\ngrace = 30\n\
          [privileges]\ndrop = \"required\"\n[control]\nsocket = \"c.sock\"\n\
-         [metrics]\nlisten = \"[::1]:80\"\nrules = true\n[log]\nformat = \"json\"\n"
+         [metrics]\nlisten = \"[::1]:80\"\nrules = true\n[log]\nformat = \"json\"\n\
+         [middlebox]\nplace = \"before\"\non_error = \"pass\"\n"
     );
     let settings = Settings::from_text("conf/live.toml", &text).expect("a configuration");
     assert_eq!((settings.ports.len(), settings.wires[0].ports), (4, [2, 1]));
@@ -55,6 +56,9 @@ fn a_whole_configuration_is_read() {
     let listen = "[::1]:80".parse().expect("an address");
     assert_eq!(settings.metrics, Some(MetricsSettings { listen, rules: true }));
     assert_eq!(settings.log, LogFormat::Json);
+    let middlebox = settings.middlebox.expect("a middlebox");
+    assert_eq!(middlebox.slot, Slot { side: Side::Before, on_error: OnError::Pass });
+    assert_eq!(middlebox.at.line, text.lines().count() - 2);
     assert_eq!((settings.ports[3].mtu, settings.ports[0].mtu), (Some(1492), None));
 }
 
@@ -117,12 +121,12 @@ fn every_error_has_its_place_and_says_what_is_allowed() {
     let wire = |rest: &str| format!("{PORTS}[[wire]]\n{rest}\n{RULES}");
     let rules = |rest: &str| format!("{PORTS}{WIRE}[rules]\n{rest}\n");
     let after = |rest: &str| format!("{PORTS}{WIRE}{RULES}{rest}\n");
-    let cases: [(String, &str); 60] = [
+    let cases: [(String, &str); 63] = [
         (String::new(), "1:1: expected at least one [[port]]"),
         ("a = ".into(), "1:5: TOML: string values must be quoted, expected literal string"),
         (
             "ports = 1".into(),
-            "1:1: expected one of port wire rules workers burst conntrack control metrics log privileges dpdk, found \"ports\"",
+            "1:1: expected one of port wire rules workers burst conntrack control metrics middlebox log privileges dpdk, found \"ports\"",
         ),
         (
             after("[metrics]\nlisten = \"localhost\""),
@@ -131,6 +135,15 @@ fn every_error_has_its_place_and_says_what_is_allowed() {
         (after("[metrics]\nlisten = 9469"), "12:10: expected a string, found integer"),
         (after("[metrics]\nrules = 1"), "12:9: expected true or false, found integer"),
         (after("[metrics]\nport = 1"), "12:1: expected one of listen rules, found \"port\""),
+        (
+            after("[middlebox]\nplace = \"between\""),
+            "12:9: expected one of after before, found \"between\"",
+        ),
+        (after("[middlebox]\non_error = 1"), "12:12: expected a string, found integer"),
+        (
+            after("[middlebox]\nkind = \"java\""),
+            "12:1: expected one of place on_error, found \"kind\"",
+        ),
         (after("[log]\nformat = \"xml\""), "12:10: expected one of text json, found \"xml\""),
         (after("[dpdk]"), "11:1: expected eal = … in this [dpdk]"),
         (
@@ -286,27 +299,27 @@ fn every_error_has_its_place_and_says_what_is_allowed() {
 }
 
 /// A folder of a test's own, removed when dropped.
-struct Folder(std::path::PathBuf);
+pub(super) struct Folder(pub(super) std::path::PathBuf);
 
 impl Folder {
-    fn new(test: &str) -> Self {
+    pub(super) fn new(test: &str) -> Self {
         let folder = format!("{}/{test}-{}", env!("CARGO_TARGET_TMPDIR"), std::process::id());
         fs::create_dir_all(&folder).unwrap();
         Self(folder.into())
     }
 
-    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+    pub(super) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
         fs::write(self.0.join(name), bytes).unwrap();
     }
 
     /// A configuration of the folder.
-    fn settings(&self, text: &str) -> Settings {
+    pub(super) fn settings(&self, text: &str) -> Settings {
         let file = self.0.join("live.toml");
         Settings::from_text(file.to_str().unwrap(), text).expect("a configuration")
     }
 
     /// A line, without the name of the folder.
-    fn within(&self, line: &str) -> String {
+    pub(super) fn within(&self, line: &str) -> String {
         line.replace(&format!("{}/", self.0.display()), "")
     }
 }

@@ -94,7 +94,7 @@ fn flow(bytes: &[u8], parts_of: &HashMap<[u8; 2], [u8; 4]>) -> Vec<u8> {
 }
 
 /// Frames by flow. Later fragments have the ports of the first of their packet: no two packets have one number.
-fn by_flow(frames: Vec<Vec<u8>>) -> BTreeMap<Vec<u8>, Vec<Vec<u8>>> {
+pub(super) fn by_flow(frames: Vec<Vec<u8>>) -> BTreeMap<Vec<u8>, Vec<Vec<u8>>> {
     let is_first = |bytes: &&Vec<u8>| u16::from_be_bytes([bytes[20], bytes[21]]) & 0x1fff == 0;
     let firsts = frames.iter().filter(is_first);
     let parts_of = firsts

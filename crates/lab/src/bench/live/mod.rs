@@ -15,6 +15,7 @@ mod forwarder;
 mod kinds;
 mod latency;
 mod line;
+pub mod middlebox;
 pub mod ordered;
 mod running;
 pub mod soak;
@@ -62,11 +63,13 @@ pub enum Part {
     Changes,
     /// Packets in memory that several workers keep in order; needs neither root nor devices.
     Ordered,
+    /// What a middlebox costs frames from memory; needs neither root nor devices.
+    Middlebox,
 }
 
 impl Part {
     /// All of them, with the names that the command line has.
-    pub const ALL: [(Self, &'static str); 7] = [
+    pub const ALL: [(Self, &'static str); 8] = [
         (Self::Forward, "forward"),
         (Self::Processor, "cpu"),
         (Self::Latency, "latency"),
@@ -74,6 +77,7 @@ impl Part {
         (Self::Dpdk, "dpdk"),
         (Self::Changes, "changes"),
         (Self::Ordered, "ordered"),
+        (Self::Middlebox, "middlebox"),
     ];
 }
 
@@ -98,6 +102,15 @@ impl Plan {
     pub fn ordered(self) -> Document {
         let each = std::time::Duration::from_secs_f64(self.seconds() / 2.0);
         ordered::run(ordered::Plan { rounds: self.runs(), each, packets: self.packets })
+    }
+
+    /// What a middlebox costs.
+    ///
+    /// # Panics
+    /// As [`middlebox::run`].
+    #[must_use]
+    pub fn middlebox(self) -> Document {
+        middlebox::run(self.runs(), self.quick)
     }
 
     /// Seconds that a run is measured.
@@ -132,6 +145,9 @@ pub fn run(tamis: &Path, plan: Plan) -> io::Result<Document> {
     }
     if plan.has(Part::Ordered) {
         document.results.extend(plan.ordered().results);
+    }
+    if plan.has(Part::Middlebox) {
+        document.results.extend(plan.middlebox().results);
     }
     Ok(document)
 }

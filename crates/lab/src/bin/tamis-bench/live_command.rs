@@ -54,8 +54,14 @@ pub(crate) fn run(args: &LiveArgs) -> Result<ExitCode> {
     }
     let LiveArgs { peers, quick, only, packets, .. } = *args;
     let plan = Plan { peers, quick, only, packets };
-    if only == Some(Part::Ordered) {
-        crate::print(&plan.ordered(), args.json)?;
+    // These need no devices, and no tamis.
+    let document = match only {
+        Some(Part::Ordered) => Some(plan.ordered()),
+        Some(Part::Middlebox) => Some(plan.middlebox()),
+        _ => None,
+    };
+    if let Some(document) = document {
+        crate::print(&document, args.json)?;
         return Ok(ExitCode::SUCCESS);
     }
     let document = live::run(&crate::tamis()?, plan)?;

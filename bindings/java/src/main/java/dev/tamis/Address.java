@@ -19,7 +19,8 @@ public final class Address {
         long address = 0;
         for (String part : parts) {
             if (!part.matches("[0-9]{1,3}") || Integer.parseInt(part) > 255) {
-                throw new IllegalArgumentException("expected an IPv4 address, found \"" + text + "\"");
+                throw new IllegalArgumentException(
+                        "expected an IPv4 address, found \"" + text + "\"");
             }
             address = address << 8 | Integer.parseInt(part);
         }
@@ -36,7 +37,12 @@ public final class Address {
      * @return such as {@code 192.0.2.1}
      */
     public static String text(long address) {
-        return (address >>> 24 & 0xFF) + "." + (address >>> 16 & 0xFF) + "." + (address >>> 8 & 0xFF) + "."
+        return (address >>> 24 & 0xFF)
+                + "."
+                + (address >>> 16 & 0xFF)
+                + "."
+                + (address >>> 8 & 0xFF)
+                + "."
                 + (address & 0xFF);
     }
 
@@ -51,7 +57,8 @@ public final class Address {
         StringBuilder text = new StringBuilder();
         for (int i = 0; i < 8; i++) {
             long half = i < 4 ? high : low;
-            text.append(i == 0 ? "" : ":").append(Long.toHexString(half >>> 48 - i % 4 * 16 & 0xFFFF));
+            text.append(i == 0 ? "" : ":")
+                    .append(Long.toHexString(half >>> 48 - i % 4 * 16 & 0xFFFF));
         }
         return text.toString();
     }

@@ -8,7 +8,8 @@ import java.util.OptionalInt;
 /**
  * The core that each worker's thread binds itself to, from within, before anything else.
  *
- * <p>Where there are more workers than processors, these are given out again. The threads of the JVM run where they did.
+ * <p>Where there are more workers than processors, these are given out again. The threads of the
+ * JVM run where they did.
  */
 public abstract sealed class Affinity {
     Affinity() {}
@@ -35,7 +36,8 @@ public abstract sealed class Affinity {
     }
 
     /**
-     * One processor after the other: the threads of a core, the cores of a socket, then the next socket.
+     * One processor after the other: the threads of a core, the cores of a socket, then the next
+     * socket.
      *
      * @return the affinity
      */
@@ -44,7 +46,8 @@ public abstract sealed class Affinity {
     }
 
     /**
-     * One processor of each socket in turn; the second thread of a core after the first ones of all.
+     * One processor of each socket in turn; the second thread of a core after the first ones of
+     * all.
      *
      * @return the affinity
      */
@@ -78,7 +81,9 @@ public abstract sealed class Affinity {
         for (Topology.Processor one : sorted(topology)) {
             int thread = 0;
             for (Place before : places) {
-                boolean isSame = before.processor.socket() == one.socket() && before.processor.core() == one.core();
+                boolean isSame =
+                        before.processor.socket() == one.socket()
+                                && before.processor.core() == one.core();
                 thread += isSame ? 1 : 0;
             }
             int nth = 0;
@@ -87,14 +92,17 @@ public abstract sealed class Affinity {
             }
             places.add(new Place(thread, nth, one));
         }
-        Comparator<Place> order = Comparator.comparingInt(Place::thread).thenComparingInt(Place::ofSocket);
+        Comparator<Place> order =
+                Comparator.comparingInt(Place::thread).thenComparingInt(Place::ofSocket);
         places.sort(order.thenComparingInt(place -> place.processor.socket()));
         return places.stream().map(place -> place.processor.number()).toList();
     }
 
     private static List<Topology.Processor> sorted(Topology topology) {
         Comparator<Topology.Processor> order = Comparator.comparingInt(Topology.Processor::socket);
-        order = order.thenComparingInt(Topology.Processor::core).thenComparingInt(Topology.Processor::number);
+        order =
+                order.thenComparingInt(Topology.Processor::core)
+                        .thenComparingInt(Topology.Processor::number);
         return topology.processors().stream().sorted(order).toList();
     }
 
@@ -107,7 +115,9 @@ public abstract sealed class Affinity {
 
         @Override
         OptionalInt core(int worker, Status status) {
-            return cores.isEmpty() ? OptionalInt.empty() : OptionalInt.of(cores.get(worker % cores.size()));
+            return cores.isEmpty()
+                    ? OptionalInt.empty()
+                    : OptionalInt.of(cores.get(worker % cores.size()));
         }
     }
 

@@ -6,8 +6,8 @@ import java.util.Objects;
 /**
  * The packets that wait for their verdicts, in the order in which they came.
  *
- * <p>Contract: one thread, that of the worker. All of it holds until the handler returns; from then on each access throws
- * {@link StalePacketException}.
+ * <p>Contract: one thread, that of the worker. All of it holds until the handler returns; from then
+ * on each access throws {@link StalePacketException}.
  */
 public final class Burst {
     private static final int BITS = Long.SIZE;
@@ -104,7 +104,10 @@ public final class Burst {
         judged[position / BITS] |= 1L << position;
     }
 
-    /** Those that neither the handler itself nor {@link #each} has given a verdict have been failed: how many. */
+    /**
+     * Those that neither the handler itself nor {@link #each} has given a verdict have been failed:
+     * how many.
+     */
     private int failOthers() {
         int failed = 0;
         for (int i = 0; i < size; i++) {

@@ -1,9 +1,11 @@
 package dev.tamis;
 
 /**
- * The Internet checksum: of bytes as a whole (RFC 1071), and as it changes with a field (RFC 1624, equation 3).
+ * The Internet checksum: of bytes as a whole (RFC 1071), and as it changes with a field (RFC 1624,
+ * equation 3).
  *
- * <p>Contract: a checksum that was right before a change is right after it, and one that was wrong is wrong by as much.
+ * <p>Contract: a checksum that was right before a change is right after it, and one that was wrong
+ * is wrong by as much.
  */
 final class Checksum {
     private Checksum() {}
@@ -26,7 +28,10 @@ final class Checksum {
         return update32(high, (int) before, (int) after);
     }
 
-    /** The sum of bytes that begin a word, not yet folded; an odd last byte is the high one of its word. */
+    /**
+     * The sum of bytes that begin a word, not yet folded; an odd last byte is the high one of its
+     * word.
+     */
     static long sum(long address, int length) {
         long sum = 0;
         int even = length & ~1;

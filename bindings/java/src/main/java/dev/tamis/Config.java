@@ -6,7 +6,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * The configuration of a run: the TOML of {@code tamis run}, or a file of properties of the study's framework.
+ * The configuration of a run: the TOML of {@code tamis run}, or a file of properties of the study's
+ * framework.
  *
  * @param toml its text
  * @param place its file, which errors name, or the folder that its relative paths are from
@@ -34,16 +35,19 @@ public record Config(String toml, Path place) {
     }
 
     /**
-     * The configuration that a file of the study's framework stands for: ten keys, the same text as of {@code tamis run
-     * --from-properties}. Rules are in {@code rules.v4} beside it.
+     * The configuration that a file of the study's framework stands for: ten keys, the same text as
+     * of {@code tamis run --from-properties}. Rules are in {@code rules.v4} beside it.
      *
      * @param file of properties
      * @return the configuration
-     * @throws TamisException if the file cannot be read, a key is none of the ten, or a value is not what it should be
+     * @throws TamisException if the file cannot be read, a key is none of the ten, or a value is
+     *     not what it should be
      */
     public static Config fromProperties(Path file) {
         Path folder = file.toAbsolutePath().getParent();
-        return new Config(StudyProperties.toToml(file.toString(), read(file)), folder);
+        String text = read(file);
+        NativeLibrary.load();
+        return new Config(Native.properties(file.toString(), text), folder);
     }
 
     private static String read(Path file) {

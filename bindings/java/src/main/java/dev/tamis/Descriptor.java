@@ -1,11 +1,14 @@
 package dev.tamis;
 
+import java.nio.ByteOrder;
+
 /**
  * The layout of a frame's descriptor: 48 bytes in host byte order, in an array of at most a burst.
  *
- * <p>Contract: the constants are those of the Rust struct of the same fields; {@link #check} compares them with what the
- * loaded library says, so a library of another version is refused before it is used. What {@link #ADDRESS} and {@link
- * #LENGTH} enclose, and the head and tail room around it, may be read and written until the next poll.
+ * <p>Contract: the constants are those of the Rust struct of the same fields; {@link #check}
+ * compares them with what the loaded library says, so a library of another version is refused
+ * before it is used. What {@link #ADDRESS} and {@link #LENGTH} enclose, and the head and tail room
+ * around it, may be read and written until the next poll.
  */
 final class Descriptor {
     /** The version of this layout. */
@@ -59,6 +62,9 @@ final class Descriptor {
     /** u64: the number of the frame in its capture, or how many came before it. */
     static final int NUMBER = 40;
 
+    /** The eight bytes from {@link #NETWORK} to {@link #FLAGS}, which are read at once. */
+    static final int HEADERS = NETWORK;
+
     /** No such header. */
     static final int NONE = 0xFFFF;
 
@@ -80,17 +86,74 @@ final class Descriptor {
     /** A verdict: the handler failed, and the configuration says what happens to the frame. */
     static final int HANDLER_ERROR = 3;
 
+    private static final boolean IS_LITTLE = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN;
+
     private static final String[] NAMES = {
-        "size", "burst", "address", "time", "length", "wire length", "headroom", "tailroom", "network", "transport",
-        "EtherType", "protocol", "flags", "wire", "from", "verdict", "number"
+        "size",
+        "burst",
+        "address",
+        "time",
+        "length",
+        "wire length",
+        "headroom",
+        "tailroom",
+        "network",
+        "transport",
+        "EtherType",
+        "protocol",
+        "flags",
+        "wire",
+        "from",
+        "verdict",
+        "number"
     };
 
     private static final long[] EXPECTED = {
-        SIZE, 0, ADDRESS, TIME, LENGTH, WIRE_LENGTH, HEADROOM, TAILROOM, NETWORK, TRANSPORT, ETHER_TYPE, PROTOCOL,
-        FLAGS, WIRE, FROM, VERDICT, NUMBER
+        SIZE,
+        0,
+        ADDRESS,
+        TIME,
+        LENGTH,
+        WIRE_LENGTH,
+        HEADROOM,
+        TAILROOM,
+        NETWORK,
+        TRANSPORT,
+        ETHER_TYPE,
+        PROTOCOL,
+        FLAGS,
+        WIRE,
+        FROM,
+        VERDICT,
+        NUMBER
     };
 
     private Descriptor() {}
+
+    /** {@link #NETWORK} of {@link #HEADERS}. */
+    static int network(long headers) {
+        return (int) (IS_LITTLE ? headers : headers >>> 48) & 0xFFFF;
+    }
+
+    /** {@link #TRANSPORT} of {@link #HEADERS}. */
+    static int transport(long headers) {
+        return (int) (IS_LITTLE ? headers >>> 16 : headers >>> 32) & 0xFFFF;
+    }
+
+    /** {@link #ETHER_TYPE} of {@link #HEADERS}. */
+    static int etherType(long headers) {
+        return (int) (IS_LITTLE ? headers >>> 32 : headers >>> 16) & 0xFFFF;
+    }
+
+    /** {@link #PROTOCOL} of {@link #HEADERS}. */
+    static int protocol(long headers) {
+        return (int) (IS_LITTLE ? headers >>> 48 : headers >>> 8) & 0xFF;
+    }
+
+    /** {@link #FLAGS} of {@link #HEADERS}. */
+    static int flags(long headers) {
+        return (int) (IS_LITTLE ? headers >>> 56 : headers) & 0xFF;
+    }
 
     /** Entries of the array that {@link Native#layout} fills. */
     static int entries() {
@@ -102,19 +165,27 @@ final class Descriptor {
      *
      * @param version what {@link Native#layout} returned
      * @param layout what it filled
-     * @return the most descriptors of a burst
      */
-    static int check(int version, long[] layout) {
+    static void check(int version, long[] layout) {
         if (version != VERSION) {
-            throw new TamisException("the native library has layout version " + version + " of descriptors, this jar "
-                    + VERSION + ": use the library that came with the jar");
+            throw new TamisException(
+                    "the native library has layout version "
+                            + version
+                            + " of descriptors, this jar "
+                            + VERSION
+                            + ": use the library that came with the jar");
         }
         for (int i = 0; i < EXPECTED.length; i++) {
             if (i != 1 && layout[i] != EXPECTED[i]) {
-                throw new TamisException("the native library has " + layout[i] + " as " + NAMES[i]
-                        + " of a descriptor, this jar " + EXPECTED[i] + ": use the library that came with the jar");
+                throw new TamisException(
+                        "the native library has "
+                                + layout[i]
+                                + " as "
+                                + NAMES[i]
+                                + " of a descriptor, this jar "
+                                + EXPECTED[i]
+                                + ": use the library that came with the jar");
             }
         }
-        return Math.toIntExact(layout[1]);
     }
 }

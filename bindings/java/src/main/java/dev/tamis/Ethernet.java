@@ -54,7 +54,8 @@ public final class Ethernet extends View {
     }
 
     /**
-     * The first EtherType, a VLAN tag's if there is one; {@link Packet#etherType} is the one after all tags.
+     * The first EtherType, a VLAN tag's if there is one; {@link Packet#etherType} is the one after
+     * all tags.
      *
      * @return 16 bits
      */

@@ -3,8 +3,8 @@ package dev.tamis;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * What handlers have thrown: counted by packets, and told in the log {@code dev.tamis}, the first one with its stack trace and
- * then at most one a second.
+ * What handlers have thrown: counted by packets, and told in the log {@code dev.tamis}, the first
+ * one with its stack trace and then at most one a second.
  */
 final class Failures {
     private static final System.Logger LOG = System.getLogger("dev.tamis");
@@ -36,8 +36,14 @@ final class Failures {
             untold++;
             return;
         }
-        String message = "worker " + worker + ": the handler has failed " + failed + " packets: " + thrown
-                + (untold == 0 ? "" : " (and " + untold + " times before)");
+        String message =
+                "worker "
+                        + worker
+                        + ": the handler has failed "
+                        + failed
+                        + " packets: "
+                        + thrown
+                        + (untold == 0 ? "" : " (and " + untold + " times before)");
         if (told == 0) {
             LOG.log(System.Logger.Level.ERROR, message, thrown);
         } else {

@@ -3,11 +3,13 @@ package dev.tamis;
 import java.util.Objects;
 
 /**
- * The bytes of a packet in the memory where they were received, and what is known of them as a whole.
+ * The bytes of a packet in the memory where they were received, and what is known of them as a
+ * whole.
  *
- * <p>Offsets are from the first byte, link header included. Each access is compared with the length: {@link
- * PacketBoundsException} beyond it, {@link StalePacketException} after the burst. Numbers are unsigned and in network byte
- * order.
+ * <p>Offsets are from the first byte, link header included. Each access is compared with the
+ * length: {@link PacketBoundsException} beyond it, {@link StalePacketException} after the burst.
+ * Numbers are unsigned and in network byte order. It belongs to the thread of its worker: another
+ * one needs a copy.
  */
 public abstract sealed class Frame permits Packet {
     /** Of the packet's descriptor; 0 after the burst. */
@@ -19,6 +21,9 @@ public abstract sealed class Frame permits Packet {
     /** Bytes in memory; 0 after the burst. */
     private int length;
 
+    /** Where its headers are and what they are: {@link Descriptor#HEADERS}. */
+    private long headers;
+
     /** Another number whenever views taken before do not hold any more. */
     private long stamp;
 
@@ -29,6 +34,7 @@ public abstract sealed class Frame permits Packet {
         this.descriptor = descriptor;
         this.address = Mem.getLong(descriptor + Descriptor.ADDRESS);
         this.length = Mem.getInt(descriptor + Descriptor.LENGTH);
+        this.headers = Mem.getLong(descriptor + Descriptor.HEADERS);
         this.stamp++;
     }
 
@@ -54,13 +60,20 @@ public abstract sealed class Frame permits Packet {
 
     final RuntimeException outside(int offset, int n) {
         if (descriptor == 0) {
-            return new StalePacketException("the burst of this packet is over; keep what is needed by copy()");
+            return new StalePacketException(
+                    "the burst of this packet is over; keep what is needed by copy()");
         }
-        return new PacketBoundsException("bytes " + offset + " to " + ((long) offset + n) + " of " + length);
+        return new PacketBoundsException(
+                "bytes " + offset + " to " + ((long) offset + n) + " of " + length);
     }
 
     final boolean isReleased() {
         return descriptor == 0;
+    }
+
+    private long headers() {
+        descriptor();
+        return headers;
     }
 
     private long descriptor() {
@@ -131,7 +144,7 @@ public abstract sealed class Frame permits Packet {
      * @return 16 bits
      */
     public final int etherType() {
-        return Mem.getShort(descriptor() + Descriptor.ETHER_TYPE) & 0xFFFF;
+        return Descriptor.etherType(headers());
     }
 
     /**
@@ -140,7 +153,7 @@ public abstract sealed class Frame permits Packet {
      * @return its number, 255 where none is known
      */
     public final int protocol() {
-        return Mem.getByte(descriptor() + Descriptor.PROTOCOL) & 0xFF;
+        return Descriptor.protocol(headers());
     }
 
     /**
@@ -149,7 +162,7 @@ public abstract sealed class Frame permits Packet {
      * @return bytes from the first one, or -1 if it has none
      */
     public final int networkOffset() {
-        return offset(Descriptor.NETWORK);
+        return offset(Descriptor.network(headers()));
     }
 
     /**
@@ -158,12 +171,11 @@ public abstract sealed class Frame permits Packet {
      * @return bytes from the first one, or -1 if it has none, as fragments but the first
      */
     public final int transportOffset() {
-        return offset(Descriptor.TRANSPORT);
+        return offset(Descriptor.transport(headers()));
     }
 
-    private int offset(int field) {
-        int offset = Mem.getShort(descriptor() + field) & 0xFFFF;
-        return offset == Descriptor.NONE ? -1 : offset;
+    private static int offset(int field) {
+        return field == Descriptor.NONE ? -1 : field;
     }
 
     /**
@@ -194,7 +206,7 @@ public abstract sealed class Frame permits Packet {
     }
 
     final boolean flag(int flag) {
-        return (Mem.getByte(descriptor() + Descriptor.FLAGS) & flag) != 0;
+        return (Descriptor.flags(headers()) & flag) != 0;
     }
 
     // Its bytes.
@@ -396,6 +408,7 @@ public abstract sealed class Frame permits Packet {
         putShort(Descriptor.HEADROOM, headroom() + n);
         header(Descriptor.NETWORK, networkOffset() - n);
         header(Descriptor.TRANSPORT, transportOffset() - n);
+        headers = Mem.getLong(descriptor + Descriptor.HEADERS);
         stamp++;
     }
 

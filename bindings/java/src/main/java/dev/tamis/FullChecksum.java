@@ -1,6 +1,9 @@
 package dev.tamis;
 
-/** Checksums of a packet, computed from all that they cover: RFC 791, 768, 9293, 792, 4443, and RFC 8200, 8.1. */
+/**
+ * Checksums of a packet, computed from all that they cover: RFC 791, 768, 9293, 792, 4443, and RFC
+ * 8200, 8.1.
+ */
 final class FullChecksum {
     private static final int ICMP = 1;
     private static final int TCP = 6;
@@ -24,9 +27,10 @@ final class FullChecksum {
         switch (packet.protocol()) {
             case TCP -> transport(packet, Tcp.LENGTH, Tcp.CHECKSUM, length, pseudo(packet, length));
             case UDP -> transport(packet, Udp.LENGTH, Udp.CHECKSUM, length, pseudo(packet, length));
-            case ICMPV6 -> transport(packet, Icmp.LENGTH, Icmp.CHECKSUM, length, pseudo(packet, length));
+            case ICMPV6 ->
+                    transport(packet, Icmp.LENGTH, Icmp.CHECKSUM, length, pseudo(packet, length));
             case ICMP -> transport(packet, Icmp.LENGTH, Icmp.CHECKSUM, length, 0);
-            default -> { }
+            default -> {}
         }
     }
 
@@ -37,7 +41,10 @@ final class FullChecksum {
         }
     }
 
-    /** Bytes from the transport header on, as the IP header says; negative where it says nothing that can be. */
+    /**
+     * Bytes from the transport header on, as the IP header says; negative where it says nothing
+     * that can be.
+     */
     private static int transportLength(Packet packet) {
         int before = packet.transportOffset() - packet.networkOffset();
         if (packet.isIpv4()) {

@@ -3,9 +3,10 @@ package dev.tamis;
 /**
  * A middlebox: says of each packet what happens to it, and may rewrite it where it is.
  *
- * <p>Each worker has an instance of its own, and one thread calls all of its methods, so nothing in it needs a lock. What
- * {@link #packet} or {@link #burst} throws is counted, told in the log, and costs the packets concerned the verdict that the
- * configuration gives them ({@code [middlebox] on_error}); the run goes on. What {@link #init} throws ends the run.
+ * <p>Each worker has an instance of its own, and one thread calls all of its methods, so nothing in
+ * it needs a lock. What {@link #packet} or {@link #burst} throws is counted, told in the log, and
+ * costs the packets concerned the verdict that the configuration gives them ({@code [middlebox]
+ * on_error}); the run goes on. What {@link #init} throws ends the run.
  */
 @FunctionalInterface
 public interface Handler {
@@ -18,8 +19,9 @@ public interface Handler {
     default void init(Context context) throws Exception {}
 
     /**
-     * Takes the packets that wait. Unless overridden, it asks {@link #packet} for each. Those that it gives no {@linkplain
-     * Packet#verdict verdict} pass; if it throws, they are the ones that it failed.
+     * Takes the packets that wait. Unless overridden, it asks {@link #packet} for each. Those that
+     * it gives no {@linkplain Packet#verdict verdict} pass; if it throws, they are the ones that it
+     * failed.
      *
      * @param burst the packets
      * @throws Exception if it fails those that have no verdict yet
@@ -38,7 +40,8 @@ public interface Handler {
     Verdict packet(Packet packet) throws Exception;
 
     /**
-     * Is called when no packet has come for a while: 100 ms unless {@link Dataplane#idle} says otherwise.
+     * Is called when no packet has come for a while: 100 ms unless {@link Dataplane#idle} says
+     * otherwise.
      *
      * @param now {@link System#nanoTime}
      * @throws Exception is counted and told

@@ -1,7 +1,8 @@
 package dev.tamis;
 
 /**
- * The header of an ICMP or ICMPv6 message (RFC 792, RFC 4443). Setters keep its checksum (RFC 1624).
+ * The header of an ICMP or ICMPv6 message (RFC 792, RFC 4443). Setters keep its checksum (RFC
+ * 1624).
  *
  * <p>{@link Packet#isIpv6} says which of both it is: their types have other numbers.
  */

@@ -3,8 +3,9 @@ package dev.tamis;
 /**
  * The IPv4 header of a packet, with its options (RFC 791).
  *
- * <p>Setters keep the header's checksum, and those of addresses also the checksum of TCP, UDP or another header that
- * covers them (RFC 1624). What a checksum has to cover anew is for {@link Packet#fixChecksums}.
+ * <p>Setters keep the header's checksum, and those of addresses also the checksum of TCP, UDP or
+ * another header that covers them (RFC 1624). What a checksum has to cover anew is for {@link
+ * Packet#fixChecksums}.
  */
 public final class Ipv4 extends View {
     /** Its length in bytes without options. */
@@ -56,7 +57,8 @@ public final class Ipv4 extends View {
     }
 
     /**
-     * Sets the length of the packet. Checksums of TCP and UDP cover it: {@link Packet#fixChecksums}.
+     * Sets the length of the packet. Checksums of TCP and UDP cover it: {@link
+     * Packet#fixChecksums}.
      *
      * @param length bytes, header included
      * @return this view

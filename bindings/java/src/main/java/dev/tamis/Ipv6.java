@@ -1,11 +1,11 @@
 package dev.tamis;
 
 /**
- * The fixed IPv6 header of a packet (RFC 8200). {@link Packet#protocol} and {@link Packet#transportOffset} say what comes
- * after its extension headers.
+ * The fixed IPv6 header of a packet (RFC 8200). {@link Packet#protocol} and {@link
+ * Packet#transportOffset} say what comes after its extension headers.
  *
- * <p>An address is two longs of 64 bits. Setters of addresses keep the checksum of TCP, UDP, ICMPv6 or another header that
- * covers them, as long as no routing header names another destination.
+ * <p>An address is two longs of 64 bits. Setters of addresses keep the checksum of TCP, UDP, ICMPv6
+ * or another header that covers them, as long as no routing header names another destination.
  */
 public final class Ipv6 extends View {
     /** Its length in bytes. */
@@ -65,7 +65,8 @@ public final class Ipv6 extends View {
     }
 
     /**
-     * Sets the length of what comes after this header. Checksums cover it: {@link Packet#fixChecksums}.
+     * Sets the length of what comes after this header. Checksums cover it: {@link
+     * Packet#fixChecksums}.
      *
      * @param length bytes
      * @return this view

@@ -4,6 +4,7 @@ import com.grack.nanojson.JsonArray;
 import com.grack.nanojson.JsonObject;
 import com.grack.nanojson.JsonParser;
 import com.grack.nanojson.JsonParserException;
+
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -19,7 +20,8 @@ final class Json {
         try {
             return JsonParser.object().from(text);
         } catch (JsonParserException e) {
-            throw new TamisException("the native library has answered no JSON object: " + e.getMessage(), e);
+            throw new TamisException(
+                    "the native library has answered no JSON object: " + e.getMessage(), e);
         }
     }
 
@@ -27,7 +29,8 @@ final class Json {
     static JsonObject document(String text, String schema) {
         JsonObject document = object(text);
         if (!schema.equals(document.getString("schema"))) {
-            throw new TamisException("expected a document " + schema + ", found " + document.get("schema"));
+            throw new TamisException(
+                    "expected a document " + schema + ", found " + document.get("schema"));
         }
         return document;
     }
@@ -47,11 +50,12 @@ final class Json {
         Map<String, Long> numbers = new LinkedHashMap<>();
         JsonObject object = of.getObject(key);
         if (object != null) {
-            object.forEach((name, value) -> {
-                if (value instanceof Number number) {
-                    numbers.put(name, number.longValue());
-                }
-            });
+            object.forEach(
+                    (name, value) -> {
+                        if (value instanceof Number number) {
+                            numbers.put(name, number.longValue());
+                        }
+                    });
         }
         return Collections.unmodifiableMap(numbers);
     }

@@ -1,13 +1,16 @@
 package dev.tamis;
 
-import java.lang.reflect.Field;
 import sun.misc.Unsafe;
 
+import java.lang.reflect.Field;
+
 /**
- * Native memory by its address, in host byte order, without a check: whoever calls has proven the address.
+ * Native memory by its address, in host byte order, without a check: whoever calls has proven the
+ * address.
  *
- * <p>Contract: two classes of this name with the same methods. This one, for JDK 17 to 21, is {@code sun.misc.Unsafe};
- * that of {@code META-INF/versions/22} is {@code java.lang.foreign}. A test holds one to the other.
+ * <p>Contract: two classes of this name with the same methods. This one, for JDK 17 to 21, is
+ * {@code sun.misc.Unsafe}; that of {@code META-INF/versions/22} is {@code java.lang.foreign}. A
+ * test holds one to the other.
  */
 final class Mem {
     private static final Unsafe UNSAFE = unsafe();

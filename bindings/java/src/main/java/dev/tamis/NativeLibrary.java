@@ -18,12 +18,13 @@ import java.util.Locale;
 import java.util.Set;
 
 /**
- * Finds and loads the native library: the file that the property {@code tamis.library} names, or the one inside the jar.
+ * Finds and loads the native library: the file that the property {@code tamis.library} names, or
+ * the one inside the jar.
  *
- * <p>Contract: what is inside the jar is extracted once for each content to a folder that is the user's alone (mode 0700),
- * under {@code XDG_CACHE_HOME}, {@code ~/.cache} or the folder of temporary files, under its SHA-256. It appears whole or
- * not at all, and one whose bytes are not those of the jar is replaced. A library of another layout of descriptors is
- * refused.
+ * <p>Contract: what is inside the jar is extracted once for each content to a folder that is the
+ * user's alone (mode 0700), under {@code XDG_CACHE_HOME}, {@code ~/.cache} or the folder of
+ * temporary files, under its SHA-256. It appears whole or not at all, and one whose bytes are not
+ * those of the jar is replaced. A library of another layout of descriptors is refused.
  */
 final class NativeLibrary {
     /** The property with a library's path. */
@@ -33,27 +34,30 @@ final class NativeLibrary {
     static final List<String> PLATFORMS = List.of("linux-x86_64", "linux-aarch64");
 
     private static final String FILE = "libtamis_java.so";
-    private static final Set<PosixFilePermission> PRIVATE = PosixFilePermissions.fromString("rwx------");
+    private static final Set<PosixFilePermission> PRIVATE =
+            PosixFilePermissions.fromString("rwx------");
 
-    /** The most descriptors of a burst; 0 before the library is loaded. */
-    private static int burst;
+    private static boolean isLoaded;
 
     private NativeLibrary() {}
 
     /** Loads the library, unless it is there, and checks its layout. */
     static synchronized void load() {
-        if (burst > 0) {
-            return;
+        if (!isLoaded) {
+            Path file = find(System.getProperty(PROPERTY), platform());
+            loadFrom(file);
+            checkLayout(file);
+            isLoaded = true;
         }
-        Path file = find(System.getProperty(PROPERTY), platform());
-        loadFrom(file);
-        long[] layout = new long[Descriptor.entries()];
-        burst = Descriptor.check(Native.layout(layout), layout);
     }
 
-    /** The most descriptors of a burst; the library has been loaded. */
-    static synchronized int burst() {
-        return burst;
+    private static void checkLayout(Path file) {
+        long[] layout = new long[Descriptor.entries()];
+        try {
+            Descriptor.check(Native.layout(layout), layout);
+        } catch (UnsatisfiedLinkError e) {
+            throw new TamisException(file + " is no library of tamis for Java", e);
+        }
     }
 
     /** This machine, as the jar names it. */
@@ -78,8 +82,13 @@ final class NativeLibrary {
             }
             return extract(inside.readAllBytes(), folder());
         } catch (IOException e) {
-            throw new TamisException("the native library cannot be extracted from the jar: " + e + "; the property "
-                    + PROPERTY + " names a file instead", e);
+            throw new TamisException(
+                    "the native library cannot be extracted from the jar: "
+                            + e
+                            + "; the property "
+                            + PROPERTY
+                            + " names a file instead",
+                    e);
         }
     }
 
@@ -94,14 +103,19 @@ final class NativeLibrary {
                 there.add(known);
             }
         }
-        return "this jar has no native library for " + platform + " (it has " + (there.isEmpty() ? "none" : there)
-                + "); build one with `cargo build -p tamis-java` and name it by the property " + PROPERTY;
+        return "this jar has no native library for "
+                + platform
+                + " (it has "
+                + (there.isEmpty() ? "none" : there)
+                + "); build one with `cargo build -p tamis-java` and name it by the property "
+                + PROPERTY;
     }
 
     /** The folder for libraries: the user's cache, or that of temporary files. */
     static Path folder() throws IOException {
         String cache = System.getenv("XDG_CACHE_HOME");
-        Path base = cache != null && cache.startsWith("/") ? Path.of(cache) : Path.of(home(), ".cache");
+        Path base =
+                cache != null && cache.startsWith("/") ? Path.of(cache) : Path.of(home(), ".cache");
         try {
             return own(base.resolve("tamis"));
         } catch (IOException e) {
@@ -116,14 +130,17 @@ final class NativeLibrary {
 
     /** Makes the folder, or takes it if it is this user's alone. */
     static Path own(Path folder) throws IOException {
-        FileAttribute<Set<PosixFilePermission>> mode = PosixFilePermissions.asFileAttribute(PRIVATE);
+        FileAttribute<Set<PosixFilePermission>> mode =
+                PosixFilePermissions.asFileAttribute(PRIVATE);
         if (!Files.exists(folder)) {
             Files.createDirectories(folder, mode);
         }
         Path probe = Files.createTempFile(folder, "owner", null);
         try {
             boolean mine = Files.getOwner(folder).equals(Files.getOwner(probe));
-            if (!mine || Files.isSymbolicLink(folder) || !Files.getPosixFilePermissions(folder).equals(PRIVATE)) {
+            if (!mine
+                    || Files.isSymbolicLink(folder)
+                    || !Files.getPosixFilePermissions(folder).equals(PRIVATE)) {
                 throw new IOException(folder + " is not a folder of this user alone (mode 0700)");
             }
         } finally {
@@ -138,7 +155,9 @@ final class NativeLibrary {
         if (Files.exists(file) && Arrays.equals(Files.readAllBytes(file), library)) {
             return file;
         }
-        Path part = Files.createTempFile(folder, "part", null, PosixFilePermissions.asFileAttribute(PRIVATE));
+        Path part =
+                Files.createTempFile(
+                        folder, "part", null, PosixFilePermissions.asFileAttribute(PRIVATE));
         try {
             Files.write(part, library);
             Files.move(part, file, StandardCopyOption.ATOMIC_MOVE);
@@ -161,8 +180,13 @@ final class NativeLibrary {
         try {
             System.load(file.toString());
         } catch (UnsatisfiedLinkError e) {
-            throw new TamisException("the native library " + file + " cannot be loaded: " + e.getMessage()
-                    + hint(e.getMessage()), e);
+            throw new TamisException(
+                    "the native library "
+                            + file
+                            + " cannot be loaded: "
+                            + e.getMessage()
+                            + hint(e.getMessage()),
+                    e);
         }
     }
 
@@ -171,11 +195,15 @@ final class NativeLibrary {
         if (message == null) {
             return "";
         }
-        if (message.contains("failed to map segment") || message.contains("Operation not permitted")) {
-            return " (its folder is probably mounted noexec: copy it to another one, which the property " + PROPERTY
+        if (message.contains("failed to map segment")
+                || message.contains("Operation not permitted")) {
+            return " (its folder is probably mounted noexec: copy it to another one, which the"
+                    + " property "
+                    + PROPERTY
                     + " names)";
         }
-        if (message.contains("wrong ELF class") || message.contains("Possible cause")
+        if (message.contains("wrong ELF class")
+                || message.contains("Possible cause")
                 || message.contains("invalid ELF header")) {
             return " (it is for another architecture than this JVM's, " + platform() + ")";
         }

@@ -1,13 +1,15 @@
 package dev.tamis;
 
 import com.grack.nanojson.JsonWriter;
+
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
 /**
- * Options of {@link Tamis#replay} and {@link Tamis#why}: those of the command line by their long names, without dashes.
+ * Options of {@link Tamis#replay} and {@link Tamis#why}: those of the command line by their long
+ * names, without dashes.
  *
  * <pre>{@code
  * new Options().with("in", "lan0").with("net", "lan0=10.0.0.0/8").with("net", "wan0=0.0.0.0/0")

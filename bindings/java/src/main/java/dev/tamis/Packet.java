@@ -3,13 +3,13 @@ package dev.tamis;
 /**
  * One packet in the memory where it was received, until its burst is over.
  *
- * <p>A burst has one object of this class and points it at one packet after the other, so nothing is allocated; keep a
- * {@linkplain #copy() copy} of what is needed longer. Where the bytes are is proven once by the native side; each access
- * is compared with the packet's length, throws {@link PacketBoundsException} beyond it, and {@link
- * StalePacketException} after the burst.
+ * <p>A burst has one object of this class and points it at one packet after the other, so nothing
+ * is allocated; keep a {@linkplain #copy() copy} of what is needed longer. Where the bytes are is
+ * proven once by the native side; each access is compared with the packet's length, throws {@link
+ * PacketBoundsException} beyond it, and {@link StalePacketException} after the burst.
  *
- * <p>A view such as {@link #ipv4} throws {@link PacketBoundsException} where the packet does not have that header, whole
- * and in memory, and {@code isIpv4} and its like say whether it has.
+ * <p>A view such as {@link #ipv4} throws {@link PacketBoundsException} where the packet does not
+ * have that header, whole and in memory, and {@code isIpv4} and its like say whether it has.
  */
 public final class Packet extends Frame {
     private static final int ETHER_TYPE_ARP = 0x0806;
@@ -248,15 +248,17 @@ public final class Packet extends Frame {
     }
 
     private RuntimeException lacks(String header) {
-        return isReleased() ? outside(0, 0) : new PacketBoundsException("this packet has no whole " + header);
+        return isReleased()
+                ? outside(0, 0)
+                : new PacketBoundsException("this packet has no whole " + header);
     }
 
     // Its checksums.
 
     /**
-     * Computes the checksums of IPv4, TCP, UDP, ICMP and ICMPv6 anew, of those headers that the packet has. A checksum of
-     * TCP, UDP or ICMP stays as it is where it covers bytes that are not in memory, be they cut off or in other fragments,
-     * and so does one of UDP that is 0.
+     * Computes the checksums of IPv4, TCP, UDP, ICMP and ICMPv6 anew, of those headers that the
+     * packet has. A checksum of TCP, UDP or ICMP stays as it is where it covers bytes that are not
+     * in memory, be they cut off or in other fragments, and so does one of UDP that is 0.
      */
     public void fixChecksums() {
         FullChecksum.fix(this);
@@ -288,14 +290,17 @@ public final class Packet extends Frame {
         }
     }
 
-    /** Where the checksum that covers the addresses is, or -1 if none does or it is not in memory. */
+    /**
+     * Where the checksum that covers the addresses is, or -1 if none does or it is not in memory.
+     */
     private int transportChecksum() {
-        int in = switch (protocol()) {
-            case TCP -> Tcp.CHECKSUM;
-            case UDP, UDP_LITE, DCCP -> Udp.CHECKSUM;
-            case ICMPV6 -> isIpv6() ? Icmp.CHECKSUM : -1;
-            default -> -1;
-        };
+        int in =
+                switch (protocol()) {
+                    case TCP -> Tcp.CHECKSUM;
+                    case UDP, UDP_LITE, DCCP -> Udp.CHECKSUM;
+                    case ICMPV6 -> isIpv6() ? Icmp.CHECKSUM : -1;
+                    default -> -1;
+                };
         return in >= 0 && hasTransport(in + 2) ? transportOffset() + in : -1;
     }
 }

@@ -5,7 +5,10 @@ interface Poller extends AutoCloseable {
     /** The address of the descriptors. */
     long descriptors();
 
-    /** Carries out the verdicts of the burst before and waits for the next: its packets, 0 for none in time, -1 at the end. */
+    /**
+     * Carries out the verdicts of the burst before and waits for the next: its packets, 0 for none
+     * in time, -1 at the end.
+     */
     int poll(long timeoutNanos);
 
     /** Gives it up. */

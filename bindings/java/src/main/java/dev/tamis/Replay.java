@@ -1,6 +1,7 @@
 package dev.tamis;
 
 import com.grack.nanojson.JsonObject;
+
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -15,7 +16,11 @@ import java.util.Map;
  * @param json the whole document
  */
 public record Replay(
-        long packets, Map<String, Long> verdicts, List<RuleHits> rules, Map<String, Long> dropReasons, String json) {
+        long packets,
+        Map<String, Long> verdicts,
+        List<RuleHits> rules,
+        Map<String, Long> dropReasons,
+        String json) {
     /**
      * What a rule matched.
      *
@@ -57,7 +62,10 @@ public record Replay(
         JsonObject replay = Json.document(json, "tamis.replay/1");
         Map<String, Long> verdicts = new LinkedHashMap<>();
         JsonObject each = replay.getObject("verdicts");
-        each.keySet().forEach(verdict -> verdicts.put(verdict, each.getObject(verdict).getLong("packets")));
+        each.keySet()
+                .forEach(
+                        verdict ->
+                                verdicts.put(verdict, each.getObject(verdict).getLong("packets")));
         return new Replay(
                 replay.getLong("packets"),
                 Map.copyOf(verdicts),

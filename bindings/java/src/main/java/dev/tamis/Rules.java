@@ -2,16 +2,18 @@ package dev.tamis;
 
 import com.grack.nanojson.JsonObject;
 import com.grack.nanojson.JsonWriter;
+
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.UnaryOperator;
 
 /**
- * The rules and the access list of a run, asked and changed under traffic: what {@code tamis ctl} does.
+ * The rules and the access list of a run, asked and changed under traffic: what {@code tamis ctl}
+ * does.
  *
- * <p>Contract: any thread. A change is in force when the call returns, and no packet meets half of it. What is refused throws
- * {@link RequestException} and changes nothing.
+ * <p>Contract: any thread. A change is in force when the call returns, and no packet meets half of
+ * it. What is refused throws {@link RequestException} and changes nothing.
  */
 public final class Rules {
     private final UnaryOperator<String> ask;
@@ -31,7 +33,8 @@ public final class Rules {
      */
     public record Applied(long revision, long added, long gone, long kept, List<String> warnings) {
         static Applied of(JsonObject answer) {
-            List<Object> warnings = answer.getArray("warnings") == null ? List.of() : answer.getArray("warnings");
+            List<Object> warnings =
+                    answer.getArray("warnings") == null ? List.of() : answer.getArray("warnings");
             return new Applied(
                     answer.getLong("revision"),
                     answer.getLong("new"),

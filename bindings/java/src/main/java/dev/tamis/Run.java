@@ -12,8 +12,9 @@ import java.util.stream.Stream;
 /**
  * A run: its workers, and what can be asked of it while it goes.
  *
- * <p>Contract: any thread. Whoever asks holds the reading side of {@code open}; {@link #close} takes the writing side, so the
- * native run is given up when nobody is in it. A worker whose handler does not return keeps it from being given up.
+ * <p>Contract: any thread. Whoever asks holds the reading side of {@code open}; {@link #close}
+ * takes the writing side, so the native run is given up when nobody is in it. A worker whose
+ * handler does not return keeps it from being given up.
  */
 public final class Run {
     private static final long SLICE = 100_000_000L;
@@ -34,14 +35,23 @@ public final class Run {
         this.workers = workers;
     }
 
-    /** Starts the threads, once there is a handler for each. A worker whose thread cannot start is given up. */
+    /**
+     * Starts the threads, once there is a handler for each. A worker whose thread cannot start is
+     * given up.
+     */
     void start(Supplier<? extends Handler> handlers, Affinity affinity, long idleNanos) {
         List<Handler> made = Stream.<Handler>generate(handlers).limit(workers).toList();
         Status status = status();
         for (int number = 0; number < workers; number++) {
             Poller poller = new Poller.OfRun(Native.worker(handle, number));
             Context context = new Context(number, workers);
-            running.add(new Worker(poller, made.get(number), context, affinity.core(number, status), idleNanos));
+            running.add(
+                    new Worker(
+                            poller,
+                            made.get(number),
+                            context,
+                            affinity.core(number, status),
+                            idleNanos));
         }
         for (Worker worker : running) {
             Thread thread = new Thread(worker, "tamis-worker-" + threads.size());
@@ -61,10 +71,11 @@ public final class Run {
 
     /** Asks the run to end, once what its ports still have is handled. */
     public void stop() {
-        inside(run -> {
-            Native.stop(run);
-            return run;
-        });
+        inside(
+                run -> {
+                    Native.stop(run);
+                    return run;
+                });
     }
 
     /**
@@ -81,7 +92,7 @@ public final class Run {
      * Waits for the end of the run.
      *
      * @return the last status
-     * @throws TamisException if a port or a worker has failed
+     * @throws TamisException if a port or a worker has failed, or the calling thread is interrupted
      */
     public Status await() {
         Status ended = null;
@@ -96,12 +107,15 @@ public final class Run {
      *
      * @param most how long
      * @return the last status, or null if it still goes
-     * @throws TamisException if a port or a worker has failed
+     * @throws TamisException if a port or a worker has failed, or the calling thread is interrupted
      */
     public Status await(Duration most) {
         long until = System.nanoTime() + most.toNanos();
         long left = most.toNanos();
         while (last == null && left > 0) {
+            if (Thread.currentThread().isInterrupted()) {
+                throw interrupted();
+            }
             long slice = Math.min(left, SLICE);
             String json = ended(slice);
             if (json != null) {
@@ -189,11 +203,17 @@ public final class Run {
                 thread.join(Math.max(1, (until - System.nanoTime()) / 1_000_000));
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
+                throw interrupted();
             }
             if (thread.isAlive()) {
-                throw new TamisException(thread.getName() + ": the handler does not return, so the run cannot be closed");
+                String words = ": the handler does not return, so the run cannot be closed";
+                throw new TamisException(thread.getName() + words);
             }
         }
+    }
+
+    private static TamisException interrupted() {
+        return new TamisException("interrupted while the end of the run was waited for");
     }
 
     /** Asks the native run while it is not being given up. */

@@ -1,6 +1,7 @@
 package dev.tamis;
 
 import com.grack.nanojson.JsonObject;
+
 import java.util.List;
 import java.util.Map;
 
@@ -63,7 +64,10 @@ public record Status(List<Direction> wires, List<OneWorker> workers, long progra
      */
     public record OneWorker(int number, Integer core, String state) {
         static OneWorker of(JsonObject worker) {
-            return new OneWorker(worker.getInt("number"), Json.integer(worker, "core"), worker.getString("state"));
+            return new OneWorker(
+                    worker.getInt("number"),
+                    Json.integer(worker, "core"),
+                    worker.getString("state"));
         }
     }
 

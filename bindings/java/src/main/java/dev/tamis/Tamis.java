@@ -4,7 +4,8 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * Replays as calls of a library: no run, no root. The answers are those of {@code tamis replay} and {@code tamis why}.
+ * Replays as calls of a library: no run, no root. The answers are those of {@code tamis replay} and
+ * {@code tamis why}.
  *
  * <pre>{@code
  * Replay replay = Tamis.replay(Path.of("rules.v4"), Path.of("office.pcap"));
@@ -61,7 +62,8 @@ public final class Tamis {
      * @param number its number there, from 1
      * @param options of the command line
      * @return the rules that it met, and the verdict
-     * @throws TamisException if one of them cannot be read, an option is refused, or there is no such packet
+     * @throws TamisException if one of them cannot be read, an option is refused, or there is no
+     *     such packet
      */
     public static Why why(List<Path> rules, Path capture, long number, Options options) {
         NativeLibrary.load();

@@ -1,6 +1,8 @@
 package dev.tamis;
 
-/** What went wrong, in the words of the command line: a configuration, a rule, a port or a capture. */
+/**
+ * What went wrong, in the words of the command line: a configuration, a rule, a port or a capture.
+ */
 public class TamisException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 

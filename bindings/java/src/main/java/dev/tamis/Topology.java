@@ -1,6 +1,7 @@
 package dev.tamis;
 
 import com.grack.nanojson.JsonObject;
+
 import java.util.List;
 
 /**
@@ -19,7 +20,8 @@ public record Topology(List<Processor> processors) {
     public record Processor(int number, int core, int socket) {
         static Processor of(JsonObject processor) {
             int number = processor.getInt("number");
-            return new Processor(number, processor.getInt("core", number), processor.getInt("socket"));
+            return new Processor(
+                    number, processor.getInt("core", number), processor.getInt("socket"));
         }
     }
 

@@ -1,6 +1,9 @@
 package dev.tamis;
 
-/** The UDP header of a packet (RFC 768). Setters keep its checksum (RFC 1624); 0, which means none, stays. */
+/**
+ * The UDP header of a packet (RFC 768). Setters keep its checksum (RFC 1624); 0, which means none,
+ * stays.
+ */
 public final class Udp extends View {
     /** Its length in bytes. */
     static final int LENGTH = 8;

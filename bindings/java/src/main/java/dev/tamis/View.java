@@ -3,12 +3,14 @@ package dev.tamis;
 /**
  * A header of a packet, as a window on its memory.
  *
- * <p>Each packet has one view of each kind and points it at its header when asked for it, so nothing is allocated. A view
- * is good for as long as its packet stays where it is: after the burst has gone on to another packet, after the handler
- * has returned, and after the packet was trimmed or grown, each access throws {@link StalePacketException}.
+ * <p>Each packet has one view of each kind and points it at its header when asked for it, so
+ * nothing is allocated. A view is good for as long as its packet stays where it is: after the burst
+ * has gone on to another packet, after the handler has returned, and after the packet was trimmed
+ * or grown, each access throws {@link StalePacketException}.
  *
- * <p>Numbers are unsigned: 8 and 16 bits are an {@code int}, 32 and 48 bits a {@code long}. A setter throws
- * {@link UnsignedRangeException} for a value that does not fit and writes nothing then.
+ * <p>Numbers are unsigned: 8 and 16 bits are an {@code int}, 32 and 48 bits a {@code long}. A
+ * setter throws {@link UnsignedRangeException} for a value that does not fit and writes nothing
+ * then.
  */
 public abstract class View {
     /** Off for benchmarks alone: an access that should throw may end the process then. */
@@ -29,14 +31,18 @@ public abstract class View {
         this.packet = packet;
     }
 
-    /** Points this view at a header of at least {@code least} bytes, all of which the packet has. */
+    /**
+     * Points this view at a header of at least {@code least} bytes, all of which the packet has.
+     */
     final void point(int offset, int least) {
         this.address = packet.at(offset, least);
         this.offset = offset;
         this.stamp = packet.stamp();
     }
 
-    /** The address of a byte of the part that {@link #point} has proven, if the view still holds. */
+    /**
+     * The address of a byte of the part that {@link #point} has proven, if the view still holds.
+     */
     final long at(int index) {
         if (CHECKED && stamp != packet.stamp()) {
             throw stale();
@@ -55,8 +61,10 @@ public abstract class View {
     }
 
     private StalePacketException stale() {
-        return new StalePacketException(getClass().getSimpleName()
-                + ": its packet is not at hand any more, or has changed its length; take the view anew");
+        return new StalePacketException(
+                getClass().getSimpleName()
+                        + ": its packet is not at hand any more, or has changed its length; take"
+                        + " the view anew");
     }
 
     static void require(String field, long value, long max) {

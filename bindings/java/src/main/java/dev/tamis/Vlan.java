@@ -1,6 +1,9 @@
 package dev.tamis;
 
-/** A VLAN tag (IEEE 802.1Q): priority, drop eligibility, number, and the EtherType that comes after it. */
+/**
+ * A VLAN tag (IEEE 802.1Q): priority, drop eligibility, number, and the EtherType that comes after
+ * it.
+ */
 public final class Vlan extends View {
     /** Its length in bytes, from the control word on. */
     static final int LENGTH = 4;

@@ -1,6 +1,7 @@
 package dev.tamis;
 
 import com.grack.nanojson.JsonObject;
+
 import java.util.List;
 
 /**
@@ -13,7 +14,8 @@ import java.util.List;
  * @param rules the rules that it met, in order
  * @param json the whole document, with the steps that are no rules
  */
-public record Why(String packet, String verdict, String by, Integer line, List<Met> rules, String json) {
+public record Why(
+        String packet, String verdict, String by, Integer line, List<Met> rules, String json) {
     /**
      * A rule that the packet met.
      *
@@ -24,7 +26,8 @@ public record Why(String packet, String verdict, String by, Integer line, List<M
      * @param matches {@code yes}, {@code no}, or both where it is not known
      * @param refusedBy the match that did not hold, or null
      */
-    public record Met(String table, String chain, int number, String text, String matches, String refusedBy) {
+    public record Met(
+            String table, String chain, int number, String text, String matches, String refusedBy) {
         static Met of(JsonObject step) {
             return new Met(
                     step.getString("table"),
@@ -38,7 +41,11 @@ public record Why(String packet, String verdict, String by, Integer line, List<M
 
     static Why of(String json) {
         JsonObject why = Json.document(json, "tamis.why/1");
-        List<Met> rules = Json.list(why, "steps", step -> "rule".equals(step.getString("step")) ? Met.of(step) : null);
+        List<Met> rules =
+                Json.list(
+                        why,
+                        "steps",
+                        step -> "rule".equals(step.getString("step")) ? Met.of(step) : null);
         return new Why(
                 why.getString("packet"),
                 why.getString("verdict"),

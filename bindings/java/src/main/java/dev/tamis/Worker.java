@@ -5,9 +5,9 @@ import java.util.OptionalInt;
 /**
  * A worker's thread: polls, hands each burst to its handler, and ends with its run.
  *
- * <p>Contract: what the handler throws of packets stays here ({@link Failures}); what {@code init} or a poll throws ends the
- * worker, and with it the run. The thread binds itself to its core before anything else, so that what the handler allocates
- * first is near it.
+ * <p>Contract: what the handler throws of packets stays here ({@link Failures}); what {@code init}
+ * or a poll throws ends the worker, and with it the run. The thread binds itself to its core before
+ * anything else, so that what the handler allocates first is near it.
  */
 final class Worker implements Runnable {
     private static final System.Logger LOG = System.getLogger("dev.tamis");
@@ -84,7 +84,10 @@ final class Worker implements Runnable {
         try {
             handler.close();
         } catch (Throwable t) {
-            LOG.log(System.Logger.Level.ERROR, "worker " + context.worker() + ": the handler could not close", t);
+            LOG.log(
+                    System.Logger.Level.ERROR,
+                    "worker " + context.worker() + ": the handler could not close",
+                    t);
         }
     }
 }

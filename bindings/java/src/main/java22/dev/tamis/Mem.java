@@ -4,11 +4,12 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * Native memory by its address, in host byte order, without a check: whoever calls has proven the address.
+ * Native memory by its address, in host byte order, without a check: whoever calls has proven the
+ * address.
  *
- * <p>Contract: two classes of this name with the same methods. This one, for JDK 22 and later, is {@code
- * java.lang.foreign} with one segment over all memory; that of the base is {@code sun.misc.Unsafe}, which later JDKs
- * warn of. A test holds one to the other.
+ * <p>Contract: two classes of this name with the same methods. This one, for JDK 22 and later, is
+ * {@code java.lang.foreign} with one segment over all memory; that of the base is {@code
+ * sun.misc.Unsafe}, which later JDKs warn of. A test holds one to the other.
  */
 final class Mem {
     private static final MemorySegment ALL = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);

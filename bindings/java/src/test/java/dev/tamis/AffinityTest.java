@@ -3,15 +3,22 @@ package dev.tamis;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import org.junit.jupiter.api.Test;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
-import org.junit.jupiter.api.Test;
 
-/** Which cores workers get; the orders are those of {@code [workers] cores} (dataplane, run/topology.rs). */
+/**
+ * Which cores workers get; the orders are those of {@code [workers] cores} (dataplane,
+ * run/topology.rs).
+ */
 class AffinityTest {
-    /** Two sockets with two cores of two threads each, numbered as firmware does: first threads first. */
+    /**
+     * Two sockets with two cores of two threads each, numbered as firmware does: first threads
+     * first.
+     */
     private static Topology machine() {
         List<Topology.Processor> all = new ArrayList<>();
         for (int number = 0; number < 8; number++) {
@@ -41,7 +48,9 @@ class AffinityTest {
     @Test
     void withoutAWordItIsWhatTheConfigurationSays() {
         List<Status.OneWorker> workers =
-                List.of(new Status.OneWorker(0, null, "asleep"), new Status.OneWorker(1, 5, "asleep"));
+                List.of(
+                        new Status.OneWorker(0, null, "asleep"),
+                        new Status.OneWorker(1, 5, "asleep"));
         Status status = new Status(List.of(), workers, 1, "");
         assertEquals(OptionalInt.empty(), Affinity.configured().core(0, status));
         assertEquals(OptionalInt.of(5), Affinity.configured().core(1, status));
@@ -50,8 +59,13 @@ class AffinityTest {
 
     @Test
     void theTopologyIsRead() {
-        Topology read = Topology.of("{\"processors\": [{\"number\": 4, \"core\": 2, \"socket\": 1}, {\"number\": 5}]}");
-        assertEquals(List.of(new Topology.Processor(4, 2, 1), new Topology.Processor(5, 5, 0)), read.processors());
+        Topology read =
+                Topology.of(
+                        "{\"processors\": [{\"number\": 4, \"core\": 2, \"socket\": 1},"
+                                + " {\"number\": 5}]}");
+        assertEquals(
+                List.of(new Topology.Processor(4, 2, 1), new Topology.Processor(5, 5, 0)),
+                read.processors());
         assertThrows(TamisException.class, () -> Topology.of("[]"));
         assertEquals(Map.of(), Json.numbers(Json.object("{}"), "none"));
     }

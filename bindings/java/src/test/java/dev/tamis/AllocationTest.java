@@ -4,9 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.sun.management.ThreadMXBean;
+
+import org.junit.jupiter.api.Test;
+
 import java.lang.management.ManagementFactory;
 import java.util.Random;
-import org.junit.jupiter.api.Test;
 
 /** A million packets through a handler that reads and writes headers: not one byte of heap. */
 class AllocationTest {
@@ -35,15 +37,19 @@ class AllocationTest {
     @Test
     void noneForAMillionPackets() {
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-        assumeTrue(threads.isThreadAllocatedMemorySupported(), "SKIPPED: this JVM does not count what threads allocate");
+        assumeTrue(
+                threads.isThreadAllocatedMemorySupported(),
+                "SKIPPED: this JVM does not count what threads allocate");
         Random random = new Random(7);
         int[] protocols = {Crafted.TCP, Crafted.UDP, Crafted.ICMP};
         try (Frames frames = new Frames(BURST)) {
             for (int i = 0; i < BURST; i++) {
                 int protocol = protocols[i % 3];
-                frames.put(i, i % 4 == 0
-                        ? Crafted.ipv6(random, protocol, 20)
-                        : Crafted.ipv4(random, protocol, i % 2, 0, 20));
+                frames.put(
+                        i,
+                        i % 4 == 0
+                                ? Crafted.ipv6(random, protocol, 20)
+                                : Crafted.ipv4(random, protocol, i % 2, 0, 20));
             }
             Burst burst = new Burst(frames.descriptors(), new Failures(0));
             Handler handler = AllocationTest::forward;

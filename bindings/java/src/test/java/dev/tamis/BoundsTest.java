@@ -6,11 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.junit.jupiter.api.Test;
+
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.function.Consumer;
-import org.junit.jupiter.api.Test;
 
 /** What a packet has, what it has not, and for how long. */
 class BoundsTest {
@@ -28,7 +29,8 @@ class BoundsTest {
             Packet packet = frames.packet();
             int end = TCP.length;
             assertEquals(TCP[end - 1] & 0xFF, packet.u8(end - 1));
-            assertEquals(packet.u16(end - 4) << 16 | packet.u16(end - 2), (int) packet.u32(end - 4));
+            assertEquals(
+                    packet.u16(end - 4) << 16 | packet.u16(end - 2), (int) packet.u32(end - 4));
             for (int at : new int[] {-1, end, Integer.MIN_VALUE, Integer.MAX_VALUE}) {
                 bounds(packet, p -> p.u8(at));
                 bounds(packet, p -> p.u8(at, 0));
@@ -53,10 +55,18 @@ class BoundsTest {
             for (int length = 0; length <= TCP.length; length++) {
                 frames.put(0, TCP, length, Frames.Offsets.of(TCP));
                 Packet packet = frames.packet();
-                List<Boolean> has = List.of(packet.isEthernet(), packet.vlans() == 1, packet.isIpv4(), packet.isTcp());
-                assertEquals(List.of(length >= 14, length >= 18, length >= 38, length >= 58), has, "" + length);
-                List<Consumer<Packet>> views = List.of(
-                        Packet::ethernet, p -> p.vlan(0), Packet::ipv4, Packet::tcp);
+                List<Boolean> has =
+                        List.of(
+                                packet.isEthernet(),
+                                packet.vlans() == 1,
+                                packet.isIpv4(),
+                                packet.isTcp());
+                assertEquals(
+                        List.of(length >= 14, length >= 18, length >= 38, length >= 58),
+                        has,
+                        "" + length);
+                List<Consumer<Packet>> views =
+                        List.of(Packet::ethernet, p -> p.vlan(0), Packet::ipv4, Packet::tcp);
                 for (int i = 0; i < views.size(); i++) {
                     if (has.get(i)) {
                         views.get(i).accept(packet);
@@ -98,10 +108,22 @@ class BoundsTest {
             assertThrows(StalePacketException.class, () -> tcp.sourcePort(1));
             Tcp second = packet.tcp();
             burst.end();
-            List<Runnable> accesses = List.of(
-                    second::sequence, () -> second.window(1), second::offset, packet::length, packet::ipv4, packet::copy,
-                    () -> packet.u8(0), () -> packet.u16(0, 1), packet::time, packet::isTcp, () -> packet.trim(1),
-                    () -> packet.prepend(1), () -> packet.verdict(Verdict.DROP), packet::fixChecksums);
+            List<Runnable> accesses =
+                    List.of(
+                            second::sequence,
+                            () -> second.window(1),
+                            second::offset,
+                            packet::length,
+                            packet::ipv4,
+                            packet::copy,
+                            () -> packet.u8(0),
+                            () -> packet.u16(0, 1),
+                            packet::time,
+                            packet::isTcp,
+                            () -> packet.trim(1),
+                            () -> packet.prepend(1),
+                            () -> packet.verdict(Verdict.DROP),
+                            packet::fixChecksums);
             for (Runnable access : accesses) {
                 assertThrows(StalePacketException.class, access::run);
             }
@@ -119,17 +141,20 @@ class BoundsTest {
             packet.trim(6);
             packet.trimFront(4);
             assertThrows(StalePacketException.class, before::ttl);
-            assertEquals(List.of(14, 34), List.of(packet.networkOffset(), packet.transportOffset()));
+            assertEquals(
+                    List.of(14, 34), List.of(packet.networkOffset(), packet.transportOffset()));
             packet.prepend(10);
             packet.append(3);
             byte[] expected = new byte[TCP.length + 3];
             System.arraycopy(TCP, 4, expected, 10, TCP.length - 10);
             assertArrayEquals(expected, frames.get(0));
-            assertEquals(List.of(Frames.ROOM - 6, 24, 44),
+            assertEquals(
+                    List.of(Frames.ROOM - 6, 24, 44),
                     List.of(packet.headroom(), packet.networkOffset(), packet.transportOffset()));
             assertEquals(TCP[18 + 8] & 0xFF, packet.ipv4().ttl());
-            packet.trimFront(25);
-            assertEquals(List.of(-1, 19), List.of(packet.networkOffset(), packet.transportOffset()));
+            packet.trimFront(27);
+            assertEquals(
+                    List.of(-1, 17), List.of(packet.networkOffset(), packet.transportOffset()));
             assertFalse(packet.isIpv4());
         }
     }
@@ -144,8 +169,12 @@ class BoundsTest {
             bounds(packet, p -> p.append(tail + 1));
             bounds(packet, p -> p.trim(TCP.length + 1));
             bounds(packet, p -> p.trimFront(TCP.length + 1));
-            for (Consumer<Packet> negative : List.<Consumer<Packet>>of(
-                    p -> p.prepend(-1), p -> p.append(-1), p -> p.trim(-1), p -> p.trimFront(-1))) {
+            for (Consumer<Packet> negative :
+                    List.<Consumer<Packet>>of(
+                            p -> p.prepend(-1),
+                            p -> p.append(-1),
+                            p -> p.trim(-1),
+                            p -> p.trimFront(-1))) {
                 bounds(packet, negative);
             }
             assertArrayEquals(TCP, frames.get(0));
@@ -161,7 +190,8 @@ class BoundsTest {
     @Test
     void optionsOfTcpAreFoundAndBroken() {
         byte[] options = {1, 1, 8, 4, 7, 7, 2, 4, 5, (byte) 0xB4, 0, 0};
-        byte[] frame = Arrays.copyOf(Crafted.ipv4(RANDOM, Crafted.TCP, 0, 0, 0), 54 + options.length);
+        byte[] frame =
+                Arrays.copyOf(Crafted.ipv4(RANDOM, Crafted.TCP, 0, 0, 0), 54 + options.length);
         System.arraycopy(options, 0, frame, 54, options.length);
         frame[46] = (byte) 0x80;
         try (Frames frames = new Frames(1)) {
@@ -171,8 +201,10 @@ class BoundsTest {
             assertEquals(List.of(56, 60, -1), List.of(tcp.option(8), tcp.option(2), tcp.option(3)));
             packet.u8(57, 1);
             assertEquals(-1, tcp.option(2));
-            packet.u8(57, 60);
-            assertEquals(-1, tcp.option(8));
+            packet.u8(57, 10);
+            assertEquals(56, tcp.option(8), "it ends where the header ends");
+            packet.u8(57, 11);
+            assertEquals(-1, tcp.option(8), "it would end after the header");
             packet.u8(46, 0x10);
             assertEquals(-1, tcp.option(8));
         }

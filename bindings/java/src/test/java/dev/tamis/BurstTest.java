@@ -4,12 +4,13 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import java.util.Random;
-import java.util.logging.Level;
-import java.util.logging.Logger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+
+import java.util.Random;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 
 /** Bursts with handlers that answer, throw or answer nothing: each packet gets its verdict. */
 class BurstTest {
@@ -66,12 +67,14 @@ class BurstTest {
 
     @Test
     void aPacketThatIsFailedCostsNoOther() {
-        burst.deliver(packet -> {
-            if (packet.number() == 1) {
-                throw new IllegalStateException("a bug");
-            }
-            return packet.number() == 2 ? null : Verdict.DROP;
-        }, 4);
+        burst.deliver(
+                packet -> {
+                    if (packet.number() == 1) {
+                        throw new IllegalStateException("a bug");
+                    }
+                    return packet.number() == 2 ? null : Verdict.DROP;
+                },
+                4);
         assertArrayEquals(new int[] {DROP, ERROR, ERROR, DROP}, verdicts(4));
         assertEquals(2, failures.packets());
     }
@@ -90,23 +93,33 @@ class BurstTest {
         assertArrayEquals(new int[] {ERROR, DROP}, verdicts(2));
     }
 
-    /** Packets that a burst's handler has judged keep their verdict, also where it goes through them twice. */
+    /**
+     * Packets that a burst's handler has judged keep their verdict, also where it goes through them
+     * twice.
+     */
     @Test
     void aBurstThatIsFailedKeepsItsVerdicts() {
-        burst.deliver((OfBursts) all -> {
-            for (int i = 0; i < 280; i++) {
-                all.packet(i).verdict(i % 2 == 0 ? Verdict.PASS : Verdict.BACK);
-            }
-            all.packet(0);
-            throw new IllegalStateException("a bug");
-        }, 300);
+        burst.deliver(
+                (OfBursts)
+                        all -> {
+                            for (int i = 0; i < 280; i++) {
+                                all.packet(i).verdict(i % 2 == 0 ? Verdict.PASS : Verdict.BACK);
+                            }
+                            all.packet(0);
+                            throw new IllegalStateException("a bug");
+                        },
+                300);
         for (int i = 0; i < 300; i++) {
-            assertEquals(i >= 280 ? ERROR : i % 2 == 0 ? PASS : BACK, frames.verdict(i), "packet " + i);
+            assertEquals(
+                    i >= 280 ? ERROR : i % 2 == 0 ? PASS : BACK, frames.verdict(i), "packet " + i);
         }
         assertEquals(20, failures.packets());
-        burst.deliver((OfBursts) all -> {
-            throw new IllegalStateException("another bug");
-        }, 1);
+        burst.deliver(
+                (OfBursts)
+                        all -> {
+                            throw new IllegalStateException("another bug");
+                        },
+                1);
         assertEquals(ERROR, frames.verdict(0), "what was judged in the burst before is forgotten");
     }
 
@@ -116,7 +129,10 @@ class BurstTest {
         assertArrayEquals(new int[] {PASS, DROP, PASS}, verdicts(3));
     }
 
-    /** What {@code packet} has said of a packet outlives what the rest of {@code burst} throws, unless it was to pass. */
+    /**
+     * What {@code packet} has said of a packet outlives what the rest of {@code burst} throws,
+     * unless it was to pass.
+     */
     @Test
     void dropsOutliveWhatIsThrownAfterwards() {
         class Counting implements Handler {
@@ -139,10 +155,12 @@ class BurstTest {
     @Test
     void aPacketThatIsKeptIsStale() {
         Packet[] kept = new Packet[1];
-        burst.deliver(packet -> {
-            kept[0] = packet;
-            return Verdict.PASS;
-        }, 1);
+        burst.deliver(
+                packet -> {
+                    kept[0] = packet;
+                    return Verdict.PASS;
+                },
+                1);
         assertThrows(StalePacketException.class, () -> kept[0].u8(0));
         assertThrows(StalePacketException.class, () -> kept[0].verdict(Verdict.DROP));
     }

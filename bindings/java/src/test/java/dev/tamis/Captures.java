@@ -8,7 +8,10 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Reads captures for tests: pcap and pcapng in little-endian order, as tamis and tcpdump write them here. */
+/**
+ * Reads captures for tests: pcap and pcapng in little-endian order, as tamis and tcpdump write them
+ * here.
+ */
 final class Captures {
     private static final int PCAPNG = 0x0A0D_0D0A;
     private static final int ENHANCED_PACKET = 6;
@@ -17,7 +20,8 @@ final class Captures {
 
     /** The frames of a capture, in order. */
     static List<byte[]> frames(Path capture) throws IOException {
-        ByteBuffer bytes = ByteBuffer.wrap(Files.readAllBytes(capture)).order(ByteOrder.LITTLE_ENDIAN);
+        ByteBuffer bytes =
+                ByteBuffer.wrap(Files.readAllBytes(capture)).order(ByteOrder.LITTLE_ENDIAN);
         return bytes.getInt(0) == PCAPNG ? pcapng(bytes) : pcap(bytes);
     }
 

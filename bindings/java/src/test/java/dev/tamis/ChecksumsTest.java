@@ -2,11 +2,16 @@ package dev.tamis;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** Checksums that setters keep, held to those that are computed from all bytes ({@link Crafted#right}). */
+import java.util.Random;
+
+/**
+ * Checksums that setters keep, held to those that are computed from all bytes ({@link
+ * Crafted#right}).
+ */
 class ChecksumsTest {
     private static final int ROUNDS = 20_000;
 
@@ -37,7 +42,10 @@ class ChecksumsTest {
             changeTcp(random, packet.tcp());
         } else if (packet.isUdp()) {
             int port = (int) value(random, 0xFFFF);
-            Udp udp = random.nextBoolean() ? packet.udp().sourcePort(port) : packet.udp().destinationPort(port);
+            Udp udp =
+                    random.nextBoolean()
+                            ? packet.udp().sourcePort(port)
+                            : packet.udp().destinationPort(port);
             assertEquals(packet.transportOffset(), udp.offset());
         } else {
             changeIcmp(random, packet.icmp());
@@ -52,7 +60,10 @@ class ChecksumsTest {
                 case 0 -> packet.ipv6().source(high, low);
                 case 1 -> packet.ipv6().destination(high, low);
                 case 2 -> packet.ipv6().hopLimit((int) value(random, 0xFF));
-                default -> packet.ipv6().trafficClass((int) value(random, 0xFF)).flowLabel((int) value(random, 0xFFFFF));
+                default ->
+                        packet.ipv6()
+                                .trafficClass((int) value(random, 0xFF))
+                                .flowLabel((int) value(random, 0xFFFFF));
             }
             return;
         }
@@ -120,6 +131,26 @@ class ChecksumsTest {
         }
     }
 
+    /** Of all source ports one makes it 0, which would mean none. */
+    @Test
+    void ofUdpZeroIsWrittenAsTheOtherZero() {
+        byte[] frame = Crafted.ipv4(new Random(8), Crafted.UDP, 0, 0, 10);
+        int others = 0;
+        try (Frames frames = new Frames(1)) {
+            frames.put(0, frame);
+            Packet packet = frames.packet();
+            for (int port = 0; port <= 0xFFFF; port++) {
+                packet.udp().sourcePort(port);
+                assertArrayEquals(Crafted.right(frames.get(0)), frames.get(0), "port " + port);
+                others += packet.udp().checksum() == 0xFFFF ? 1 : 0;
+                packet.fixChecksums();
+                assertArrayEquals(Crafted.right(frames.get(0)), frames.get(0), "port " + port);
+            }
+        }
+        // Two ports, 0 and 65,535, count the same.
+        assertTrue(others == 1 || others == 2, others + " ports");
+    }
+
     /** The length is in the header, and once more in what the checksum covers besides. */
     @Test
     void theLengthOfUdpCountsTwice() {
@@ -139,7 +170,9 @@ class ChecksumsTest {
             assertEquals(expected, packet.udp().checksum());
             assertArrayEquals(Crafted.right(frames.get(0)), frames.get(0));
             packet.udp().length(15);
-            assertEquals(Checksum.update(Checksum.update(expected, 14, 15), 14, 15), packet.udp().checksum());
+            assertEquals(
+                    Checksum.update(Checksum.update(expected, 14, 15), 14, 15),
+                    packet.udp().checksum());
         }
     }
 
@@ -174,7 +207,8 @@ class ChecksumsTest {
             assertEquals(before, packet.tcp().checksum());
             packet.ipv4().source(7);
             packet.write(0, frame, 0, 0);
-            assertEquals(Checksum.update32(before, (int) u32(frame, 26), 7), packet.tcp().checksum());
+            assertEquals(
+                    Checksum.update32(before, (int) u32(frame, 26), 7), packet.tcp().checksum());
         }
     }
 

@@ -12,7 +12,10 @@ final class Crafted {
 
     private Crafted() {}
 
-    /** An IPv4 packet over Ethernet, with so many tags and bytes of options and payload; checksums are right. */
+    /**
+     * An IPv4 packet over Ethernet, with so many tags and bytes of options and payload; checksums
+     * are right.
+     */
     static byte[] ipv4(Random random, int protocol, int tags, int options, int payload) {
         int network = 14 + 4 * tags;
         byte[] frame = filled(random, network + 20 + options + header(protocol) + payload);
@@ -82,21 +85,26 @@ final class Crafted {
         boolean isIpv4 = offsets.etherType() == 0x0800;
         if (isIpv4) {
             bytes.putShort(network + 10, (short) 0);
-            bytes.putShort(network + 10, (short) checksum(right, network, (frame[network] & 0xF) * 4, 0));
+            bytes.putShort(
+                    network + 10, (short) checksum(right, network, (frame[network] & 0xF) * 4, 0));
         }
         int transport = offsets.transport();
-        int field = transport + switch (offsets.protocol()) {
-            case TCP -> 16;
-            case UDP -> 6;
-            default -> 2;
-        };
+        int field =
+                transport
+                        + switch (offsets.protocol()) {
+                            case TCP -> 16;
+                            case UDP -> 6;
+                            default -> 2;
+                        };
         boolean isUdp = offsets.protocol() == UDP;
         if (offsets.flags() != 0 || isUdp && bytes.getShort(field) == 0) {
             return right;
         }
         int length = frame.length - transport;
         int pseudo = offsets.protocol() == ICMP ? 0 : offsets.protocol() + length;
-        for (int i = network + (isIpv4 ? 12 : 8); pseudo != 0 && i < network + (isIpv4 ? 20 : 40); i += 2) {
+        for (int i = network + (isIpv4 ? 12 : 8);
+                pseudo != 0 && i < network + (isIpv4 ? 20 : 40);
+                i += 2) {
             pseudo += bytes.getShort(i) & 0xFFFF;
         }
         bytes.putShort(field, (short) 0);

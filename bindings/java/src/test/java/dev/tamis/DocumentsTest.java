@@ -4,12 +4,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import org.junit.jupiter.api.Test;
+
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
-import org.junit.jupiter.api.Test;
 
 /** Documents as the command line prints them (of {@code tamis demo}), read. */
 class DocumentsTest {
@@ -24,13 +25,22 @@ class DocumentsTest {
         Replay replay = Replay.of(resource("replay.json"));
         assertEquals(287, replay.packets());
         assertEquals(
-                Map.of("accept", 249L, "drop", 16L, "reject", 20L, "unknown", 2L, "skip", 0L), replay.verdicts());
+                Map.of("accept", 249L, "drop", 16L, "reject", 20L, "unknown", 2L, "skip", 0L),
+                replay.verdicts());
         assertEquals(List.of(20L, 0L), List.of(replay.verdict("reject"), replay.verdict("other")));
         assertEquals(9, replay.dropReasons().get("policy"));
         Replay.RuleHits rule = replay.rules().get(3);
         assertEquals(
-                new Replay.RuleHits("ip", "filter", "FORWARD", 1, 18, "-A FORWARD -i lan0 -o wan0 -j from-office", 147,
-                        28527, 0),
+                new Replay.RuleHits(
+                        "ip",
+                        "filter",
+                        "FORWARD",
+                        1,
+                        18,
+                        "-A FORWARD -i lan0 -o wan0 -j from-office",
+                        147,
+                        28527,
+                        0),
                 rule);
     }
 
@@ -42,7 +52,8 @@ class DocumentsTest {
         assertEquals("-A from-office -p tcp -m multiport --dports 80,443 -j ACCEPT", why.by());
         assertEquals(5, why.rules().size());
         Why.Met last = why.rules().get(4);
-        assertEquals(List.of("filter", "from-office", 3, "yes"),
+        assertEquals(
+                List.of("filter", "from-office", 3, "yes"),
                 List.of(last.table(), last.chain(), last.number(), last.matches()));
         assertNull(last.refusedBy());
         assertEquals("-i lan0 -p udp", why.rules().get(0).text().substring(14, 28));
@@ -52,10 +63,12 @@ class DocumentsTest {
     void aStatus() throws IOException {
         Status status = Status.of(resource("status.json"));
         Status.Direction right = status.wires().get(0);
-        assertEquals(List.of("left", "right", 287L, 0L, 4L),
+        assertEquals(
+                List.of("left", "right", 287L, 0L, 4L),
                 List.of(right.in(), right.out(), right.received(), right.made(), right.sent()));
         assertEquals(Map.of("policy", 279L, "rule", 4L), right.dropped());
-        assertEquals(List.of(279L, 0L), List.of(right.dropped("policy"), right.dropped("middlebox")));
+        assertEquals(
+                List.of(279L, 0L), List.of(right.dropped("policy"), right.dropped("middlebox")));
         assertEquals(List.of(new Status.OneWorker(0, null, "ended")), status.workers());
         assertEquals(1, status.program());
     }
@@ -69,8 +82,14 @@ class DocumentsTest {
 
     @Test
     void optionsAreThoseOfTheCommandLine() {
-        Options options = new Options().with("net", "a=1").with("in", "a").with("net", "b=2").with("net", "c=3");
-        assertEquals("{\"net\":[\"a=1\",\"b=2\",\"c=3\"],\"in\":\"a\",\"rp-filter\":true}",
+        Options options =
+                new Options()
+                        .with("net", "a=1")
+                        .with("in", "a")
+                        .with("net", "b=2")
+                        .with("net", "c=3");
+        assertEquals(
+                "{\"net\":[\"a=1\",\"b=2\",\"c=3\"],\"in\":\"a\",\"rp-filter\":true}",
                 options.with("rp-filter").json());
         assertEquals("{}", new Options().json());
     }
@@ -78,25 +97,36 @@ class DocumentsTest {
     @Test
     void rulesAreAskedAndChanged() {
         StringBuilder asked = new StringBuilder();
-        String[] answer = {"{\"schema\":\"tamis.apply/1\",\"revision\":2,\"new\":3,\"gone\":1,\"kept\":40,"
-                + "\"warnings\":[\"w\"]}"};
-        Rules rules = new Rules(line -> {
-            asked.append(line).append('\n');
-            return answer[0];
-        });
-        assertEquals(new Rules.Applied(2, 3, 1, 40, List.of("w")), rules.apply("*filter\nCOMMIT\n"));
+        String[] answer = {
+            "{\"schema\":\"tamis.apply/1\",\"revision\":2,\"new\":3,\"gone\":1,\"kept\":40,"
+                    + "\"warnings\":[\"w\"]}"
+        };
+        Rules rules =
+                new Rules(
+                        line -> {
+                            asked.append(line).append('\n');
+                            return answer[0];
+                        });
+        assertEquals(
+                new Rules.Applied(2, 3, 1, 40, List.of("w")), rules.apply("*filter\nCOMMIT\n"));
         rules.rollback();
         answer[0] = "{\"schema\":\"tamis.bans/1\",\"changes\":2,\"banned_ranges\":1}";
         rules.ban("192.0.2.7", "192.0.2.0/24");
-        assertEquals("""
+        assertEquals(
+                """
                 {"command":"apply","text":"*filter\\nCOMMIT\\n"}
                 {"command":"rollback"}
                 {"command":"bans","text":"192.0.2.7\\n192.0.2.0/24","action":"ban"}
-                """, asked.toString().replace("\"action\":\"ban\",\"text\":\"192.0.2.7\\n192.0.2.0/24\"",
-                "\"text\":\"192.0.2.7\\n192.0.2.0/24\",\"action\":\"ban\""));
+                """,
+                asked.toString()
+                        .replace(
+                                "\"action\":\"ban\",\"text\":\"192.0.2.7\\n192.0.2.0/24\"",
+                                "\"text\":\"192.0.2.7\\n192.0.2.0/24\",\"action\":\"ban\""));
         answer[0] = "{\"error\":{\"kind\":\"text\",\"what\":\"1:1: expected an address\"}}";
         RequestException refused = assertThrows(RequestException.class, () -> rules.unban("x"));
-        assertEquals(List.of("text", "1:1: expected an address"), List.of(refused.kind(), refused.getMessage()));
+        assertEquals(
+                List.of("text", "1:1: expected an address"),
+                List.of(refused.kind(), refused.getMessage()));
     }
 
     @Test
@@ -106,7 +136,15 @@ class DocumentsTest {
         assertEquals("2001:db8:0:0:0:0:0:1", Address.text(0x2001_0db8_0000_0000L, 1));
         long[] halves = Address.ipv6("2001:db8::1");
         assertEquals(List.of(0x2001_0db8_0000_0000L, 1L), List.of(halves[0], halves[1]));
-        for (String wrong : List.of("192.0.2", "192.0.2.256", "192.0.2.1.1", "", "::1", "0192.0.2.1", "a.b.c.d")) {
+        for (String wrong :
+                List.of(
+                        "192.0.2",
+                        "192.0.2.256",
+                        "192.0.2.1.1",
+                        "",
+                        "::1",
+                        "0192.0.2.1",
+                        "a.b.c.d")) {
             assertThrows(IllegalArgumentException.class, () -> Address.ipv4(wrong));
         }
         for (String wrong : List.of("192.0.2.1", ":", "g::1", "example.org", "::ffff:192.0.2.1")) {

@@ -1,24 +1,35 @@
 package dev.tamis;
 
-import java.lang.reflect.Field;
 import sun.misc.Unsafe;
 
+import java.lang.reflect.Field;
+import java.util.Arrays;
+
 /**
- * Frames in native memory with their descriptors, as the native side would lay them out; made by tests.
+ * Frames in native memory with their descriptors, as the native side would lay them out; made by
+ * tests.
  *
- * <p>Each frame has a slot of its own with room before and after it, which is filled with a pattern: {@link #guardsHold} says
- * whether anybody has written there.
+ * <p>Each frame has a slot of its own with room before and after it, which is filled with a
+ * pattern: {@link #guardsHold} says whether anybody has written there.
  */
 final class Frames implements AutoCloseable {
     static final int ROOM = 128;
     static final int MOST = 2048;
     private static final int SLOT = MOST + 2 * ROOM;
     private static final byte GUARD = (byte) 0xA5;
+    private static final byte[] GUARDS = new byte[SLOT];
     private static final Unsafe UNSAFE = unsafe();
+
+    static {
+        Arrays.fill(GUARDS, GUARD);
+    }
 
     private final int count;
     private final long descriptors;
     private final long slots;
+
+    /** The slot that is looked at. */
+    private final byte[] slot = new byte[SLOT];
 
     Frames(int count) {
         this.count = count;
@@ -87,13 +98,15 @@ final class Frames implements AutoCloseable {
 
     /** Where the frame begins in its slot. */
     int begin(int at) {
-        long address = UNSAFE.getLong(descriptors + (long) at * Descriptor.SIZE + Descriptor.ADDRESS);
+        long address =
+                UNSAFE.getLong(descriptors + (long) at * Descriptor.SIZE + Descriptor.ADDRESS);
         return Math.toIntExact(address - slots - (long) at * SLOT);
     }
 
     /** Where the frame ends in its slot. */
     int end(int at) {
-        return begin(at) + UNSAFE.getInt(descriptors + (long) at * Descriptor.SIZE + Descriptor.LENGTH);
+        return begin(at)
+                + UNSAFE.getInt(descriptors + (long) at * Descriptor.SIZE + Descriptor.LENGTH);
     }
 
     /** Whether the bytes of the slot before and after the frame are as they were. */
@@ -103,13 +116,10 @@ final class Frames implements AutoCloseable {
 
     /** Whether the bytes of the slot but these are as they were. */
     boolean guardsHold(int at, int begin, int end) {
-        long slot = slots + (long) at * SLOT;
-        for (int i = 0; i < SLOT; i++) {
-            if ((i < begin || i >= end) && UNSAFE.getByte(slot + i) != GUARD) {
-                return false;
-            }
-        }
-        return 0 <= begin && begin <= end && end <= SLOT;
+        UNSAFE.copyMemory(
+                null, slots + (long) at * SLOT, slot, Unsafe.ARRAY_BYTE_BASE_OFFSET, SLOT);
+        return Arrays.mismatch(slot, 0, begin, GUARDS, 0, begin) < 0
+                && Arrays.mismatch(slot, end, SLOT, GUARDS, end, SLOT) < 0;
     }
 
     /** A burst over the first frame, at hand, as a handler has it. */

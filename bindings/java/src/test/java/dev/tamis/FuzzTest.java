@@ -2,43 +2,78 @@ package dev.tamis;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.junit.jupiter.api.Test;
+
 import java.util.List;
 import java.util.Random;
 import java.util.function.BiConsumer;
-import org.junit.jupiter.api.Test;
 
 /**
- * Any bytes, any length, any offsets that the descriptor may name: an access reads and writes within the packet or throws
- * one of the three exceptions. {@code -Dtamis.fuzz=10000000} is the whole of it.
+ * Any bytes, any length, any offsets that the descriptor may name: an access reads and writes
+ * within the packet or throws one of the three exceptions. {@code -Dtamis.fuzz=10000000} is the
+ * whole of it.
  */
 class FuzzTest {
-    private static final List<BiConsumer<Packet, Random>> ACCESSES = List.of(
-            (p, r) -> p.ethernet().destination(r.nextLong() >>> 15).source(r.nextLong() >>> 16).type(r.nextInt(1 << 17)),
-            (p, r) -> p.vlan(r.nextInt(4)).id(r.nextInt(1 << 13)).priority(r.nextInt(9)).dropEligible(r.nextBoolean()),
-            (p, r) -> p.arp().sender(),
-            (p, r) -> p.ipv4().tos(r.nextInt(257)).identification(r.nextInt()).dontFragment(r.nextBoolean()),
-            (p, r) -> p.ipv4().source(r.nextLong() >>> 31).destination(r.nextLong() >>> 31).ttl(r.nextInt(257)),
-            (p, r) -> p.ipv4().totalLength(r.nextInt(1 << 17)),
-            (p, r) -> p.ipv6().source(r.nextLong(), r.nextLong()).destination(r.nextLong(), r.nextLong()),
-            (p, r) -> p.ipv6().hopLimit(r.nextInt(257)).flowLabel(r.nextInt(1 << 21)).payloadLength(r.nextInt(1 << 17)),
-            (p, r) -> p.tcp().sourcePort(r.nextInt(1 << 17)).sequence(r.nextLong() >>> 31).flags(r.nextInt(257)),
-            (p, r) -> p.tcp().option(r.nextInt(10)),
-            (p, r) -> p.udp().destinationPort(r.nextInt(1 << 17)).length(r.nextInt(1 << 17)),
-            (p, r) -> p.icmp().type(r.nextInt(257)).code(r.nextInt(257)).sequence(r.nextInt(1 << 17)),
-            (p, r) -> p.u8(offset(p, r), r.nextInt(257)),
-            (p, r) -> p.u16(offset(p, r), r.nextInt(1 << 17)),
-            (p, r) -> p.u32(offset(p, r), r.nextLong() >>> 31),
-            (p, r) -> p.u64(offset(p, r), r.nextLong()),
-            (p, r) -> p.u8(offset(p, r)),
-            (p, r) -> p.u64(offset(p, r)),
-            (p, r) -> p.read(offset(p, r), new byte[64], 0, r.nextInt(65)),
-            (p, r) -> p.write(offset(p, r), new byte[64], 0, r.nextInt(65)),
-            (p, r) -> p.fixChecksums(),
-            (p, r) -> p.copy(),
-            (p, r) -> p.trim(r.nextInt(20) - 2),
-            (p, r) -> p.trimFront(r.nextInt(20) - 2),
-            (p, r) -> p.prepend(r.nextInt(20) - 2),
-            (p, r) -> p.append(r.nextInt(20) - 2));
+    private static final List<BiConsumer<Packet, Random>> ACCESSES =
+            List.of(
+                    (p, r) ->
+                            p.ethernet()
+                                    .destination(r.nextLong() >>> 15)
+                                    .source(r.nextLong() >>> 16)
+                                    .type(r.nextInt(1 << 17)),
+                    (p, r) ->
+                            p.vlan(r.nextInt(4))
+                                    .id(r.nextInt(1 << 13))
+                                    .priority(r.nextInt(9))
+                                    .dropEligible(r.nextBoolean()),
+                    (p, r) -> p.arp().sender(),
+                    (p, r) ->
+                            p.ipv4()
+                                    .tos(r.nextInt(257))
+                                    .identification(r.nextInt())
+                                    .dontFragment(r.nextBoolean()),
+                    (p, r) ->
+                            p.ipv4()
+                                    .source(r.nextLong() >>> 31)
+                                    .destination(r.nextLong() >>> 31)
+                                    .ttl(r.nextInt(257)),
+                    (p, r) -> p.ipv4().totalLength(r.nextInt(1 << 17)),
+                    (p, r) ->
+                            p.ipv6()
+                                    .source(r.nextLong(), r.nextLong())
+                                    .destination(r.nextLong(), r.nextLong()),
+                    (p, r) ->
+                            p.ipv6()
+                                    .hopLimit(r.nextInt(257))
+                                    .flowLabel(r.nextInt(1 << 21))
+                                    .payloadLength(r.nextInt(1 << 17)),
+                    (p, r) ->
+                            p.tcp()
+                                    .sourcePort(r.nextInt(1 << 17))
+                                    .sequence(r.nextLong() >>> 31)
+                                    .flags(r.nextInt(257)),
+                    (p, r) -> p.tcp().option(r.nextInt(10)),
+                    (p, r) ->
+                            p.udp().destinationPort(r.nextInt(1 << 17)).length(r.nextInt(1 << 17)),
+                    (p, r) ->
+                            p.icmp()
+                                    .type(r.nextInt(257))
+                                    .code(r.nextInt(257))
+                                    .sequence(r.nextInt(1 << 17)),
+                    (p, r) -> p.u8(offset(p, r), r.nextInt(257)),
+                    (p, r) -> p.u16(offset(p, r), r.nextInt(1 << 17)),
+                    (p, r) -> p.u32(offset(p, r), r.nextLong() >>> 31),
+                    (p, r) -> p.u64(offset(p, r), r.nextLong()),
+                    (p, r) -> p.u8(offset(p, r)),
+                    (p, r) -> p.u64(offset(p, r)),
+                    (p, r) -> p.read(offset(p, r), new byte[64], 0, r.nextInt(65)),
+                    (p, r) -> p.write(offset(p, r), new byte[64], 0, r.nextInt(65)),
+                    (p, r) -> p.fixChecksums(),
+                    (p, r) -> p.copy(),
+                    (p, r) -> p.trim(r.nextInt(20) - 2),
+                    (p, r) -> p.trimFront(r.nextInt(20) - 2),
+                    (p, r) -> p.prepend(r.nextInt(20) - 2),
+                    (p, r) -> p.append(r.nextInt(20) - 2));
 
     private static int offset(Packet packet, Random random) {
         return random.nextInt(8) == 0 ? random.nextInt() : random.nextInt(packet.length() + 16) - 8;
@@ -48,7 +83,10 @@ class FuzzTest {
         int[] protocols = {1, 6, 17, 33, 58, 136, 255, random.nextInt(256)};
         int[] types = {0x0800, 0x86DD, 0x0806, random.nextInt(1 << 16)};
         return new Frames.Offsets(
-                header(random), header(random), types[random.nextInt(4)], protocols[random.nextInt(8)],
+                header(random),
+                header(random),
+                types[random.nextInt(4)],
+                protocols[random.nextInt(8)],
                 random.nextInt(16));
     }
 
@@ -61,7 +99,8 @@ class FuzzTest {
         byte[] frame = new byte[random.nextInt(160)];
         random.nextBytes(frame);
         if (offsets.network() < frame.length) {
-            frame[offsets.network()] = (byte) ((random.nextBoolean() ? 0x40 : 0x60) | random.nextInt(16));
+            frame[offsets.network()] =
+                    (byte) ((random.nextBoolean() ? 0x40 : 0x60) | random.nextInt(16));
         }
         if (offsets.network() + 5 < frame.length && random.nextBoolean()) {
             frame[offsets.network() + 2] = 0;

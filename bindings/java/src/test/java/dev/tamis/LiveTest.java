@@ -8,6 +8,12 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.io.TempDir;
+
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -18,13 +24,11 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 import java.util.logging.Level;
 import java.util.logging.Logger;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.extension.ExtendWith;
-import org.junit.jupiter.api.io.TempDir;
 
-/** Runs with handlers in Java, from a capture to a capture: what leaves, and that every frame is accounted for. */
+/**
+ * Runs with handlers in Java, from a capture to a capture: what leaves, and that every frame is
+ * accounted for.
+ */
 @ExtendWith(NeedsLibrary.class)
 class LiveTest {
     /** The capture of `tamis demo`. */
@@ -32,8 +36,7 @@ class LiveTest {
 
     private static final String ALL = "*filter\n:FORWARD ACCEPT [0:0]\nCOMMIT\n";
 
-    @TempDir
-    Path folder;
+    @TempDir Path folder;
 
     @BeforeEach
     void quiet() {
@@ -48,7 +51,9 @@ class LiveTest {
     private Config config(String rules, String more) throws IOException {
         Files.writeString(folder.resolve("rules.v4"), rules);
         Path toml = folder.resolve("live.toml");
-        Files.writeString(toml, """
+        Files.writeString(
+                toml,
+                """
                 [[port]]
                 name = "left"
                 kind = "pcap"
@@ -62,7 +67,9 @@ class LiveTest {
                 other = "pass"
                 [rules]
                 ip = "rules.v4"
-                """.formatted(OFFICE) + more);
+                """
+                                .formatted(OFFICE)
+                        + more);
         return Config.of(toml);
     }
 
@@ -70,7 +77,10 @@ class LiveTest {
         try (Dataplane dataplane = Dataplane.open(config(ALL, more))) {
             Status.Direction right = dataplane.run(handlers).wires().get(0);
             long dropped = right.dropped().values().stream().mapToLong(Long::longValue).sum();
-            assertEquals(right.received() + right.made(), right.sent() + dropped, "every frame is accounted for");
+            assertEquals(
+                    right.received() + right.made(),
+                    right.sent() + dropped,
+                    "every frame is accounted for");
             return right;
         }
     }
@@ -93,10 +103,14 @@ class LiveTest {
     @Test
     void whatPassesLeavesAsItCame() throws IOException {
         AtomicInteger seen = new AtomicInteger();
-        Status.Direction right = run("", () -> packet -> {
-            seen.incrementAndGet();
-            return Verdict.PASS;
-        });
+        Status.Direction right =
+                run(
+                        "",
+                        () ->
+                                packet -> {
+                                    seen.incrementAndGet();
+                                    return Verdict.PASS;
+                                });
         List<byte[]> frames = Captures.frames(OFFICE);
         assertEquals(List.of(287L, 287L, 287), List.of(right.received(), right.sent(), seen.get()));
         assertFrames(frames, out());
@@ -104,7 +118,8 @@ class LiveTest {
 
     @Test
     void whatIsDroppedIsCounted() throws IOException {
-        Status.Direction right = run("", () -> packet -> packet.isUdp() ? Verdict.DROP : Verdict.PASS);
+        Status.Direction right =
+                run("", () -> packet -> packet.isUdp() ? Verdict.DROP : Verdict.PASS);
         List<byte[]> frames = Captures.frames(OFFICE);
         long udp = frames.stream().filter(LiveTest::isUdp).count();
         assertTrue(udp > 0);
@@ -115,16 +130,19 @@ class LiveTest {
     /** Frames are rewritten, grown and cut where they are, and leave so. */
     @Test
     void whatIsRewrittenLeavesSo() throws IOException {
-        run("", () -> packet -> {
-            if (packet.isIpv4()) {
-                packet.ipv4().source(Address.ipv4("198.18.0.1"));
-            }
-            packet.prepend(4);
-            packet.u32(0, 0x0102_0304);
-            packet.trim(3);
-            packet.append(2);
-            return Verdict.PASS;
-        });
+        run(
+                "",
+                () ->
+                        packet -> {
+                            if (packet.isIpv4()) {
+                                packet.ipv4().source(Address.ipv4("198.18.0.1"));
+                            }
+                            packet.prepend(4);
+                            packet.u32(0, 0x0102_0304);
+                            packet.trim(3);
+                            packet.append(2);
+                            return Verdict.PASS;
+                        });
         List<byte[]> expected = new ArrayList<>();
         for (byte[] frame : Captures.frames(OFFICE)) {
             byte[] changed = frame.clone();
@@ -143,16 +161,19 @@ class LiveTest {
 
     @Test
     void whatIsFailedIsDroppedOrPassesAsConfigured() throws IOException {
-        Supplier<Handler> buggy = () -> packet -> {
-            if (packet.isUdp()) {
-                throw new IllegalStateException("a bug");
-            }
-            return Verdict.PASS;
-        };
+        Supplier<Handler> buggy =
+                () ->
+                        packet -> {
+                            if (packet.isUdp()) {
+                                throw new IllegalStateException("a bug");
+                            }
+                            return Verdict.PASS;
+                        };
         List<byte[]> frames = Captures.frames(OFFICE);
         long udp = frames.stream().filter(LiveTest::isUdp).count();
         Status.Direction dropped = run("[middlebox]\non_error = \"drop\"\n", buggy);
-        assertEquals(List.of(udp, 287 - udp), List.of(dropped.dropped("handler_error"), dropped.sent()));
+        assertEquals(
+                List.of(udp, 287 - udp), List.of(dropped.dropped("handler_error"), dropped.sent()));
         Status.Direction passed = run("[middlebox]\non_error = \"pass\"\n", buggy);
         assertEquals(287, passed.sent());
     }
@@ -167,19 +188,21 @@ class LiveTest {
     @Test
     void aHandlerThatCannotBeginEndsTheRun() throws IOException {
         Exception thrown = new Exception("no such table");
-        Handler handler = new Handler() {
-            @Override
-            public void init(Context context) throws Exception {
-                throw thrown;
-            }
+        Handler handler =
+                new Handler() {
+                    @Override
+                    public void init(Context context) throws Exception {
+                        throw thrown;
+                    }
 
-            @Override
-            public Verdict packet(Packet packet) {
-                return Verdict.PASS;
-            }
-        };
+                    @Override
+                    public Verdict packet(Packet packet) {
+                        return Verdict.PASS;
+                    }
+                };
         try (Dataplane dataplane = Dataplane.open(config(ALL, ""))) {
-            TamisException ended = assertThrows(TamisException.class, () -> dataplane.run(() -> handler));
+            TamisException ended =
+                    assertThrows(TamisException.class, () -> dataplane.run(() -> handler));
             assertSame(thrown, ended.getCause());
         }
     }
@@ -187,8 +210,11 @@ class LiveTest {
     @Test
     void aConfigurationThatIsRefusedSaysWhere() throws IOException {
         Config config = config(ALL, "[middlebox]\nplace = \"beside\"\n");
-        String message = assertThrows(TamisException.class, () -> Dataplane.open(config)).getMessage();
-        assertTrue(message.endsWith("live.toml:15:9: expected one of after before, found \"beside\""), message);
+        String message =
+                assertThrows(TamisException.class, () -> Dataplane.open(config)).getMessage();
+        assertTrue(
+                message.endsWith("live.toml:15:9: expected one of after before, found \"beside\""),
+                message);
     }
 
     /** A run without an end: it is asked, banned from, changed, and stopped. */
@@ -196,7 +222,9 @@ class LiveTest {
     void aRunIsAskedAndChangedAndStopped() throws IOException {
         Path toml = folder.resolve("live.toml");
         Files.writeString(folder.resolve("rules.v4"), ALL);
-        Files.writeString(toml, """
+        Files.writeString(
+                toml,
+                """
                 [[port]]
                 name = "left"
                 kind = "loopback"
@@ -213,23 +241,40 @@ class LiveTest {
         Run closed;
         try (Dataplane dataplane = Dataplane.open(toml)) {
             AtomicInteger idle = new AtomicInteger();
-            Run run = dataplane.idle(Duration.ofMillis(1)).affinity(Affinity.compact()).start(() -> new Handler() {
-                @Override
-                public void idle(long now) {
-                    idle.incrementAndGet();
-                }
+            Run run =
+                    dataplane
+                            .idle(Duration.ofMillis(1))
+                            .affinity(Affinity.compact())
+                            .start(
+                                    () ->
+                                            new Handler() {
+                                                @Override
+                                                public void idle(long now) {
+                                                    idle.incrementAndGet();
+                                                }
 
-                @Override
-                public Verdict packet(Packet packet) {
-                    return Verdict.PASS;
-                }
-            });
+                                                @Override
+                                                public Verdict packet(Packet packet) {
+                                                    return Verdict.PASS;
+                                                }
+                                            });
             assertNull(run.await(Duration.ofMillis(20)));
+            Thread.currentThread().interrupt();
+            assertThrows(TamisException.class, run::await);
+            assertTrue(Thread.interrupted());
             Rules rules = run.rules();
             rules.ban("192.0.2.7");
-            assertEquals(1, rules.apply("*filter\n:FORWARD DROP [0:0]\n-A FORWARD -p udp -j ACCEPT\nCOMMIT\n").added());
+            assertEquals(
+                    1,
+                    rules.apply(
+                                    "*filter\n"
+                                            + ":FORWARD DROP [0:0]\n"
+                                            + "-A FORWARD -p udp -j ACCEPT\n"
+                                            + "COMMIT\n")
+                            .added());
             assertTrue(rules.text().contains("-A FORWARD -p udp -j ACCEPT"));
-            RequestException refused = assertThrows(RequestException.class, () -> rules.apply("*filter\nnonsense\n"));
+            RequestException refused =
+                    assertThrows(RequestException.class, () -> rules.apply("*filter\nnonsense\n"));
             assertEquals("text", refused.kind());
             assertEquals(2, run.status().program());
             run.stop();

@@ -3,12 +3,16 @@ package dev.tamis;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import org.junit.jupiter.api.Test;
+
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Random;
-import org.junit.jupiter.api.Test;
 
-/** Memory by its address is what a byte buffer of the same bytes says, by whichever class the JDK has it read. */
+/**
+ * Memory by its address is what a byte buffer of the same bytes says, by whichever class the JDK
+ * has it read.
+ */
 class MemTest {
     private static final int SIZE = 256;
 
@@ -45,14 +49,18 @@ class MemTest {
     }
 
     /** The same write by both. */
-    private static void write(Random random, long address, int at, ByteBuffer host, ByteBuffer network) {
+    private static void write(
+            Random random, long address, int at, ByteBuffer host, ByteBuffer network) {
         long value = random.nextLong();
         switch (random.nextInt(9)) {
             case 0 -> Mem.putByte(address + at, host.put(at, (byte) value).get(at));
             case 1 -> Mem.putShort(address + at, host.putShort(at, (short) value).getShort(at));
             case 2 -> Mem.putInt(address + at, host.putInt(at, (int) value).getInt(at));
             case 3 -> Mem.putLong(address + at, host.putLong(at, value).getLong(at));
-            case 4 -> Net.put16(address + at, network.putShort(at, (short) value).getShort(at) & 0xFFFF);
+            case 4 ->
+                    Net.put16(
+                            address + at,
+                            network.putShort(at, (short) value).getShort(at) & 0xFFFF);
             case 5 -> Net.put32(address + at, network.putInt(at, (int) value).getInt(at));
             case 6 -> Net.put64(address + at, network.putLong(at, value).getLong(at));
             case 7 -> {

@@ -4,11 +4,12 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.extension.ExtendWith;
 
 /** Replays as calls: what the command line has printed for the same rules, capture and options. */
 @ExtendWith(NeedsLibrary.class)
@@ -34,7 +35,8 @@ class OfflineTest {
         Why expected = Why.of(DocumentsTest.resource("why.json"));
         Why why = Tamis.why(List.of(RULES), LiveTest.OFFICE, 3, networks());
         assertEquals(expected.rules(), why.rules());
-        assertEquals(List.of(expected.packet(), expected.verdict(), expected.by(), expected.line()),
+        assertEquals(
+                List.of(expected.packet(), expected.verdict(), expected.by(), expected.line()),
                 List.of(why.packet(), why.verdict(), why.by(), why.line()));
         assertEquals(why.packet(), Tamis.why(RULES, LiveTest.OFFICE, 3).packet());
     }
@@ -42,12 +44,16 @@ class OfflineTest {
     @Test
     void whatIsRefusedIsSaidInItsWords() {
         Path none = Path.of("nonexistent.pcap");
-        String missing = assertThrows(TamisException.class, () -> Tamis.replay(RULES, none)).getMessage();
+        String missing =
+                assertThrows(TamisException.class, () -> Tamis.replay(RULES, none)).getMessage();
         assertTrue(missing.contains("nonexistent.pcap"), missing);
         Options wrong = new Options().with("nets", "lan0=10.20.0.0/24");
         List<Path> captures = List.of(LiveTest.OFFICE);
         String option =
-                assertThrows(TamisException.class, () -> Tamis.replay(List.of(RULES), captures, wrong)).getMessage();
+                assertThrows(
+                                TamisException.class,
+                                () -> Tamis.replay(List.of(RULES), captures, wrong))
+                        .getMessage();
         assertTrue(option.contains("nets"), option);
         assertThrows(TamisException.class, () -> Tamis.why(RULES, LiveTest.OFFICE, 288));
         assertThrows(TamisException.class, () -> Tamis.why(RULES, LiveTest.OFFICE, -1));
@@ -58,6 +64,8 @@ class OfflineTest {
     void theProcessorsAreTheSystems() {
         Topology topology = Topology.read();
         assertEquals(Runtime.getRuntime().availableProcessors(), topology.processors().size());
-        assertEquals(topology.processors().size(), Affinity.compact(topology).stream().distinct().count());
+        assertEquals(
+                topology.processors().size(),
+                Affinity.compact(topology).stream().distinct().count());
     }
 }

@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.junit.jupiter.api.Test;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalInt;
@@ -12,7 +14,6 @@ import java.util.Random;
 import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
-import org.junit.jupiter.api.Test;
 
 /** A worker's life, with a poller that has a script. */
 class WorkerTest {
@@ -82,18 +83,19 @@ class WorkerTest {
     /** What is logged while it runs. */
     private static List<LogRecord> logged(Runnable what) {
         List<LogRecord> records = new ArrayList<>();
-        Handler log = new Handler() {
-            @Override
-            public void publish(LogRecord record) {
-                records.add(record);
-            }
+        Handler log =
+                new Handler() {
+                    @Override
+                    public void publish(LogRecord record) {
+                        records.add(record);
+                    }
 
-            @Override
-            public void flush() {}
+                    @Override
+                    public void flush() {}
 
-            @Override
-            public void close() {}
-        };
+                    @Override
+                    public void close() {}
+                };
         Logger logger = Logger.getLogger("dev.tamis");
         logger.addHandler(log);
         logger.setUseParentHandlers(false);
@@ -111,8 +113,18 @@ class WorkerTest {
         Worker worker = worker(new Script(2, 0, 1), new Recorder());
         worker.run();
         assertEquals(
-                List.of("init 1 of 2", "poll 2", "packet 0", "packet 1", "poll 0", "idle", "poll 1", "packet 0", "poll -1",
-                        "give up", "close"),
+                List.of(
+                        "init 1 of 2",
+                        "poll 2",
+                        "packet 0",
+                        "packet 1",
+                        "poll 0",
+                        "idle",
+                        "poll 1",
+                        "packet 0",
+                        "poll -1",
+                        "give up",
+                        "close"),
                 happened);
         assertNull(worker.cause());
     }
@@ -120,12 +132,15 @@ class WorkerTest {
     @Test
     void whatInitThrowsEndsIt() {
         Exception thrown = new Exception("no such table");
-        Worker worker = worker(new Script(2), new Recorder() {
-            @Override
-            public void init(Context context) throws Exception {
-                throw thrown;
-            }
-        });
+        Worker worker =
+                worker(
+                        new Script(2),
+                        new Recorder() {
+                            @Override
+                            public void init(Context context) throws Exception {
+                                throw thrown;
+                            }
+                        });
         List<LogRecord> records = logged(worker);
         assertEquals(List.of("give up", "close"), happened);
         assertSame(thrown, worker.cause());
@@ -137,35 +152,43 @@ class WorkerTest {
     void whatPacketsThrowIsCountedAndToldOnce() {
         int[] polls = new int[1000];
         java.util.Arrays.fill(polls, 8);
-        Worker worker = worker(new Script(polls), new Recorder() {
-            @Override
-            public Verdict packet(Packet packet) throws Exception {
-                throw new Exception("a bug");
-            }
+        Worker worker =
+                worker(
+                        new Script(polls),
+                        new Recorder() {
+                            @Override
+                            public Verdict packet(Packet packet) throws Exception {
+                                throw new Exception("a bug");
+                            }
 
-            @Override
-            public void close() throws Exception {
-                throw new Exception("another bug");
-            }
-        });
+                            @Override
+                            public void close() throws Exception {
+                                throw new Exception("another bug");
+                            }
+                        });
         List<LogRecord> records = logged(worker);
         assertNull(worker.cause());
         assertEquals(8000, worker.failed());
         LogRecord first = records.get(0);
         assertEquals("a bug", first.getThrown().getMessage());
-        assertEquals("worker 1: the handler has failed 1 packets: java.lang.Exception: a bug", first.getMessage());
+        assertEquals(
+                "worker 1: the handler has failed 1 packets: java.lang.Exception: a bug",
+                first.getMessage());
         assertTrue(records.size() < 100, records.size() + " lines");
         assertEquals("another bug", records.get(records.size() - 1).getThrown().getMessage());
     }
 
     @Test
     void whatIdleThrowsIsTold() {
-        Worker worker = worker(new Script(0, 0), new Recorder() {
-            @Override
-            public void idle(long now) throws Exception {
-                throw new Exception("a bug");
-            }
-        });
+        Worker worker =
+                worker(
+                        new Script(0, 0),
+                        new Recorder() {
+                            @Override
+                            public void idle(long now) throws Exception {
+                                throw new Exception("a bug");
+                            }
+                        });
         assertEquals(1, logged(worker).size());
         assertEquals(0, worker.failed());
         assertNull(worker.cause());

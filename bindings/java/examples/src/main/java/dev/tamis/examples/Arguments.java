@@ -17,8 +17,16 @@ final class Arguments {
     /** Prints what a run came to. */
     static void print(Status status) {
         for (Status.Direction wire : status.wires()) {
-            System.out.println(wire.in() + " > " + wire.out() + ": received " + wire.received() + ", sent " + wire.sent()
-                    + ", dropped " + wire.dropped());
+            System.out.println(
+                    wire.in()
+                            + " > "
+                            + wire.out()
+                            + ": received "
+                            + wire.received()
+                            + ", sent "
+                            + wire.sent()
+                            + ", dropped "
+                            + wire.dropped());
         }
     }
 }

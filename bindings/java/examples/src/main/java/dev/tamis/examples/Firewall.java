@@ -5,6 +5,7 @@ import dev.tamis.Dataplane;
 import dev.tamis.Handler;
 import dev.tamis.Packet;
 import dev.tamis.Verdict;
+
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -14,9 +15,10 @@ import java.util.List;
 /**
  * A firewall by a list of blocked sources and services.
  *
- * <p>A line of the list is a network ({@code 192.0.2.0/24}), whose packets are dropped, or a service ({@code tcp 25}, {@code udp
- * 53}), packets to which are dropped. {@code #} begins a comment. Fragments but the first have no service and pass: the first
- * one is dropped, so the others come to nothing.
+ * <p>A line of the list is a network ({@code 192.0.2.0/24}), whose packets are dropped, or a
+ * service ({@code tcp 25}, {@code udp 53}), packets to which are dropped. {@code #} begins a
+ * comment. Fragments but the first have no service and pass: the first one is dropped, so the
+ * others come to nothing.
  */
 public final class Firewall implements Handler {
     private static final int PORTS = 1 << 16;
@@ -51,7 +53,8 @@ public final class Firewall implements Handler {
         }
         int port = Integer.parseInt(words[1]);
         if (words.length != 2 || port < 0 || port >= PORTS || !words[0].matches("tcp|udp")) {
-            throw new IllegalArgumentException("expected a network, or tcp or udp and a port, found \"" + text + "\"");
+            throw new IllegalArgumentException(
+                    "expected a network, or tcp or udp and a port, found \"" + text + "\"");
         }
         (words[0].equals("tcp") ? tcp : udp)[port] = true;
     }
@@ -66,8 +69,9 @@ public final class Firewall implements Handler {
         if (packet.isIpv4() && isBlocked(packet.ipv4().source())) {
             return Verdict.DROP;
         }
-        boolean isServed = packet.isTcp() && tcp[packet.tcp().destinationPort()]
-                || packet.isUdp() && udp[packet.udp().destinationPort()];
+        boolean isServed =
+                packet.isTcp() && tcp[packet.tcp().destinationPort()]
+                        || packet.isUdp() && udp[packet.udp().destinationPort()];
         return isServed ? Verdict.DROP : Verdict.PASS;
     }
 

@@ -8,6 +8,7 @@ import dev.tamis.Ipv4;
 import dev.tamis.Ipv6;
 import dev.tamis.Packet;
 import dev.tamis.Verdict;
+
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -18,10 +19,11 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Counts packets and bytes of each flow, passes everything, and writes a table when the run ends, the largest flows first.
+ * Counts packets and bytes of each flow, passes everything, and writes a table when the run ends,
+ * the largest flows first.
  *
- * <p>A flow is one direction: addresses, protocol and ports. A packet of a known flow allocates nothing; so many flows are
- * counted at most, and packets of the others all together.
+ * <p>A flow is one direction: addresses, protocol and ports. A packet of a known flow allocates
+ * nothing; so many flows are counted at most, and packets of the others all together.
  */
 public final class FlowStatistics implements Handler {
     private static final int MOST = 1 << 20;
@@ -51,16 +53,29 @@ public final class FlowStatistics implements Handler {
                 set(false, 0, ipv4.source(), 0, ipv4.destination());
             } else if (packet.isIpv6()) {
                 Ipv6 ipv6 = packet.ipv6();
-                set(true, ipv6.sourceHigh(), ipv6.sourceLow(), ipv6.destinationHigh(), ipv6.destinationLow());
+                set(
+                        true,
+                        ipv6.sourceHigh(),
+                        ipv6.sourceLow(),
+                        ipv6.destinationHigh(),
+                        ipv6.destinationLow());
             } else {
                 return false;
             }
             protocol = packet.protocol();
-            ports = packet.isTcp() || packet.isUdp() ? (int) packet.u32(packet.transportOffset()) : 0;
+            ports =
+                    packet.isTcp() || packet.isUdp()
+                            ? (int) packet.u32(packet.transportOffset())
+                            : 0;
             return true;
         }
 
-        private void set(boolean six, long sourceHigh, long sourceLow, long destinationHigh, long destinationLow) {
+        private void set(
+                boolean six,
+                long sourceHigh,
+                long sourceLow,
+                long destinationHigh,
+                long destinationLow) {
             this.isIpv6 = six;
             this.sourceHigh = sourceHigh;
             this.sourceLow = sourceLow;
@@ -75,7 +90,8 @@ public final class FlowStatistics implements Handler {
 
         @Override
         public int hashCode() {
-            long addresses = sourceLow * 31 + destinationLow + (sourceHigh * 31 + destinationHigh) * 31;
+            long addresses =
+                    sourceLow * 31 + destinationLow + (sourceHigh * 31 + destinationHigh) * 31;
             return Long.hashCode((addresses + ports + protocol) * 0x9E37_79B9_7F4A_7C15L);
         }
 
@@ -94,16 +110,27 @@ public final class FlowStatistics implements Handler {
         /** A line of the table: source, destination, protocol, both ports, packets, bytes. */
         String line() {
             String source = isIpv6 ? Address.text(sourceHigh, sourceLow) : Address.text(sourceLow);
-            String destination = isIpv6 ? Address.text(destinationHigh, destinationLow) : Address.text(destinationLow);
-            return String.join(",", source, destination, "" + protocol, "" + (ports >>> 16), "" + (ports & 0xFFFF),
-                    "" + packets, "" + bytes);
+            String destination =
+                    isIpv6
+                            ? Address.text(destinationHigh, destinationLow)
+                            : Address.text(destinationLow);
+            return String.join(
+                    ",",
+                    source,
+                    destination,
+                    "" + protocol,
+                    "" + (ports >>> 16),
+                    "" + (ports & 0xFFFF),
+                    "" + packets,
+                    "" + bytes);
         }
     }
 
     /**
      * Statistics.
      *
-     * @param table the file that is written at the end; of workers but the first with their number after it
+     * @param table the file that is written at the end; of workers but the first with their number
+     *     after it
      */
     public FlowStatistics(Path table) {
         this.table = table;
@@ -133,7 +160,10 @@ public final class FlowStatistics implements Handler {
     @Override
     public void close() throws IOException {
         List<Flow> sorted = new ArrayList<>(flows.values());
-        sorted.sort(Comparator.comparingLong((Flow flow) -> flow.bytes).reversed().thenComparing(Flow::line));
+        sorted.sort(
+                Comparator.comparingLong((Flow flow) -> flow.bytes)
+                        .reversed()
+                        .thenComparing(Flow::line));
         List<String> lines = new ArrayList<>();
         lines.add("source,destination,protocol,source_port,destination_port,packets,bytes");
         sorted.forEach(flow -> lines.add(flow.line()));

@@ -9,14 +9,17 @@ import dev.tamis.Packet;
 import dev.tamis.Tcp;
 import dev.tamis.Udp;
 import dev.tamis.Verdict;
+
 import java.nio.file.Path;
 
 /**
- * Translates the source of what an inside network sends to one outside address, and the destination of what comes back.
+ * Translates the source of what an inside network sends to one outside address, and the destination
+ * of what comes back.
  *
- * <p>The first port of each wire is the inside. TCP, UDP and ICMP echoes are translated, a port as it is where it is free; a
- * mapping that was silent for five minutes may be given to another. What comes from inside without being translatable, and
- * what comes back to a port that nobody has, is dropped. All packets need to be one worker's: {@code count = 1}.
+ * <p>The first port of each wire is the inside. TCP, UDP and ICMP echoes are translated, a port as
+ * it is where it is free; a mapping that was silent for five minutes may be given to another. What
+ * comes from inside without being translatable, and what comes back to a port that nobody has, is
+ * dropped. All packets need to be one worker's: {@code count = 1}.
  */
 public final class Nat implements Handler {
     private static final long SILENCE = 300_000_000_000L;
@@ -43,7 +46,8 @@ public final class Nat implements Handler {
     @Override
     public void init(Context context) {
         if (context.workers() > 1) {
-            throw new IllegalArgumentException("expected one worker ([workers] count = 1), found " + context.workers());
+            throw new IllegalArgumentException(
+                    "expected one worker ([workers] count = 1), found " + context.workers());
         }
     }
 
@@ -61,7 +65,10 @@ public final class Nat implements Handler {
 
     private Verdict leave(Packet packet, Ipv4 ipv4) {
         PortTable table = table(packet, ECHO);
-        int given = table == null ? -1 : table.outside(ipv4.source(), port(packet, true), packet.time());
+        int given =
+                table == null
+                        ? -1
+                        : table.outside(ipv4.source(), port(packet, true), packet.time());
         if (given < 0) {
             return Verdict.DROP;
         }
@@ -81,7 +88,10 @@ public final class Nat implements Handler {
         return Verdict.PASS;
     }
 
-    /** The mappings of its protocol, or null if it is not translated; of ICMP only messages of that type are. */
+    /**
+     * The mappings of its protocol, or null if it is not translated; of ICMP only messages of that
+     * type are.
+     */
     private PortTable table(Packet packet, int echo) {
         if (packet.isTcp()) {
             return tcp;

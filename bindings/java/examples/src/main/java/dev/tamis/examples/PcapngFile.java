@@ -1,6 +1,7 @@
 package dev.tamis.examples;
 
 import dev.tamis.Packet;
+
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -10,8 +11,8 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
 /**
- * A pcapng file of Ethernet frames of one interface, written byte for byte as tamis writes its own: nanoseconds, no options of
- * packets, little-endian.
+ * A pcapng file of Ethernet frames of one interface, written byte for byte as tamis writes its own:
+ * nanoseconds, no options of packets, little-endian.
  */
 final class PcapngFile implements AutoCloseable {
     private static final int SECTION_HEADER = 0x0A0D_0D0A;
@@ -24,15 +25,25 @@ final class PcapngFile implements AutoCloseable {
     private static final int BUFFER = 1 << 18;
 
     private final FileChannel file;
-    private final ByteBuffer buffer = ByteBuffer.allocateDirect(BUFFER).order(ByteOrder.LITTLE_ENDIAN);
+    private final ByteBuffer buffer =
+            ByteBuffer.allocateDirect(BUFFER).order(ByteOrder.LITTLE_ENDIAN);
     private final byte[] frame = new byte[1 << 16];
     private long written;
 
     PcapngFile(Path path, String name) throws IOException {
-        file = FileChannel.open(
-                path, StandardOpenOption.CREATE, StandardOpenOption.WRITE, StandardOpenOption.TRUNCATE_EXISTING);
+        file =
+                FileChannel.open(
+                        path,
+                        StandardOpenOption.CREATE,
+                        StandardOpenOption.WRITE,
+                        StandardOpenOption.TRUNCATE_EXISTING);
         byte[] bytes = name.getBytes(StandardCharsets.UTF_8);
-        buffer.putInt(SECTION_HEADER).putInt(28).putInt(BYTE_ORDER).putInt(1).putLong(-1).putInt(28);
+        buffer.putInt(SECTION_HEADER)
+                .putInt(28)
+                .putInt(BYTE_ORDER)
+                .putInt(1)
+                .putLong(-1)
+                .putInt(28);
         int length = 20 + 4 + padded(bytes.length) + 8 + 4;
         buffer.putInt(INTERFACE).putInt(length).putShort((short) 1).putShort((short) 0).putInt(0);
         buffer.putShort((short) NAME).putShort((short) bytes.length).put(bytes);
@@ -67,7 +78,11 @@ final class PcapngFile implements AutoCloseable {
         }
         packet.read(0, frame, 0, length);
         long time = packet.time();
-        buffer.putInt(ENHANCED_PACKET).putInt(block).putInt(0).putInt((int) (time >>> 32)).putInt((int) time);
+        buffer.putInt(ENHANCED_PACKET)
+                .putInt(block)
+                .putInt(0)
+                .putInt((int) (time >>> 32))
+                .putInt((int) time);
         buffer.putInt(length).putInt((int) packet.wireLength()).put(frame, 0, length);
         pad(length);
         buffer.putInt(block);

@@ -3,9 +3,10 @@ package dev.tamis.examples;
 /**
  * Which inside address and port has which outside port, of one protocol.
  *
- * <p>Contract: one thread; of a fixed size, so that packets allocate nothing. An outside port is the inside one where that is
- * free, and the next free one otherwise; it stays its owner's until that has been silent for so long. The way from inside is
- * an open addressing table with linear probing, whose gaps are closed as entries go; the way back is an array.
+ * <p>Contract: one thread; of a fixed size, so that packets allocate nothing. An outside port is
+ * the inside one where that is free, and the next free one otherwise; it stays its owner's until
+ * that has been silent for so long. The way from inside is an open addressing table with linear
+ * probing, whose gaps are closed as entries go; the way back is an array.
  */
 final class PortTable {
     private static final int FIRST = 1;

@@ -5,16 +5,19 @@ import dev.tamis.Dataplane;
 import dev.tamis.Handler;
 import dev.tamis.Packet;
 import dev.tamis.Verdict;
+
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 
 /**
- * Writes what a filter lets through into pcapng files of a bounded size, the oldest of which go, and passes everything.
+ * Writes what a filter lets through into pcapng files of a bounded size, the oldest of which go,
+ * and passes everything.
  *
- * <p>Files are named {@code NAME-WORKER-NUMBER.pcapng}. What a file cannot take (the disk is full) costs the packet its verdict
- * as of any handler that throws, so {@code [middlebox] on_error = "pass"} keeps the link going.
+ * <p>Files are named {@code NAME-WORKER-NUMBER.pcapng}. What a file cannot take (the disk is full)
+ * costs the packet its verdict as of any handler that throws, so {@code [middlebox] on_error =
+ * "pass"} keeps the link going.
  */
 public final class Recorder implements Handler {
     private final String name;
@@ -33,7 +36,8 @@ public final class Recorder implements Handler {
      * @param name what its files' names begin with, and the interface that they name
      * @param most bytes of a file, after which another one begins
      * @param keep how many files are kept
-     * @param words the filter: {@code tcp}, {@code udp}, {@code icmp}, {@code host ADDRESS}, {@code port NUMBER}
+     * @param words the filter: {@code tcp}, {@code udp}, {@code icmp}, {@code host ADDRESS}, {@code
+     *     port NUMBER}
      */
     public Recorder(String name, long most, int keep, String... words) {
         this.name = name;
@@ -80,10 +84,14 @@ public final class Recorder implements Handler {
     /**
      * Runs it.
      *
-     * @param arguments the configuration of the run, the name, bytes of a file, files to keep, and the filter
+     * @param arguments the configuration of the run, the name, bytes of a file, files to keep, and
+     *     the filter
      */
     public static void main(String[] arguments) {
-        Arguments.expect(arguments, 4, "Recorder LIVE.toml NAME BYTES FILES [tcp|udp|icmp|host ADDRESS|port NUMBER]…");
+        Arguments.expect(
+                arguments,
+                4,
+                "Recorder LIVE.toml NAME BYTES FILES [tcp|udp|icmp|host ADDRESS|port NUMBER]…");
         long most = Long.parseLong(arguments[2]);
         int keep = Integer.parseInt(arguments[3]);
         String[] words = Arrays.copyOfRange(arguments, 4, arguments.length);

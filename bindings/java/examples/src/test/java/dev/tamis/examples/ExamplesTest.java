@@ -11,6 +11,11 @@ import dev.tamis.Dataplane;
 import dev.tamis.Handler;
 import dev.tamis.Status;
 import dev.tamis.Verdict;
+
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -19,16 +24,15 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The examples over the capture of {@code tamis demo}. What leaves is byte for byte what leaves by tamis' own rules that do the
- * same, without a handler's doing.
+ * The examples over the capture of {@code tamis demo}. What leaves is byte for byte what leaves by
+ * tamis' own rules that do the same, without a handler's doing.
  */
 class ExamplesTest {
-    private static final Path OFFICE = Path.of("../../../crates/replay/demo/office.pcap").toAbsolutePath();
+    private static final Path OFFICE =
+            Path.of("../../../crates/replay/demo/office.pcap").toAbsolutePath();
+
     /** Bytes of a capture without packets, and with an interface of the name that all have here. */
     private static final int SECTION = 28;
 
@@ -36,15 +40,15 @@ class ExamplesTest {
 
     private static final String ALL = "*filter\n:FORWARD ACCEPT [0:0]\nCOMMIT\n";
 
-    @TempDir
-    Path folder;
+    @TempDir Path folder;
 
     @BeforeEach
     void library() {
         String library = System.getProperty("tamis.library");
         boolean isThere = Files.isRegularFile(Path.of(library));
         if (!isThere) {
-            System.err.println("SKIPPED: the examples: no native library (cargo build -p tamis-java)");
+            System.err.println(
+                    "SKIPPED: the examples: no native library (cargo build -p tamis-java)");
         }
         assumeTrue(isThere);
     }
@@ -53,12 +57,19 @@ class ExamplesTest {
         return Files.write(folder.resolve(name + ".pcapng"), capture);
     }
 
-    /** What leaves by the other end under rules and a handler. Captures name their port, which is the same for both ends. */
-    private byte[] run(String from, Path capture, String rules, Handler handler) throws IOException {
+    /**
+     * What leaves by the other end under rules and a handler. Captures name their port, which is
+     * the same for both ends.
+     */
+    private byte[] run(String from, Path capture, String rules, Handler handler)
+            throws IOException {
         Files.writeString(folder.resolve("rules.v4"), rules);
         Path toml = folder.resolve("live.toml");
-        String[] ends = from.equals("left") ? new String[] {"in", "right"} : new String[] {"right", "in"};
-        Files.writeString(toml, """
+        String[] ends =
+                from.equals("left") ? new String[] {"in", "right"} : new String[] {"right", "in"};
+        Files.writeString(
+                toml,
+                """
                 [[port]]
                 name = "in"
                 kind = "pcap"
@@ -71,7 +82,8 @@ class ExamplesTest {
                 ports = ["%s", "%s"]
                 [rules]
                 ip = "rules.v4"
-                """.formatted(capture, ends[0], ends[1]));
+                """
+                        .formatted(capture, ends[0], ends[1]));
         try (Dataplane dataplane = Dataplane.open(toml)) {
             for (Status.Direction wire : dataplane.run(() -> handler).wires()) {
                 assertEquals(0, wire.dropped("handler_error"));
@@ -89,56 +101,90 @@ class ExamplesTest {
     }
 
     private byte[] byRules(String... rules) throws IOException {
-        return left("*filter\n:FORWARD ACCEPT [0:0]\n" + String.join("\n", rules) + "\nCOMMIT\n", packet -> Verdict.PASS);
+        return left(
+                "*filter\n:FORWARD ACCEPT [0:0]\n" + String.join("\n", rules) + "\nCOMMIT\n",
+                packet -> Verdict.PASS);
     }
 
     @Test
     void theFirewallDropsWhatRulesWould() throws IOException {
-        byte[] expected = byRules(
-                "-A FORWARD -s 198.51.100.66 -j DROP", "-A FORWARD -p tcp --dport 443 -j DROP",
-                "-A FORWARD -p udp --dport 53 -j DROP", "-A FORWARD -s 10.20.0.11/32 -j DROP");
-        List<String> list = List.of("198.51.100.66", "# a comment", "", "tcp 443", "udp 53 # names", "10.20.0.11/32");
+        byte[] expected =
+                byRules(
+                        "-A FORWARD -s 198.51.100.66 -j DROP",
+                                "-A FORWARD -p tcp --dport 443 -j DROP",
+                        "-A FORWARD -p udp --dport 53 -j DROP",
+                                "-A FORWARD -s 10.20.0.11/32 -j DROP");
+        List<String> list =
+                List.of(
+                        "198.51.100.66",
+                        "# a comment",
+                        "",
+                        "tcp 443",
+                        "udp 53 # names",
+                        "10.20.0.11/32");
         byte[] found = left(ALL, new Firewall(list));
         assertArrayEquals(expected, found);
         assertTrue(found.length < byRules().length, "it has dropped something");
-        for (String wrong : List.of("sctp 1", "tcp 65536", "tcp -1", "10.0.0.0/33", "x", "tcp 1 2", "tcp x")) {
+        for (String wrong :
+                List.of("sctp 1", "tcp 65536", "tcp -1", "10.0.0.0/33", "x", "tcp 1 2", "tcp x")) {
             assertThrows(IllegalArgumentException.class, () -> new Firewall(List.of(wrong)), wrong);
         }
     }
 
-    /** Of what comes from inside alone: without replies, rules see beginnings of connections and nothing after them. */
+    /**
+     * Of what comes from inside alone: without replies, rules see beginnings of connections and
+     * nothing after them.
+     */
     @Test
     void theTranslationIsThatOfRules() throws IOException {
-        Path inside = saved("inside", byRules("-A FORWARD ! -s 10.20.0.0/24 -j DROP",
-                "-A FORWARD -p icmp ! --icmp-type echo-request -j DROP", "-A FORWARD -p tcp ! --syn -j DROP"));
-        String rules = ALL + """
-                *nat
-                :PREROUTING ACCEPT [0:0]
-                :POSTROUTING ACCEPT [0:0]
-                -A POSTROUTING -s 10.20.0.0/24 -j SNAT --to-source 198.18.0.1
-                COMMIT
-                """;
+        Path inside =
+                saved(
+                        "inside",
+                        byRules(
+                                "-A FORWARD ! -s 10.20.0.0/24 -j DROP",
+                                "-A FORWARD -p icmp ! --icmp-type echo-request -j DROP",
+                                "-A FORWARD -p tcp ! --syn -j DROP"));
+        String rules =
+                ALL
+                        + """
+                        *nat
+                        :PREROUTING ACCEPT [0:0]
+                        :POSTROUTING ACCEPT [0:0]
+                        -A POSTROUTING -s 10.20.0.0/24 -j SNAT --to-source 198.18.0.1
+                        COMMIT
+                        """;
         byte[] expected = left(inside, rules, packet -> Verdict.PASS);
         byte[] found = left(inside, ALL, new Nat("10.20.0.0/24", "198.18.0.1"));
         assertArrayEquals(expected, found);
         assertTrue(found.length > 1000);
     }
 
-    /** Replies to the outside address are, once they have come back, the replies that there were without it. */
+    /**
+     * Replies to the outside address are, once they have come back, the replies that there were
+     * without it.
+     */
     @Test
     void whatComesBackIsTranslatedBack() throws IOException {
-        byte[] replies = byRules("-A FORWARD ! -d 10.20.0.0/24 -j DROP", "-A FORWARD -s 10.20.0.0/24 -j DROP",
-                "-A FORWARD -p icmp ! --icmp-type echo-reply -j DROP");
-        byte[] outside = left(saved("replies", replies), ALL, packet -> {
-            packet.ipv4().destination(Address.ipv4("198.18.0.1"));
-            return Verdict.PASS;
-        });
+        byte[] replies =
+                byRules(
+                        "-A FORWARD ! -d 10.20.0.0/24 -j DROP",
+                        "-A FORWARD -s 10.20.0.0/24 -j DROP",
+                        "-A FORWARD -p icmp ! --icmp-type echo-reply -j DROP");
+        byte[] outside =
+                left(
+                        saved("replies", replies),
+                        ALL,
+                        packet -> {
+                            packet.ipv4().destination(Address.ipv4("198.18.0.1"));
+                            return Verdict.PASS;
+                        });
         Nat nat = new Nat("10.20.0.0/24", "198.18.0.1");
         left(ALL, nat);
         byte[] found = run("right", saved("outside", outside), ALL, nat);
         assertArrayEquals(replies, found);
         assertTrue(found.length > 10_000);
-        byte[] nobodys = run("right", saved("outside", outside), ALL, new Nat("10.20.0.0/24", "198.18.0.1"));
+        byte[] nobodys =
+                run("right", saved("outside", outside), ALL, new Nat("10.20.0.0/24", "198.18.0.1"));
         assertEquals(SECTION, nobodys.length, "nobody has sent by these ports");
     }
 
@@ -147,9 +193,13 @@ class ExamplesTest {
         String name = folder.resolve("right").toString();
         byte[] all = left(ALL, new Recorder(name, Long.MAX_VALUE, 1));
         assertArrayEquals(all, Files.readAllBytes(Path.of(name + "-0-0.pcapng")));
-        byte[] expected = byRules("-A FORWARD -s 10.20.0.11 -p tcp --dport 22 -j ACCEPT",
-                "-A FORWARD -d 10.20.0.11 -p tcp --dport 22 -j ACCEPT", "-A FORWARD -s 10.20.0.11 -p tcp --sport 22 -j ACCEPT",
-                "-A FORWARD -d 10.20.0.11 -p tcp --sport 22 -j ACCEPT", "-A FORWARD -j DROP");
+        byte[] expected =
+                byRules(
+                        "-A FORWARD -s 10.20.0.11 -p tcp --dport 22 -j ACCEPT",
+                        "-A FORWARD -d 10.20.0.11 -p tcp --dport 22 -j ACCEPT",
+                        "-A FORWARD -s 10.20.0.11 -p tcp --sport 22 -j ACCEPT",
+                        "-A FORWARD -d 10.20.0.11 -p tcp --sport 22 -j ACCEPT",
+                        "-A FORWARD -j DROP");
         left(ALL, new Recorder(name, Long.MAX_VALUE, 1, "tcp", "host", "10.20.0.11", "port", "22"));
         assertArrayEquals(expected, Files.readAllBytes(Path.of(name + "-0-0.pcapng")));
         assertThrows(IllegalArgumentException.class, () -> new Recorder("a", 1, 1, "port"));
@@ -191,7 +241,9 @@ class ExamplesTest {
         assertEquals("others,,,,,0,0", lines.get(lines.size() - 1));
     }
 
-    /** Packets and bytes of the flows of a capture of IPv4 over Ethernet without tags or options. */
+    /**
+     * Packets and bytes of the flows of a capture of IPv4 over Ethernet without tags or options.
+     */
     private static Map<String, long[]> flows(byte[] pcap) {
         ByteBuffer bytes = ByteBuffer.wrap(pcap).order(ByteOrder.LITTLE_ENDIAN);
         Map<String, long[]> flows = new TreeMap<>();
@@ -199,8 +251,14 @@ class ExamplesTest {
             ByteBuffer frame = ByteBuffer.wrap(pcap, at + 16, bytes.getInt(at + 8)).slice();
             int protocol = frame.get(23);
             boolean hasPorts = protocol == 6 || protocol == 17;
-            String flow = String.join(",", Address.text(frame.getInt(26)), Address.text(frame.getInt(30)), "" + protocol,
-                    "" + (hasPorts ? frame.getShort(34) & 0xFFFF : 0), "" + (hasPorts ? frame.getShort(36) & 0xFFFF : 0));
+            String flow =
+                    String.join(
+                            ",",
+                            Address.text(frame.getInt(26)),
+                            Address.text(frame.getInt(30)),
+                            "" + protocol,
+                            "" + (hasPorts ? frame.getShort(34) & 0xFFFF : 0),
+                            "" + (hasPorts ? frame.getShort(36) & 0xFFFF : 0));
             long[] counted = flows.computeIfAbsent(flow, key -> new long[2]);
             counted[0]++;
             counted[1] += bytes.getInt(at + 12);

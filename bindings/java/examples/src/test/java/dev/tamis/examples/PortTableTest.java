@@ -2,10 +2,11 @@ package dev.tamis.examples;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import org.junit.jupiter.api.Test;
+
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Random;
-import org.junit.jupiter.api.Test;
 
 /** The table of ports, held to two maps that do the same slowly. */
 class PortTableTest {
@@ -65,7 +66,8 @@ class PortTableTest {
                 int port = (65500 + random.nextInt(50)) % (1 << 16);
                 if (random.nextInt(3) > 0) {
                     long address = random.nextInt(40);
-                    assertEquals(model.outside(address, port, now), table.outside(address, port, now));
+                    assertEquals(
+                            model.outside(address, port, now), table.outside(address, port, now));
                 } else {
                     assertEquals(model.inside(port, now), table.inside(port, now));
                 }

@@ -16,6 +16,8 @@ use rules::model::{Family, Hook, Ruleset};
 use rules::save::{LoadOptions, load, print_ruleset};
 use rules::{Iface, Transit};
 
+mod overlay;
+
 /// A target: its name, which is that of its corpus, and its function.
 pub type Target = (&'static str, fn(&[u8]));
 
@@ -29,6 +31,7 @@ pub const TARGETS: &[Target] = &[
     ("sets", sets),
     ("host", host),
     ("control", control),
+    ("tunnel", overlay::tunnel),
 ];
 
 /// Most bytes that one input may unpack to: gzip and zstd are good at zeros.

@@ -12,11 +12,12 @@
 //! | `memorychannels`, `memory`, `programid`, `blacklist` | `-n`, `-m`, `--file-prefix`, `--block` of the EAL |
 //! | `programname` | a comment: it informs who reads |
 //!
+//! Writing to a `String` cannot fail, so nobody looks.
+//!
 //! Source: the study's section 1.8; `java.util.Properties.load` for the form.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
-use anyhow::{Result, anyhow, bail};
 use packet::visible;
 
 /// The study's keys.
@@ -47,14 +48,31 @@ struct Property {
     value: String,
 }
 
+/// What is wrong with a file of properties: its name, the line where there is one, and what was expected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PropertiesError(String);
+
+impl fmt::Display for PropertiesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for PropertiesError {}
+
+type Result<T> = std::result::Result<T, PropertiesError>;
+
 /// The configuration that a file of properties stands for.
-pub(crate) fn to_toml(file: &str, text: &str) -> Result<String> {
+///
+/// # Errors
+/// A key is not one of the study's, or its value is none.
+pub fn to_toml(file: &str, text: &str) -> Result<String> {
     let file = visible::word(file);
     let properties = Properties { file: &file, all: properties(text) };
     properties.refuse_unknown()?;
     let mut toml = format!("# From {file}");
     if let Some(name) = properties.get("programname") {
-        write!(toml, ", of {}", visible::word(&name.value))?;
+        let _ = write!(toml, ", of {}", visible::word(&name.value));
     }
     toml.push('\n');
     properties.ports(&mut toml)?;
@@ -84,15 +102,18 @@ impl Properties<'_> {
             })
             .collect();
         if !unknown.is_empty() {
-            bail!("{}: expected keys {}, found {}", self.file, KEYS.join(" "), unknown.join(", "));
+            let (keys, unknown) = (KEYS.join(" "), unknown.join(", "));
+            let what = format!("{}: expected keys {keys}, found {unknown}", self.file);
+            return Err(PropertiesError(what));
         }
         Ok(())
     }
 
-    fn wrong(&self, property: &Property, expected: &str) -> anyhow::Error {
+    fn wrong(&self, property: &Property, expected: &str) -> PropertiesError {
         let Property { line, key, value } = property;
         let found = visible::word(value);
-        anyhow!("{}:{line}: {key}: expected {expected}, found \"{found}\"", self.file)
+        let what = format!("{}:{line}: {key}: expected {expected}, found \"{found}\"", self.file);
+        PropertiesError(what)
     }
 
     /// A whole number from 1 to `most`.
@@ -106,7 +127,8 @@ impl Properties<'_> {
     /// The numbers of the ports.
     fn mask(&self) -> Result<Vec<u32>> {
         let Some(property) = self.get("numports") else {
-            bail!("{}: expected numports, a mask of ports such as 0x3", self.file);
+            let what = format!("{}: expected numports, a mask of ports such as 0x3", self.file);
+            return Err(PropertiesError(what));
         };
         let value = &property.value;
         let parsed = match value.strip_prefix("0x").or_else(|| value.strip_prefix("0X")) {
@@ -125,15 +147,15 @@ impl Properties<'_> {
         let ports = self.mask()?;
         for port in &ports {
             let device = format_args!("kind = \"dpdk\"\ndevice = \"{port}\"");
-            write!(toml, "[[port]]\nname = \"port{port}\"\n{device}\n")?;
+            let _ = write!(toml, "[[port]]\nname = \"port{port}\"\n{device}\n");
         }
         let pairs = ports.chunks_exact(2);
         if let [port] = pairs.remainder() {
             toml.push_str("[[port]]\nname = \"back\"\nkind = \"loopback\"\n");
-            write!(toml, "[[wire]]\nports = [\"port{port}\", \"back\"]\n")?;
+            let _ = write!(toml, "[[wire]]\nports = [\"port{port}\", \"back\"]\n");
         }
         for pair in pairs {
-            write!(toml, "[[wire]]\nports = [\"port{}\", \"port{}\"]\n", pair[0], pair[1])?;
+            let _ = write!(toml, "[[wire]]\nports = [\"port{}\", \"port{}\"]\n", pair[0], pair[1]);
         }
         Ok(())
     }
@@ -142,7 +164,7 @@ impl Properties<'_> {
     fn workers(&self, toml: &mut String) -> Result<()> {
         if let Some(count @ 2..) = self.number("numcores", MOST_CORES)? {
             let cores: Vec<u64> = (0..count).collect();
-            write!(toml, "[workers]\ncores = {cores:?}\n")?;
+            let _ = write!(toml, "[workers]\ncores = {cores:?}\n");
         }
         Ok(())
     }
@@ -151,11 +173,11 @@ impl Properties<'_> {
         let mut lines = String::new();
         for (key, name) in [("rxburst", "rx"), ("txburst", "tx"), ("freeburst", "free")] {
             if let Some(frames) = self.number(key, MOST_FRAMES)? {
-                writeln!(lines, "{name} = {frames}")?;
+                let _ = writeln!(lines, "{name} = {frames}");
             }
         }
         if !lines.is_empty() {
-            write!(toml, "[burst]\n{lines}")?;
+            let _ = write!(toml, "[burst]\n{lines}");
         }
         Ok(())
     }
@@ -185,7 +207,7 @@ impl Properties<'_> {
                 arguments.extend(["--block".to_owned(), device.to_owned()]);
             }
         }
-        write!(toml, "[dpdk]\neal = {arguments:?}\n")?;
+        let _ = write!(toml, "[dpdk]\neal = {arguments:?}\n");
         Ok(())
     }
 }
@@ -237,7 +259,7 @@ fn unescaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use dataplane::run::config::{Kind, Settings};
+    use super::super::{Kind, Settings};
 
     use super::*;
 

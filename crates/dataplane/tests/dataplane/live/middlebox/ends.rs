@@ -1,0 +1,165 @@
+//! How runs with middleboxes end: after panics, when whoever polls is no more, and when they are told to.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use dataplane::run::config::{OnPanic, Side, Slot};
+use dataplane::run::{BoxedPort, DRAIN, Driver, Polled, Reason, RunError, Verdict};
+
+use super::super::workers::{Recording, TRACKED, Trouble, Troubled, conversations};
+use super::super::{filter, syn};
+use super::{Each, Job, Left, Ports, poll};
+
+/// Panics so often, once it has seen a burst of either kind of ports.
+fn panicking(job: &Job, times: usize) -> Left {
+    let left = Arc::new(AtomicUsize::new(times));
+    job.with(|| {
+        let (left, mut seen) = (Arc::clone(&left), 0);
+        Each(move |_: &mut [u8], _| {
+            seen += 1;
+            let is_time = seen > 50
+                && left
+                    .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1))
+                    .is_ok();
+            assert!(!is_time, "injected");
+            Verdict::Pass
+        })
+    })
+}
+
+#[test]
+fn a_middlebox_that_panics_is_a_worker_that_panics() {
+    let frames: Vec<_> = (0..200).map(syn).collect();
+    for side in [Side::After, Side::Before] {
+        for ports in [Ports::Recorded, Ports::Joined] {
+            let slot = Slot { side, ..Slot::default() };
+            let job = Job { ports, slot, ..Job::new(&filter("ACCEPT", ""), frames.clone()) };
+            let left = panicking(&job, 1);
+            assert!(left.status.panicked && left.ended.is_ok());
+            let (sent, lost) = (left.counted(0).sent, left.counted(0).of(Reason::Panic));
+            assert!([32, 48].contains(&sent) && sent + lost == 200, "{sent} {lost}");
+            // No middlebox sees a frame any more, and so no second panic follows.
+            let left = panicking(&Job { on_panic: OnPanic::Open, ..job }, 2);
+            let counted = left.counted(0);
+            assert!(left.ended.is_ok() && counted.unevaluated > 0);
+            assert!((32..=48).contains(&counted.of(Reason::Panic)), "{counted:?}");
+        }
+    }
+}
+
+/// Whoever polls goes away while frames wait for it, or before it polled at all.
+#[test]
+fn a_hosted_worker_that_is_dropped_ends_the_run_and_every_frame_is_accounted_for() {
+    for (side, polls, workers) in [Side::After, Side::Before]
+        .iter()
+        .flat_map(|side| [(side, 0, 1), (side, 1, 1), (side, 3, 2)])
+    {
+        let frames = conversations(9, None);
+        let slot = Slot { side: *side, ..Slot::default() };
+        let job = Job { workers, slot, ..Job::new(&filter("DROP", TRACKED), frames) };
+        let (ports, leaving) = job.ports();
+        let (run, hosted) = job.start(ports, Driver::Hosted(slot, 16));
+        let mut hosted = hosted.into_iter();
+        let mut gone = hosted.next().expect("a worker");
+        let others: Vec<_> =
+            hosted.map(|hosted| thread::spawn(move || poll(hosted, |_: &mut [_]| {}))).collect();
+        let first = thread::spawn(move || {
+            for _ in 0..polls {
+                gone.poll(Duration::from_millis(10));
+            }
+        });
+        first.join().expect("it polls");
+        let left = job.finish_lossy(run, leaving);
+        others.into_iter().for_each(|thread| thread.join().expect("it polls to the end"));
+        assert!(matches!(left.ended, Err(RunError::Panicked(0))), "{:?}", left.ended);
+        let counted = left.counted(0);
+        assert!(counted.balances(), "{counted:?}");
+        assert!(left.status.panicked);
+    }
+}
+
+/// The port that frames leave by fails, or panics, over the first burst that a middlebox let go.
+#[test]
+fn trouble_with_what_was_let_go_costs_a_burst_or_ends_the_run() {
+    for side in [Side::After, Side::Before] {
+        for trouble in [Trouble::Panic, Trouble::Failure] {
+            let slot = Slot { side, ..Slot::default() };
+            let frames: Vec<_> = (0..200).map(syn).collect();
+            let job = Job { slot, ..Job::new(&filter("ACCEPT", ""), frames.clone()) };
+            let recording = |frames| Recording { frames, at: 0, left: Arc::default() };
+            let right = Troubled(recording(Vec::new()), Some(trouble));
+            let ports: [BoxedPort; 2] = [Box::new(recording(frames)), Box::new(right)];
+            let (run, hosted) = job.start(ports, Driver::Hosted(slot, 30));
+            let polling = hosted
+                .into_iter()
+                .map(|hosted| thread::spawn(move || poll(hosted, |_: &mut [_]| {})));
+            let polling: Vec<_> = polling.collect();
+            let (status, ended) = run.wait(&AtomicBool::new(false), |_| {});
+            polling.into_iter().for_each(|thread| thread.join().expect("it polls to the end"));
+            let counted = status.directions[0].frames;
+            assert!(counted.balances() && counted.sent == 0, "{counted:?}");
+            match trouble {
+                Trouble::Panic => {
+                    assert!(ended.is_ok() && status.panicked);
+                    assert_eq!(counted.of(Reason::Panic), 200);
+                }
+                Trouble::Failure => {
+                    assert!(matches!(ended, Err(RunError::Port(_))), "{ended:?}");
+                    // A burst of the recording, of which all had waited.
+                    assert_eq!((counted.received, counted.of(Reason::Device)), (48, 48));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn frames_that_wait_when_it_is_told_to_stop_still_leave() {
+    for side in [Side::After, Side::Before] {
+        let frames: Vec<_> = (0..100).map(syn).collect();
+        let slot = Slot { side, ..Slot::default() };
+        let job = Job { ports: Ports::Joined, slot, ..Job::new(&filter("ACCEPT", ""), frames) };
+        let (ports, leaving) = job.ports();
+        let (run, mut hosted) = job.start(ports, Driver::Hosted(slot, 8));
+        let mut hosted = hosted.pop().expect("a worker");
+        let polling = thread::spawn(move || {
+            assert_eq!(hosted.poll(Duration::from_secs(9)), Polled::Frames(8));
+            hosted.stop();
+            // It knows by the next burst, and then has no time left.
+            while hosted.poll(Duration::ZERO) != Polled::Frames(8) {}
+            (0..3).for_each(|_| drop(hosted.poll(Duration::ZERO)));
+            assert_eq!(hosted.poll(Duration::ZERO), Polled::Frames(8));
+            thread::sleep(DRAIN * 2);
+            poll(hosted, |_: &mut [_]| {});
+        });
+        let left = job.finish_lossy(run, leaving);
+        polling.join().expect("it polls to the end");
+        // The burst before it was told, the one by which it knew, and one more.
+        assert_eq!((left.frames[1].len(), left.counted(0).sent), (96, 96));
+        assert!(left.ended.is_ok() && left.counted(0).balances());
+    }
+}
+
+/// Nothing comes, and nobody waits longer than was said.
+#[test]
+fn a_poll_that_nothing_comes_for_is_idle() {
+    let job = Job { ports: Ports::Joined, ..Job::new(&filter("ACCEPT", ""), Vec::new()) };
+    let (ports, leaving) = job.ports();
+    let (run, mut hosted) = job.start(ports, Driver::Hosted(Slot::default(), 8));
+    let mut hosted = hosted.pop().expect("a worker");
+    assert_eq!([(); 3].map(|()| hosted.poll(Duration::ZERO)), [Polled::Idle; 3]);
+    assert_eq!(hosted.poll(Duration::from_millis(1)), Polled::Idle);
+    let polling = thread::spawn(move || poll(hosted, |_: &mut [_]| {}));
+    assert!(job.finish(run, leaving).ended.is_ok());
+    polling.join().expect("it polls to the end");
+}
+
+impl Job {
+    /// As [`Job::finish`], where not all frames may have been received.
+    fn finish_lossy(&self, run: dataplane::run::Run, leaving: super::Leaving) -> Left {
+        let (status, ended) = run.wait(&AtomicBool::new(false), |_| {});
+        Left { frames: leaving(), status, ended }
+    }
+}

@@ -1,0 +1,178 @@
+//! What workers do: seal and open one datagram where it lies. A job is staged by the tunnel's owner, who also gives
+//! it its number; it holds its keys, so any thread may carry it out, in any order, without a lock.
+//!
+//! A [`Sealing`] is used up by [`Sealing::seal`], whether that succeeds or not, and nothing makes a second one with
+//! its counter: a nonce is used once.
+
+use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::aead::TAG;
+use crate::entropy::NoEntropy;
+use crate::inner::padded;
+use crate::message::{DATA_HEADER, Malformed, data_header};
+use crate::peer::PeerId;
+use crate::session::Keys;
+
+/// Bytes that have to be free before an inner packet that is sealed.
+pub const HEADROOM: usize = DATA_HEADER;
+/// Bytes that have to be free after it: padding and the tag.
+pub const TAILROOM: usize = 15 + TAG;
+
+/// An inner packet's place in a session. Its order is that of staging.
+#[must_use]
+pub struct Sealing {
+    pub(crate) keys: Arc<Keys>,
+    pub(crate) receiver: u32,
+    pub(crate) counter: u64,
+    pub(crate) mtu: usize,
+    pub(crate) peer: PeerId,
+    pub(crate) to: SocketAddr,
+}
+
+/// What was not sealed, and is lost: its counter is not used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SealError {
+    /// There are fewer than [`HEADROOM`] bytes before the packet, or it lies outside the buffer.
+    Headroom,
+    /// There are too few bytes after it; these are enough.
+    Tailroom {
+        /// With padding and tag.
+        needed: usize,
+    },
+    /// The cipher refused.
+    Cipher,
+}
+
+impl Sealing {
+    /// Whom it is for.
+    #[must_use]
+    pub fn peer(&self) -> PeerId {
+        self.peer
+    }
+
+    /// Where it goes.
+    #[must_use]
+    pub fn to(&self) -> SocketAddr {
+        self.to
+    }
+
+    /// Its number in its session.
+    #[must_use]
+    pub fn counter(&self) -> u64 {
+        self.counter
+    }
+
+    /// Seals what lies at `inner`, an IP packet, and says where the datagram lies then.
+    ///
+    /// # Errors
+    /// [`SealError`], and the counter is spent.
+    pub fn seal(self, buffer: &mut [u8], inner: Range<usize>) -> Result<Range<usize>, SealError> {
+        let start = inner.start.checked_sub(HEADROOM).ok_or(SealError::Headroom)?;
+        let len = inner.end.checked_sub(inner.start).ok_or(SealError::Headroom)?;
+        let sealed = padded(len, self.mtu);
+        let end = inner.start.saturating_add(sealed).saturating_add(TAG);
+        let needed = sealed - len + TAG;
+        let room = buffer.get_mut(start..end).ok_or(SealError::Tailroom { needed })?;
+        let (header, text) = room.split_at_mut(HEADROOM);
+        let (text, tag) = text.split_at_mut(sealed);
+        header.copy_from_slice(&data_header(self.receiver, self.counter));
+        text[len..].fill(0);
+        let sealed = self.keys.seal.seal(self.counter, header, text).ok_or(SealError::Cipher)?;
+        tag.copy_from_slice(&sealed);
+        Ok(start..end)
+    }
+}
+
+/// A datagram that names a session of ours, and is not known to be genuine.
+#[must_use]
+pub struct Opening {
+    pub(crate) keys: Arc<Keys>,
+    pub(crate) session: u32,
+    pub(crate) counter: u64,
+    pub(crate) peer: PeerId,
+    pub(crate) from: SocketAddr,
+}
+
+impl Opening {
+    /// Whose session it is.
+    #[must_use]
+    pub fn peer(&self) -> PeerId {
+        self.peer
+    }
+
+    /// Opens the datagram that it was staged for.
+    ///
+    /// # Errors
+    /// [`Dropped::Forged`] if it is not genuine.
+    pub fn open(self, datagram: &mut [u8]) -> Result<Opened, Dropped> {
+        let (header, text) = datagram.split_at_mut_checked(DATA_HEADER).ok_or(Dropped::Forged)?;
+        let len = self.keys.open.open(self.counter, header, text).ok_or(Dropped::Forged)?;
+        Ok(Opened { opening: self, plain: DATA_HEADER..DATA_HEADER + len })
+    }
+}
+
+/// A genuine datagram, which may be a replay, or hold what its peer may not send: see
+/// [`Tunnel::release`](crate::Tunnel::release).
+#[must_use]
+pub struct Opened {
+    pub(crate) opening: Opening,
+    /// Where the plain text lies in the datagram, padding included.
+    pub(crate) plain: Range<usize>,
+}
+
+impl Opened {
+    /// Whose session it is.
+    #[must_use]
+    pub fn peer(&self) -> PeerId {
+        self.opening.peer
+    }
+}
+
+/// Why nothing came of a packet or datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dropped {
+    /// Outbound: no IP packet, or one cut short. Inbound: a peer sealed none.
+    NotIp,
+    /// No peer has the destination's address.
+    NoPeer(IpAddr),
+    /// The peer's address is not known.
+    NoEndpoint(PeerId),
+    /// It is no message of ours.
+    Malformed(Malformed),
+    /// Its sender does not know our public key.
+    BadMac,
+    /// No handshake, and no session, has the index that it names.
+    UnknownIndex,
+    /// Its source has shown a cookie, and sends handshakes too fast.
+    TooFast,
+    /// A handshake message that is not genuine, or not for us.
+    BadHandshake,
+    /// A genuine initiation of somebody whom we do not know.
+    UnknownPeer,
+    /// A genuine initiation right after another one.
+    TooSoon(PeerId),
+    /// Of the suites that a genuine initiation offers we have none, or a genuine response chose none of ours.
+    NoSuite(PeerId),
+    /// A cookie that answers nothing that we sent, or is not genuine.
+    BadCookie(PeerId),
+    /// Its session is too old, or has sent too much.
+    Expired(PeerId),
+    /// Its counter was seen before, or lies too far back.
+    Replayed(PeerId),
+    /// It is not genuine.
+    Forged,
+    /// It is genuine, and its session was erased meanwhile.
+    SessionGone(PeerId),
+    /// Its source's address is none of its peer's.
+    SourceNotAllowed(PeerId, IpAddr),
+    /// There is no randomness.
+    NoEntropy,
+}
+
+impl From<NoEntropy> for Dropped {
+    fn from(_: NoEntropy) -> Self {
+        Self::NoEntropy
+    }
+}

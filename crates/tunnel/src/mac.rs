@@ -1,0 +1,58 @@
+//! Keyed BLAKE2s (RFC 7693), and keys made of a label and a public key: who does not know a peer's public key cannot
+//! have it do any work.
+
+use blake2::digest::typenum::{U16, U32};
+use blake2::digest::{FixedOutput, KeyInit, Update};
+use blake2::{Blake2s256, Blake2sMac, Digest};
+use subtle::ConstantTimeEq;
+
+use crate::keys::PublicKey;
+use crate::message::MAC;
+
+/// The label of mac1's key.
+const MAC1: &[u8] = b"tamis mac1 of ";
+
+/// A key that whoever knows a public key can make.
+pub(crate) fn public_key(label: &[u8], of: &PublicKey) -> [u8; 32] {
+    Blake2s256::new().chain_update(label).chain_update(of.as_bytes()).finalize().into()
+}
+
+/// BLAKE2s of all `parts` under `key`, of 16 bytes.
+pub(crate) fn mac(key: &[u8; 32], parts: &[&[u8]]) -> [u8; MAC] {
+    let mut state = Blake2sMac::<U16>::new(&(*key).into());
+    parts.iter().for_each(|part| state.update(part));
+    state.finalize_fixed().into()
+}
+
+/// Of 32 bytes: a key made of another.
+pub(crate) fn derive(key: &[u8; 32], from: &[u8]) -> [u8; 32] {
+    let mut state = Blake2sMac::<U32>::new(&(*key).into());
+    state.update(from);
+    state.finalize_fixed().into()
+}
+
+/// mac1 of messages to one peer.
+pub(crate) struct Mac1 {
+    key: [u8; 32],
+}
+
+impl Mac1 {
+    pub(crate) fn of(receiver: &PublicKey) -> Self {
+        Self { key: public_key(MAC1, receiver) }
+    }
+
+    /// Writes it where it belongs.
+    pub(crate) fn sign(&self, message: &mut [u8]) -> [u8; MAC] {
+        let start = message.len() - 2 * MAC;
+        let tag = mac(&self.key, &[&message[..start]]);
+        message[start..start + MAC].copy_from_slice(&tag);
+        tag
+    }
+
+    /// Whether a handshake message has the right one.
+    pub(crate) fn verifies(&self, message: &[u8]) -> bool {
+        let (rest, _) = message.split_at(message.len() - MAC);
+        let (covered, tag) = rest.split_at(rest.len() - MAC);
+        mac(&self.key, &[covered]).ct_eq(tag).into()
+    }
+}

@@ -1,0 +1,171 @@
+//! What is kept of a peer: who it is, where it was last heard, its sessions, a handshake that waits for an answer.
+
+use std::net::SocketAddr;
+
+use crate::aead::Suite;
+use crate::allowed::Prefix;
+use crate::cookie::Jar;
+use crate::keys::{PresharedKey, PublicKey};
+use crate::mac::Mac1;
+use crate::noise::Initiated;
+use crate::session::Sessions;
+use crate::timers::Timers;
+use crate::timestamp::Timestamp;
+
+/// A peer of one tunnel; never that of a peer that was removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PeerId {
+    pub(crate) slot: u32,
+    pub(crate) generation: u32,
+}
+
+/// A peer as it is configured.
+#[derive(Clone, Debug)]
+pub struct PeerConfig {
+    /// Who it is.
+    pub key: PublicKey,
+    /// What the pair shares besides; all zeros is nothing.
+    pub preshared: PresharedKey,
+    /// Where it is, if that is known; where it is heard, later.
+    pub endpoint: Option<SocketAddr>,
+    /// Nanoseconds of silence after which it gets a keepalive, so that a NAT remembers us.
+    pub keepalive: Option<u64>,
+    /// The addresses that are its own; a prefix that another peer has is taken from it.
+    pub allowed: Vec<Prefix>,
+}
+
+impl PeerConfig {
+    /// One that shares no secret, whose place is not known, and that has no addresses.
+    #[must_use]
+    pub fn new(key: PublicKey) -> Self {
+        let preshared = PresharedKey::default();
+        Self { key, preshared, endpoint: None, keepalive: None, allowed: Vec::new() }
+    }
+}
+
+/// How a peer is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerStatus {
+    /// Who it is.
+    pub key: PublicKey,
+    /// Where it was heard last, by a datagram that was authentic, or is configured to be.
+    pub endpoint: Option<SocketAddr>,
+    /// When the session to send by was made, in nanoseconds of the caller's clock.
+    pub session: Option<u64>,
+    /// And its suite.
+    pub suite: Option<Suite>,
+    /// Whether an initiation waits for an answer.
+    pub handshaking: bool,
+    /// When an authentic datagram came, in nanoseconds of the caller's clock.
+    pub heard: Option<u64>,
+    /// Inner packets that were staged, and their bytes.
+    pub sent: (u64, u64),
+    /// Inner packets that were released, and their bytes.
+    pub received: (u64, u64),
+}
+
+/// An initiation that waits for its response.
+pub(crate) struct Pending {
+    pub(crate) noise: Initiated,
+    /// Our index in it.
+    pub(crate) index: u32,
+    /// When the first of these was sent.
+    pub(crate) started: u64,
+    /// When this one was.
+    pub(crate) sent: u64,
+    pub(crate) retry_at: u64,
+    /// It was sent before its time because of what the peer told us; it is not hurried again.
+    pub(crate) hurried: bool,
+}
+
+impl Pending {
+    /// What the peer told us makes the next one likely to succeed: it is sent at once.
+    pub(crate) fn hurry(&mut self, now: u64) {
+        if !self.hurried {
+            self.retry_at = now;
+        }
+    }
+}
+
+/// What is kept of a peer.
+pub(crate) struct Peer {
+    pub(crate) key: PublicKey,
+    pub(crate) preshared: PresharedKey,
+    pub(crate) endpoint: Option<SocketAddr>,
+    pub(crate) mac1: Mac1,
+    pub(crate) jar: Jar,
+    pub(crate) sessions: Sessions,
+    pub(crate) pending: Option<Pending>,
+    pub(crate) timers: Timers,
+    /// Of the last initiation that we answered.
+    pub(crate) latest: Option<Timestamp>,
+    /// Our next initiation is later than this: than our last one, and than what the peer says it has seen.
+    pub(crate) floor: Option<Timestamp>,
+    /// When we answered one, and when we told the peer that one came too late.
+    pub(crate) answered: Option<u64>,
+    pub(crate) told: Option<u64>,
+    pub(crate) heard: Option<u64>,
+    pub(crate) sent: (u64, u64),
+    pub(crate) received: (u64, u64),
+}
+
+impl Peer {
+    pub(crate) fn new(config: &PeerConfig) -> Self {
+        Self {
+            key: config.key,
+            preshared: config.preshared.clone(),
+            endpoint: config.endpoint,
+            mac1: Mac1::of(&config.key),
+            jar: Jar::of(&config.key),
+            sessions: Sessions::default(),
+            pending: None,
+            timers: Timers::new(config.keepalive.filter(|interval| *interval > 0)),
+            latest: None,
+            floor: None,
+            answered: None,
+            told: None,
+            heard: None,
+            sent: (0, 0),
+            received: (0, 0),
+        }
+    }
+
+    /// The timestamp of an initiation that is made now: the clock's, but later than any before.
+    pub(crate) fn next_timestamp(&mut self, clock: Timestamp) -> Timestamp {
+        let timestamp = self.floor.map_or(clock, |floor| floor.next().max(clock));
+        self.floor = Some(timestamp);
+        timestamp
+    }
+
+    /// Something authentic came from there.
+    pub(crate) fn heard_at(&mut self, from: SocketAddr, now: u64) {
+        self.endpoint = Some(from);
+        self.heard = Some(now);
+        self.timers.heard(now);
+    }
+
+    /// The first time at which something is to be done.
+    pub(crate) fn first_deadline(&self) -> Option<u64> {
+        let retry = self.pending.as_ref().map(|pending| pending.retry_at);
+        [self.timers.first(), retry, self.sessions.first_end()].into_iter().flatten().min()
+    }
+
+    pub(crate) fn status(&self) -> PeerStatus {
+        let session = self.sessions.current.as_ref();
+        PeerStatus {
+            key: self.key,
+            endpoint: self.endpoint,
+            session: session.map(|session| session.born),
+            suite: session.map(|session| session.keys.suite),
+            handshaking: self.pending.is_some(),
+            heard: self.heard,
+            sent: self.sent,
+            received: self.received,
+        }
+    }
+}
+
+/// Packets and bytes, one packet on.
+pub(crate) fn count(of: &mut (u64, u64), bytes: usize) {
+    *of = (of.0.wrapping_add(1), of.1.wrapping_add(bytes as u64));
+}

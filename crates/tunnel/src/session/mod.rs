@@ -1,0 +1,132 @@
+//! Sessions of a peer. Three at most: the one to send by, the one before, whose datagrams are still on their way, and
+//! the next, which we answered and whose initiator has not yet shown that it has its keys (WireGuard, section 6).
+
+use std::sync::Arc;
+
+use crate::aead::{Aead, RingKey, Suite};
+use crate::limits::{
+    ERASE_AFTER_TIME, REJECT_AFTER_TIME, REKEY_AFTER_TIME, RESPONDER_REKEY_AFTER_TIME,
+};
+use crate::noise::Split;
+use crate::window::Window;
+
+/// Keys of both directions. Wiped when the last job that has them ends.
+pub(crate) struct Keys {
+    pub(crate) seal: Box<dyn Aead>,
+    pub(crate) open: Box<dyn Aead>,
+    pub(crate) suite: Suite,
+}
+
+impl Keys {
+    pub(crate) fn new(split: &Split, suite: Suite, initiator: bool) -> Self {
+        let [ours, theirs] = match initiator {
+            true => [&split.initiator, &split.responder],
+            false => [&split.responder, &split.initiator],
+        };
+        let key = |bytes: &[u8; 32]| Box::new(RingKey::new(suite, bytes)) as _;
+        Self { seal: key(ours), open: key(theirs), suite }
+    }
+}
+
+/// One session.
+pub(crate) struct Session {
+    /// What the peer calls it by in datagrams to us.
+    pub(crate) local: u32,
+    /// What we call it by.
+    pub(crate) remote: u32,
+    pub(crate) keys: Arc<Keys>,
+    pub(crate) window: Window,
+    /// The counter of the next datagram.
+    pub(crate) next: u64,
+    pub(crate) born: u64,
+    pub(crate) initiator: bool,
+}
+
+impl Session {
+    pub(crate) fn new((local, remote): (u32, u32), keys: Keys, initiator: bool, born: u64) -> Self {
+        let keys = Arc::new(keys);
+        Self { local, remote, keys, window: Window::default(), next: 0, born, initiator }
+    }
+
+    fn age(&self, now: u64) -> u64 {
+        now.saturating_sub(self.born)
+    }
+
+    /// Whether a datagram with that counter may still be sealed or opened.
+    pub(crate) fn allows(&self, counter: u64, now: u64) -> bool {
+        self.age(now) < REJECT_AFTER_TIME && counter < self.keys.suite.reject_after()
+    }
+
+    /// A counter to seal by, which nobody else has or gets.
+    pub(crate) fn take_counter(&mut self, now: u64) -> Option<u64> {
+        let counter = self.next;
+        let allowed = self.allows(counter, now);
+        self.next += u64::from(allowed);
+        allowed.then_some(counter)
+    }
+
+    /// Whether who sends by it ought to make another.
+    pub(crate) fn is_due(&self, now: u64) -> bool {
+        let most = if self.initiator { REKEY_AFTER_TIME } else { RESPONDER_REKEY_AFTER_TIME };
+        self.age(now) >= most || self.next >= self.keys.suite.rekey_after()
+    }
+
+    /// When it is erased.
+    pub(crate) fn ends(&self) -> u64 {
+        self.born.saturating_add(ERASE_AFTER_TIME)
+    }
+}
+
+/// The sessions of one peer.
+#[derive(Default)]
+pub(crate) struct Sessions {
+    pub(crate) current: Option<Session>,
+    pub(crate) previous: Option<Session>,
+    pub(crate) next: Option<Session>,
+}
+
+impl Sessions {
+    fn all(&mut self) -> [&mut Option<Session>; 3] {
+        [&mut self.current, &mut self.previous, &mut self.next]
+    }
+
+    pub(crate) fn find(&mut self, local: u32) -> Option<&mut Session> {
+        self.all().into_iter().flatten().find(|session| session.local == local)
+    }
+
+    /// A session that we initiated, and the peer has answered: it has the keys, so we send by it from now on. Returns
+    /// the index of the one that has no place any more.
+    pub(crate) fn established(&mut self, session: Session) -> Option<u32> {
+        let before = self.current.replace(session);
+        let gone = std::mem::replace(&mut self.previous, before);
+        gone.map(|session| session.local)
+    }
+
+    /// A session that we answered: the peer may not have our answer. Returns the index that it displaces.
+    pub(crate) fn answered(&mut self, session: Session) -> Option<u32> {
+        self.next.replace(session).map(|session| session.local)
+    }
+
+    /// A datagram was opened by the session of that index; if it is the next one it is the one to send by. Returns
+    /// whether it is, and the index of the one that has no place any more.
+    pub(crate) fn confirm(&mut self, local: u32) -> (bool, Option<u32>) {
+        match self.next.take_if(|next| next.local == local) {
+            Some(session) => (true, self.established(session)),
+            None => (false, None),
+        }
+    }
+
+    /// When the first of them is to be erased.
+    pub(crate) fn first_end(&self) -> Option<u64> {
+        [&self.current, &self.previous, &self.next].into_iter().flatten().map(Session::ends).min()
+    }
+
+    /// Erases one that is too old, and returns its index.
+    pub(crate) fn erase_one(&mut self, now: u64) -> Option<u32> {
+        let is_over = |session: &mut Session| session.ends() <= now;
+        self.all().into_iter().find_map(|slot| slot.take_if(is_over)).map(|session| session.local)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+//! Inbound, stage by stage: a datagram's session, or what a handshake message comes to (sequential);
+//! [`Opening::open`] by any worker (parallel); replays, the peer's addresses and place (sequential, in the order of
+//! staging).
+
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::inner::{Inner, Probe};
+use crate::job::{Dropped, Opened, Opening};
+use crate::limits::REKEY_ON_RECEIVE_TIME;
+use crate::message::Message;
+use crate::peer::{Peer, PeerId, count};
+use crate::tunnel::{Outgoing, Tunnel};
+
+/// What is to be done with a datagram.
+#[must_use]
+pub enum Received {
+    /// It is to be opened, and then released.
+    Opening(Opening),
+    /// Its sender is told something: that it has to show a cookie, or that its initiation came too late.
+    Reply(Outgoing),
+    /// The peer made a session with us, and this is to be sent for it to have it, too.
+    Answered {
+        /// Whose initiation it was.
+        peer: PeerId,
+        /// The response.
+        reply: Outgoing,
+    },
+    /// There is a session to send by: once `reply` is sent, stage what waits.
+    Established {
+        /// Whose response it was.
+        peer: PeerId,
+        /// A keepalive, by which the peer sees that the session is there.
+        reply: Outgoing,
+    },
+    /// The peer told us something, and [`Tunnel::due`] may have the next initiation.
+    Told(PeerId),
+    /// It is dropped.
+    Dropped(Dropped),
+}
+
+/// A genuine datagram that was not seen before.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Delivered {
+    /// Whose it is.
+    pub peer: PeerId,
+    /// It is the first one by a session that we answered: stage what waits.
+    pub established: bool,
+    /// What is in it, or why that is dropped.
+    pub content: Result<Content, Dropped>,
+}
+
+/// What a genuine datagram holds.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Nothing.
+    Keepalive,
+    /// An inner packet, which lies there in the datagram.
+    Packet(Range<usize>),
+    /// A probe of the path, and the answer to send.
+    Probe(Outgoing),
+    /// A probe of ours arrived there, by its number.
+    Probed(u32),
+}
+
+impl Tunnel {
+    /// Takes a datagram that came from `from`.
+    pub fn receive(&mut self, datagram: &[u8], from: SocketAddr, now: u64) -> Received {
+        let received = match Message::parse(datagram) {
+            Ok(Message::Data { receiver, counter }) => self.data(receiver, counter, from, now),
+            Ok(Message::Initiation(message)) => self.initiation(message, from, now),
+            Ok(Message::Response(message)) => self.response(message, from, now),
+            Ok(Message::Cookie(message)) => self.cookie(message, now),
+            Err(malformed) => Err(Dropped::Malformed(malformed)),
+        };
+        received.unwrap_or_else(Received::Dropped)
+    }
+
+    fn data(
+        &mut self,
+        index: u32,
+        counter: u64,
+        from: SocketAddr,
+        now: u64,
+    ) -> Result<Received, Dropped> {
+        let peer = *self.indexes.get(&index).ok_or(Dropped::UnknownIndex)?;
+        let known = self.peer_mut(peer).and_then(|peer| peer.sessions.find(index));
+        let session = known.ok_or(Dropped::UnknownIndex)?;
+        if !session.allows(counter, now) {
+            return Err(Dropped::Expired(peer));
+        }
+        if !session.window.is_new(counter) {
+            return Err(Dropped::Replayed(peer));
+        }
+        let keys = session.keys.clone();
+        Ok(Received::Opening(Opening { keys, session: index, counter, peer, from }))
+    }
+
+    /// Takes what was opened, in the order of staging. `datagram` is what was opened.
+    ///
+    /// # Errors
+    /// If it is a replay, or its session is gone.
+    pub fn release(
+        &mut self,
+        opened: Opened,
+        datagram: &[u8],
+        now: u64,
+    ) -> Result<Delivered, Dropped> {
+        let Opened { opening, plain } = opened;
+        let id = opening.peer;
+        let peer = self.peer_mut(id).ok_or(Dropped::SessionGone(id))?;
+        let session =
+            peer.sessions.find(opening.session).filter(|it| Arc::ptr_eq(&it.keys, &opening.keys));
+        let session = session.ok_or(Dropped::SessionGone(id))?;
+        if !session.window.accept(opening.counter) {
+            return Err(Dropped::Replayed(id));
+        }
+        let (established, gone) = peer.sessions.confirm(opening.session);
+        peer.heard_at(opening.from, now);
+        peer.rekey_on_receive(now);
+        self.forget(gone);
+        Ok(Delivered { peer: id, established, content: self.content(id, plain, datagram, now) })
+    }
+
+    /// What a plain text is, if it is one that its peer may send.
+    fn content(
+        &mut self,
+        id: PeerId,
+        plain: Range<usize>,
+        datagram: &[u8],
+        now: u64,
+    ) -> Result<Content, Dropped> {
+        let (start, text) = (plain.start, datagram.get(plain).ok_or(Dropped::NotIp)?);
+        if text.is_empty() {
+            return Ok(Content::Keepalive);
+        }
+        let peer = self.peer_mut(id).ok_or(Dropped::SessionGone(id))?;
+        peer.timers.data_received(now);
+        if let Some(probe) = Probe::parse(text) {
+            return self.probed(id, probe, now);
+        }
+        let inner = Inner::parse(text).ok_or(Dropped::NotIp)?;
+        if self.allowed.find(inner.source) != Some(id) {
+            return Err(Dropped::SourceNotAllowed(id, inner.source));
+        }
+        let peer = self.peer_mut(id).ok_or(Dropped::SessionGone(id))?;
+        count(&mut peer.received, inner.len);
+        Ok(Content::Packet(start..start + inner.len))
+    }
+
+    fn probed(&mut self, id: PeerId, probe: Probe, now: u64) -> Result<Content, Dropped> {
+        match probe {
+            Probe::Came(number) => Ok(Content::Probed(number)),
+            Probe::Sent(number) => {
+                let answer = self.seal_own(id, &Probe::Came(number).bytes(), now);
+                answer.map(Content::Probe).ok_or(Dropped::SessionGone(id))
+            }
+        }
+    }
+}
+
+impl Peer {
+    /// Who only receives would notice the end of its session too late.
+    fn rekey_on_receive(&mut self, now: u64) {
+        let is_late = self.sessions.current.as_ref().is_some_and(|session| {
+            session.initiator && now.saturating_sub(session.born) >= REKEY_ON_RECEIVE_TIME
+        });
+        if is_late {
+            self.timers.want_handshake(now);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What time brings: retries, keepalives, handshakes that are due, sessions that end. The caller sleeps until
+//! [`Tunnel::next_due`], and asks again after it received or staged anything, for that may make something due at
+//! once.
+
+use crate::job::Dropped;
+use crate::limits::REKEY_ATTEMPT_TIME;
+use crate::peer::PeerId;
+use crate::timers::comes;
+use crate::tunnel::{Outgoing, Tunnel};
+
+/// What is to be done now.
+#[derive(Debug)]
+pub enum Due {
+    /// Send it.
+    Send(Outgoing),
+    /// The peer does not answer: drop what waits for it. The next packet for it begins anew.
+    GaveUp(PeerId),
+    /// A handshake could not begin: there is no randomness, or the peer's key is none.
+    Failed(PeerId, Dropped),
+}
+
+impl Tunnel {
+    /// The next thing that is due, until there is none.
+    pub fn due(&mut self, now: u64) -> Option<Due> {
+        for _ in 0..self.places.len() {
+            self.turn = if self.turn < self.places.len() { self.turn } else { 0 };
+            if let Some(due) = self.due_at(self.turn, now) {
+                return Some(due);
+            }
+            self.turn += 1;
+        }
+        None
+    }
+
+    /// When something is due, unless more is received or staged; looks at all peers.
+    #[must_use]
+    pub fn next_due(&self) -> Option<u64> {
+        let peers = self.places.iter().filter_map(|place| place.peer.as_deref());
+        peers.filter_map(|peer| peer.first_deadline()).min()
+    }
+
+    fn due_at(&mut self, place: usize, now: u64) -> Option<Due> {
+        let Tunnel { places, indexes, .. } = self;
+        let place = &mut places[place];
+        let peer = place.peer.as_deref_mut()?;
+        if peer.first_deadline().is_none_or(|at| at > now) {
+            return None;
+        }
+        let id = *self.by_key.get(&peer.key)?;
+        while let Some(index) = peer.sessions.erase_one(now) {
+            indexes.remove(&index);
+        }
+        if comes(&mut peer.timers.silence, now) {
+            peer.timers.want_handshake(now);
+        }
+        self.keepalive_due(id, now).map(Due::Send).or_else(|| self.handshake_due(id, now))
+    }
+
+    fn keepalive_due(&mut self, id: PeerId, now: u64) -> Option<Outgoing> {
+        let peer = self.peer_mut(id)?;
+        let persistent = comes(&mut peer.timers.persistent, now);
+        if !comes(&mut peer.timers.keepalive, now) && !persistent {
+            return None;
+        }
+        let keepalive = self.keepalive(id, now);
+        if keepalive.is_none() && persistent {
+            let peer = self.peer_mut(id)?;
+            peer.timers.anything_sent(now);
+            peer.want_session(now);
+        }
+        keepalive
+    }
+
+    fn handshake_due(&mut self, id: PeerId, now: u64) -> Option<Due> {
+        let peer = self.peer_mut(id)?;
+        let wanted = comes(&mut peer.timers.handshake, now);
+        if let Some(pending) = &peer.pending {
+            if pending.retry_at > now {
+                return None;
+            }
+            if now.saturating_sub(pending.started) >= REKEY_ATTEMPT_TIME {
+                let index = pending.index;
+                peer.pending = None;
+                peer.timers.rest(now);
+                self.indexes.remove(&index);
+                return Some(Due::GaveUp(id));
+            }
+        } else if !wanted || peer.endpoint.is_none() {
+            return None;
+        }
+        Some(match self.initiate(id, now) {
+            Ok(initiation) => Due::Send(initiation),
+            Err(why) => Due::Failed(id, why),
+        })
+    }
+}
