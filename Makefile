@@ -83,7 +83,8 @@ lint: ## Formatting, clippy and rustdoc, each without a warning; modules in circ
 		{ echo "lint: tamis links what only the lab needs"; exit 1; }
 
 package: ## Pack every crate that ships into target/package
-	cargo package --workspace --exclude tamis-lab --exclude tamis-lab-engines --exclude tamis-modules --no-verify
+	cargo package --workspace --exclude tamis-lab --exclude tamis-lab-engines --exclude tamis-modules \
+		--exclude tamis-java --exclude tamis-java-bench --no-verify
 
 # Packets for each family in `make oracle`, and seconds for each target in `make fuzz`.
 PACKETS ?= 2000000
