@@ -40,6 +40,10 @@ java: ## Build the Java library with its native part, test it, and install it fo
 	$(MAVEN) --file bindings/java install -Dtamis.target=$(CURDIR)/target/release
 	$(MAVEN) --file bindings/java/examples verify -Dtamis.target=$(CURDIR)/target/release
 
+java-bench: ## Build the benchmark of Java, for tamis-bench java (JDK25=DIR adds java.lang.foreign)
+	cargo build --release -p tamis-lab -p tamis-java-bench --bin tamis-bench --lib
+	$(MAVEN) --file bindings/java/bench package $(if $(JDK25),-Djdk25.home=$(JDK25))
+
 # Maven fetches its plugins where it has not got them yet.
 java-test:
 	@command -v mvn >/dev/null || { echo "skips: Java, as there is no mvn (make deps, as root)"; exit 0; }; \
@@ -130,4 +134,4 @@ screen: ## Redraw docs/top.svg, README's picture of tamis top (root)
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
 
-.PHONY: help run test kill skips deps java java-test lint package oracle lab lab-deps series soak-live picture screen loom golden fuzz
+.PHONY: help run test kill skips deps java java-bench java-test lint package oracle lab lab-deps series soak-live picture screen loom golden fuzz

@@ -116,8 +116,8 @@ const EXPECTATIONS: [Expectation; 13] = [
 const AIM: f64 = 1.2;
 /// By JDK 25's memory, at most so many times as long as by JDK 17's, each to Rust in the same JVM.
 const FOREIGN_AIM: f64 = 1.3;
-/// Bytes a packet, besides what JMH allocates in each round, that are nothing: an object, of 16 at least, for 80 packets.
-const NOTHING: f64 = 0.2;
+/// Bytes a packet, besides what JMH allocates in each round, that are nothing: an object, of 16 at least, for 160 packets.
+const NOTHING: f64 = 0.1;
 /// The technique that is the API.
 const API: &str = "tamis";
 /// The first JDK whose `java.lang.foreign` is final.

@@ -17,19 +17,28 @@ pub(super) struct Measured {
     pub(super) varied: u32,
     /// Nanoseconds a packet, round by round.
     pub(super) rounds: Vec<f64>,
-    /// Bytes that each packet made the JVM allocate, where that was asked for.
+    /// Bytes that each packet of the rounds that count made the JVM allocate, where that was asked for.
     pub(super) allocated: Option<f64>,
 }
 
 impl Measured {
     /// The rounds that count.
     pub(super) fn counted(&self) -> &[f64] {
-        &self.rounds[self.rounds.len().saturating_sub(COUNTED)..]
+        counted(&self.rounds)
     }
 
     pub(super) fn median(&self) -> f64 {
-        Runs::of(self.counted().to_vec()).value
+        median(&self.rounds)
     }
+}
+
+/// The rounds that count.
+fn counted(rounds: &[f64]) -> &[f64] {
+    &rounds[rounds.len().saturating_sub(COUNTED)..]
+}
+
+fn median(rounds: &[f64]) -> f64 {
+    Runs::of(counted(rounds).to_vec()).value
 }
 
 #[derive(Deserialize)]
@@ -49,8 +58,11 @@ struct Primary {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Secondary {
-    score: f64,
+    /// As of the primary.
+    #[serde(default)]
+    raw_data: Vec<Vec<f64>>,
 }
 
 /// Reads a result file; `varies` is the parameter that is a number of structs or frames.
@@ -77,11 +89,12 @@ fn measured(found: Found, varies: &str) -> Result<Measured, String> {
     };
     let packets = f64::from(number("packets")?.max(1));
     let rounds = found.primary_metric.raw_data.iter().flatten().map(|nanos| nanos / packets);
-    let allocated = found.secondary_metrics.get("gc.alloc.rate.norm");
+    let bytes = found.secondary_metrics.get("gc.alloc.rate.norm");
+    let bytes = bytes.map(|bytes| bytes.raw_data.iter().flatten().map(|all| all / packets));
     Ok(Measured {
         technique: word("technique")?.clone(),
         varied: number(varies)?,
         rounds: rounds.collect(),
-        allocated: allocated.map(|bytes| bytes.score / packets),
+        allocated: bytes.map(|rounds| median(&rounds.collect::<Vec<_>>())),
     })
 }

@@ -11,7 +11,7 @@ use super::{COUNTED, Sweep};
 /// The hash of memory after a job, by job and number: the same on every JDK.
 pub(super) type Hashes = BTreeMap<(&'static str, u32), (String, String)>;
 
-/// Lines of a failed program that are shown.
+/// Lines of a failed program that are shown, but for stack traces.
 const SHOWN: usize = 15;
 
 /// A JDK's `java`, the jar, and the library.
@@ -139,7 +139,8 @@ fn output(command: &mut Command) -> Result<Output, String> {
     }
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);
-    let lines: Vec<&str> = said.lines().collect();
+    let is_frame = |line: &&str| line.trim_start().starts_with("at ");
+    let lines: Vec<&str> = said.lines().filter(|line| !is_frame(line)).collect();
     let last = lines[lines.len().saturating_sub(SHOWN)..].join("\n");
     Err(format!("{name}: {}\n{last}", output.status))
 }

@@ -157,7 +157,7 @@ fn rows(jvm: &Jvm, job: Job, all: &[(usize, Measured)]) -> Vec<Row> {
             .with(job.varies(), first.varied)
             .with("rounds", shown(&first.rounds));
         if let Some(bytes) = first.allocated {
-            row = row.with("allocated", (bytes * 100.0).round() / 100.0);
+            row = row.with("allocated", bytes);
         }
         row.peer = beside(&ours, &floor).filter(|_| technique.name != FLOOR);
         rows.push(row);

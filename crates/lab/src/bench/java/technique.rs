@@ -135,7 +135,7 @@ impl Pace {
     pub(super) fn packets(self, quick: bool) -> u32 {
         match self {
             _ if !quick => 1_000_000,
-            Self::Fast => 50_000,
+            Self::Fast => 100_000,
             Self::Slow => 2_000,
         }
     }

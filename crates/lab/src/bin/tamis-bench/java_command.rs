@@ -18,7 +18,7 @@ Examples:
   tamis-bench java --quick
   tamis-bench java --jdk /usr/lib/jvm/java-17-openjdk-amd64 --jdk /opt/jdk-25 --json --figure figures")]
 pub(crate) struct JavaArgs {
-    /// Less of everything: within a minute
+    /// Less of everything: within a minute for each JDK
     #[arg(long)]
     quick: bool,
     /// One JSON document, schema tamis.bench/1

@@ -5,6 +5,7 @@
 //! bytes that it had at first, what passed comes round as it left. Java reads and writes frames by the addresses of
 //! [`Frames::descriptors`], only while no function of this library runs.
 
+use packet::checksum::{add, update};
 use packet::craft::{Addresses, Craft, Ethernet, Message, arp_frame};
 use packet::tcp::Flags;
 use packet::udp;
@@ -177,11 +178,25 @@ fn made(random: &mut Random) -> Made {
     let descriptor =
         Descriptor { network, transport, ether_type, protocol, ..Descriptor::default() };
     let mut bytes = craft.frame();
-    if kind == 3 {
-        let at = usize::from(transport) + udp::CHECKSUM.start;
-        bytes[at..at + 2].fill(0);
+    let at = usize::from(transport) + udp::CHECKSUM.start;
+    match kind {
+        3 => bytes[at..at + 2].fill(0),
+        4 if craft.payload_len > 1 => come_to_zero(&mut bytes, &descriptor, at),
+        _ => {}
     }
     Made { bytes, descriptor }
+}
+
+/// Changes the first word of a datagram's payload so that the job computes 0 as its checksum, which is sent as 0xffff.
+fn come_to_zero(bytes: &mut [u8], descriptor: &Descriptor, checksum: usize) {
+    let payload = checksum + 2;
+    let word = |bytes: &[u8], at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+    let mut rewritten = bytes.to_vec();
+    nat::handle(descriptor, &mut rewritten);
+    let (old, before) = (word(bytes, payload), word(bytes, checksum));
+    let new = add(old, word(&rewritten, checksum));
+    bytes[payload..payload + 2].copy_from_slice(&new.to_be_bytes());
+    bytes[checksum..payload].copy_from_slice(&update(before, old, new).to_be_bytes());
 }
 
 /// One in sixteen is ICMP, five are UDP (one over IPv6, one without a checksum), the others TCP.
