@@ -7,6 +7,8 @@ mod handshake;
 mod inbound;
 mod outbound;
 mod schedule;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
