@@ -12,8 +12,8 @@
 //!
 //! | | sequential | parallel | sequential |
 //! |---|---|---|---|
-//! | outbound | [`Tunnel::stage`]: peer, session, counter | [`Sealing::seal`] | the caller sends in the order of staging |
-//! | inbound | [`Tunnel::receive`]: session; handshakes | [`Opening::open`] | [`Tunnel::release`]: replays, addresses |
+//! | outbound | [`Tunnel::stage`]: peer, session, counter | [`Sealing::seal`] | sent in the order of staging |
+//! | inbound | [`Tunnel::receive`]: session; handshakes | [`Opening::open`] | [`Tunnel::release`]: replays, source |
 //!
 //! Timers are asked for by [`Tunnel::due`]. Nothing here panics on input, and all memory is bounded by the peers that
 //! were added.
