@@ -138,7 +138,7 @@ fn refused(folder: &TempDir, text: &str, line: usize, column: usize, what: &str)
 fn what_a_tunnel_cannot_be_is_refused_where_it_stands() {
     let folder = folder();
     let cases = [
-        ("nane = 1", 1, "expected name key address"),
+        ("nane = 1", 1, "expected one of name key address"),
         ("name = \"..\"", 8, "expected 1 to 15 letters"),
         ("name = \"-x\"", 8, "expected 1 to 15 letters"),
         ("name = \"a/b\"", 8, "expected 1 to 15 letters"),
