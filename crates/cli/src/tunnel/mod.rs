@@ -6,6 +6,8 @@
 //! the other one does, and the host is as it was.
 
 mod ask;
+#[cfg(target_os = "linux")]
+mod demo;
 mod down;
 mod host;
 mod import;
@@ -55,6 +57,9 @@ pub(crate) enum TunnelCommand {
     RemovePeer(ask::RemovePeerArgs),
     /// Make a configuration of one of wg-quick, and say what does not carry over
     Import(import::ImportArgs),
+    /// Three hosts in namespaces of this machine, tunnels between them, and a port that a rule blocks
+    #[cfg(target_os = "linux")]
+    Demo(demo::DemoArgs),
     /// Move packets of a tunnel; `up` starts it
     #[command(hide = true)]
     Serve {
@@ -75,6 +80,8 @@ pub(crate) fn run(args: &TunnelArgs) -> Result<ExitCode> {
         TunnelCommand::AddPeer(peer) => ask::add(peer),
         TunnelCommand::RemovePeer(peer) => ask::remove(peer),
         TunnelCommand::Import(import) => import::run(import),
+        #[cfg(target_os = "linux")]
+        TunnelCommand::Demo(demo) => demo::run(demo),
         TunnelCommand::Serve { config } => serve::run(config),
     }
 }

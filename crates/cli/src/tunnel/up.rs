@@ -78,7 +78,7 @@ pub(crate) fn run(args: &UpArgs) -> Result<ExitCode> {
 }
 
 /// A flag that signals raise. Unlike that of a run: the second one does not end it either, as much is to be undone.
-fn asked_to_end() -> Result<Arc<AtomicBool>> {
+pub(super) fn asked_to_end() -> Result<Arc<AtomicBool>> {
     let asked = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         flag::register(signal, Arc::clone(&asked)).context("signals")?;

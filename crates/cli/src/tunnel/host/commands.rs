@@ -66,12 +66,12 @@ impl fmt::Display for Command {
 }
 
 /// `ip` of iproute2.
-pub(super) fn ip(args: &[&str]) -> Result<String> {
+pub(in super::super) fn ip(args: &[&str]) -> Result<String> {
     Command::new("ip", args).run()
 }
 
 /// Whether a program is there to be run.
-pub(super) fn is_there(program: &str) -> bool {
+pub(in super::super) fn is_there(program: &str) -> bool {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&folders).any(|folder| folder.join(program).is_file())
 }

@@ -17,7 +17,10 @@ use dataplane::run::config::tunnel::TunnelSettings;
 
 use crate::screen;
 
-use commands::{Command, ip};
+use commands::Command;
+pub(super) use commands::ip;
+#[cfg(target_os = "linux")]
+pub(super) use commands::is_there;
 
 /// A host that is ready for a tunnel; with this it is as it was before.
 #[derive(Default)]
