@@ -7,6 +7,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use pktio::Lost;
+
 use crate::disposition::{DropReason, FinalVerdict, Skip};
 
 /// Why a frame that came in did not leave.
@@ -63,11 +65,29 @@ pub enum Reason {
     Middlebox,
     /// A middlebox failed over it, and that is configured to drop it.
     Handler,
+    /// It is no IP packet, and a tunnel carries nothing else.
+    NotIp,
+    /// Its destination is no peer's of the tunnel.
+    NoPeer,
+    /// Its peer in the tunnel cannot be reached yet, and too many wait already.
+    NoSession,
+    /// It came by a tunnel, and names no session that there is.
+    UnknownSession,
+    /// It came by a tunnel, and is not genuine.
+    Forged,
+    /// It came by a tunnel a second time, or too late to tell.
+    Replayed,
+    /// It came by a tunnel, and its source is none of its peer's.
+    Source,
+    /// It met congestion on its way through a tunnel, of which it cannot be told.
+    Congestion,
+    /// There was no memory for it in a tunnel.
+    NoRoom,
 }
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 34] = [
         Self::Rule,
         Self::Policy,
         Self::HotDrop,
@@ -93,6 +113,15 @@ impl Reason {
         Self::Overdue,
         Self::Middlebox,
         Self::Handler,
+        Self::NotIp,
+        Self::NoPeer,
+        Self::NoSession,
+        Self::UnknownSession,
+        Self::Forged,
+        Self::Replayed,
+        Self::Source,
+        Self::Congestion,
+        Self::NoRoom,
     ];
 
     /// Its name in JSON; those that a replay has, too, are named as there.
@@ -124,6 +153,15 @@ impl Reason {
             Self::Overdue => "overdue",
             Self::Middlebox => "middlebox",
             Self::Handler => "handler_error",
+            Self::NotIp => "tunnel_not_ip",
+            Self::NoPeer => "tunnel_no_peer",
+            Self::NoSession => "tunnel_no_session",
+            Self::UnknownSession => "tunnel_unknown",
+            Self::Forged => "tunnel_forged",
+            Self::Replayed => "tunnel_replayed",
+            Self::Source => "tunnel_source",
+            Self::Congestion => "tunnel_congestion",
+            Self::NoRoom => "tunnel_no_room",
         }
     }
 
@@ -146,6 +184,23 @@ impl Reason {
                 DropReason::TooBig => Self::TooBig,
                 DropReason::Route(_) => Self::Refused,
             },
+        }
+    }
+}
+
+impl From<Lost> for Reason {
+    fn from(lost: Lost) -> Self {
+        match lost {
+            Lost::NotIp => Self::NotIp,
+            Lost::NoPeer => Self::NoPeer,
+            Lost::NoSession => Self::NoSession,
+            Lost::TooLong => Self::TooBig,
+            Lost::Unknown => Self::UnknownSession,
+            Lost::Forged => Self::Forged,
+            Lost::Replayed => Self::Replayed,
+            Lost::Source => Self::Source,
+            Lost::Congestion => Self::Congestion,
+            Lost::NoRoom => Self::NoRoom,
         }
     }
 }
@@ -348,7 +403,7 @@ mod tests {
         }
         let now = account.read();
         let counts: Vec<_> = Reason::ALL.iter().map(|reason| now.of(*reason)).collect();
-        assert_eq!(counts, (1..=25).collect::<Vec<u64>>());
+        assert_eq!(counts, (1..=34).collect::<Vec<u64>>());
         assert!(now.balances());
     }
 

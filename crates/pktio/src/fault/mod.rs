@@ -199,4 +199,8 @@ impl<P: Port> Port for FaultPort<P> {
         let stats = self.inner.stats();
         Stats { rx_lost: stats.rx_lost + self.counts.dropped, ..stats }
     }
+
+    fn envelope(&self) -> Option<Box<dyn Envelope>> {
+        self.inner.envelope()
+    }
 }

@@ -65,6 +65,14 @@ impl Session {
         allowed.then_some(counter)
     }
 
+    /// So many counters in a row, the first of which is returned; all or none.
+    pub(crate) fn take_counters(&mut self, count: u64, now: u64) -> Option<u64> {
+        let (first, last) = (self.next, self.next.checked_add(count.checked_sub(1)?)?);
+        let allowed = self.allows(last, now);
+        self.next += if allowed { count } else { 0 };
+        allowed.then_some(first)
+    }
+
     /// Whether who sends by it ought to make another.
     pub(crate) fn is_due(&self, now: u64) -> bool {
         let most = if self.initiator { REKEY_AFTER_TIME } else { RESPONDER_REKEY_AFTER_TIME };
