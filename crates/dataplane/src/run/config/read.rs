@@ -6,7 +6,7 @@ use toml::de::DeTable;
 
 use super::{
     At, ConfigError, Gone, Kind, LinkLoss, Named, OnPanic, Other, PortSettings, RestartSettings,
-    RulesSettings, Settings, Ttl, WireSettings, beside,
+    RulesSettings, Settings, Ttl, WireSettings,
 };
 use super::{dpdk, metrics, middlebox, port, privileges, work};
 use crate::config::Unresolved;
@@ -295,19 +295,11 @@ impl<'t> Reader<'t> {
     }
 
     fn named(&self, value: &Value<'t>) -> Result<Named, Wrong> {
-        let name = string(value)?;
-        if name.is_empty() {
-            return Err((value.span(), "expected the name of a file, found \"\"".to_owned()));
-        }
-        Ok(Named { path: beside(self.file, name), at: self.at(value.span().start) })
+        Named::of(self.file, self.text, value)
     }
 
-    /// Line and column, both from 1, of an offset into the text.
     fn at(&self, offset: usize) -> At {
-        let before = &self.text.as_bytes()[..offset.min(self.text.len())];
-        let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-        At { line, column: before.len() - start + 1 }
+        At::of(self.text, offset)
     }
 }
 
