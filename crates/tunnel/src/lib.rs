@@ -44,7 +44,6 @@ pub use allowed::{Allowed, Prefix, PrefixTooLong};
 pub use entropy::{Entropy, NoEntropy, SystemEntropy};
 pub use inner::Inner;
 pub use job::{Dropped, HEADROOM, Opened, Opening, SealError, Sealing, SealingRun, TAILROOM};
-pub use job::{Dropped, HEADROOM, Opened, Opening, SealError, Sealing, TAILROOM};
 pub use key_text::NotAKey;
 pub use keys::{PresharedKey, PrivateKey, PublicKey};
 pub use peer::{PeerConfig, PeerId, PeerStatus};

@@ -16,6 +16,7 @@ use std::collections::VecDeque;
 use std::iter;
 
 use crate::burst::Burst;
+use crate::envelope::Envelope;
 use crate::memory::FrameBuf;
 use crate::port::{Port, PortError, Stats};
 use crate::readiness::Readiness;

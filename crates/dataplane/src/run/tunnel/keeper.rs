@@ -107,13 +107,13 @@ impl Site {
         drop(state);
         for (buffer, range, to, from) in &probes {
             let message = Message { bytes: &buffer[range.clone()], segment: 0, to: *to, from: *from, tos: 0 };
-            self.socket.send(sending, &mut std::iter::once(message));
+            self.socket.send(sending, [message]);
         }
     }
 
     /// Whether any peer is named.
     fn has_names(&self) -> bool {
-        self.lock().peers.values().any(|peer| peer.endpoint.as_ref().is_some_and(Endpoint::is_name))
+        self.lock().peers.values().any(|peer| peer.endpoint.as_ref().is_some_and(|endpoint| endpoint.name().is_some()))
     }
 
     /// Asks for names of peers that are not known, or are silent though they are spoken to. `asked` has those that were asked
@@ -126,7 +126,7 @@ impl Site {
         let wanted: Vec<(PeerId, Endpoint)> = {
             let (state, now) = (self.lock(), self.now());
             let named = state.peers.iter().filter_map(|(id, peer)| {
-                let endpoint = peer.endpoint.as_ref().filter(|endpoint| endpoint.is_name())?;
+                let endpoint = peer.endpoint.as_ref().filter(|endpoint| endpoint.name().is_some())?;
                 let status = state.tunnel.status(*id)?;
                 let is_silent = status.heard.is_none_or(|heard| now.saturating_sub(heard) >= SILENT);
                 let is_lost = status.endpoint.is_none() || (status.handshaking && is_silent);
@@ -135,10 +135,11 @@ impl Site {
             });
             named.collect()
         };
-        for (id, Endpoint { host, port }) in wanted {
+        for (id, endpoint) in wanted {
             asked.push((id, PAUSE));
+            let Some(host) = endpoint.name() else { continue };
             // A name that nobody knows may be known later.
-            let found = (host.as_str(), port).to_socket_addrs().ok();
+            let found = (host, endpoint.port()).to_socket_addrs().ok();
             if let Some(address) = found.and_then(|mut addresses| addresses.next()) {
                 self.lock().tunnel.set_endpoint(id, address);
             }

@@ -23,7 +23,9 @@ mod seal;
 mod site;
 mod waiting;
 
+use std::io;
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::sync::Arc;
 
 use pktio::datagram::{Arrived, Message, RecvBatch, SendBatch};
@@ -31,13 +33,13 @@ use pktio::{
     Burst, Direction, Envelope, FrameBuf, FrameMeta, LinkType, Pool, Port, PortError, Readiness,
     Stats, Timestamp,
 };
-use tamis_tunnel::Outgoing;
+use tunnel::Outgoing;
 
 pub(super) use keeper::Keeper;
-pub(in crate::run) use peers::{AddPeer, PeerTold};
 pub(super) use site::Site;
 
 use self::outer::{OUTER, Outer};
+use super::config::tunnel::TunnelSettings;
 use self::seal::Worker;
 
 /// Chunks for what is received, and bytes of each: the longest UDP datagram that the kernel joins, and what is noted before
@@ -93,6 +95,17 @@ impl TunnelPort {
             }
         }
     }
+}
+
+/// Opens the tunnel that a port of this name is, by its configuration.
+///
+/// # Errors
+/// It cannot be read any more, or the system has no such socket.
+pub(super) fn open(name: &str, file: &Path) -> Result<Arc<Site>, PortError> {
+    let failed = |source| PortError::Io { name: name.to_owned(), offset: 0, source };
+    let settings = TunnelSettings::read(file);
+    let settings = settings.map_err(|error| failed(io::Error::other(error.to_string())))?;
+    Site::open(name, &settings).map(Arc::new).map_err(failed)
 }
 
 /// A datagram of the tunnel's own, to send.

@@ -8,15 +8,16 @@
 //! | 4 | bytes of each datagram but the last, 2 bytes |
 //! | 6 | 1: there is an address of our own |
 //! | 8 | address of the other end, 16 bytes |
-//! | 24 | our own address, 16 bytes, and the index of its interface, 4 bytes |
+//! | 24 | our own address, 16 bytes, and the index of its interface or 0, 4 bytes |
 //!
 //! Numbers are in host byte order: it never leaves the process.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::num::NonZeroU32;
 
 use pktio::FrameBuf;
 use pktio::datagram::{Arrived, Source};
-use tamis_tunnel::message::Message;
+use tunnel::message::Message;
 
 /// Bytes of it.
 pub(super) const OUTER: usize = 48;
@@ -56,7 +57,7 @@ impl Outer {
         if let Some(Source { address, interface }) = self.own {
             head[6] = 1;
             head[24..40].copy_from_slice(&wide(address));
-            head[40..44].copy_from_slice(&interface.to_ne_bytes());
+            head[40..44].copy_from_slice(&interface.map_or(0, NonZeroU32::get).to_ne_bytes());
         }
         true
     }
@@ -73,7 +74,7 @@ impl Outer {
                 _ => None,
             }
         };
-        let interface = u32::from_ne_bytes(*head[40..].first_chunk()?);
+        let interface = NonZeroU32::new(u32::from_ne_bytes(*head[40..].first_chunk()?));
         let own = match head[6] {
             1 => Some(Source { address: address(24)?, interface }),
             _ => None,
@@ -122,7 +123,7 @@ mod tests {
             .prop_map(|(peer, own)| (IpAddr::from(peer), IpAddr::from(own)));
         let rest = (any::<u16>(), any::<Option<u32>>(), any::<u8>(), any::<u16>());
         (prop_oneof![v4, v6], rest).prop_map(|((peer, address), (port, own, tos, segment))| {
-            let own = own.map(|interface| Source { address, interface });
+            let own = own.map(|interface| Source { address, interface: NonZeroU32::new(interface) });
             Outer { peer: SocketAddr::new(peer, port), own, tos, segment }
         })
     }

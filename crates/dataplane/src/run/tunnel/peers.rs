@@ -6,7 +6,7 @@ use tunnel::{AddPeerError, PeerConfig, PeerId, PublicKey, Suite};
 use super::path_mtu::PathMtu;
 use super::site::{Peer, Site, State};
 use super::waiting::Waiting;
-use crate::run::config::tunnel::{PeerSettings, base64};
+use crate::run::config::tunnel::PeerSettings;
 
 /// A second, in nanoseconds.
 const SECOND: u64 = 1_000_000_000;
@@ -101,8 +101,7 @@ impl State {
     fn find(&self, which: &str) -> Option<PeerId> {
         let by_name = self.peers.iter().find(|(_, peer)| *peer.name == *which).map(|(id, _)| *id);
         by_name.or_else(|| {
-            let key = base64::decode(which)?;
-            self.tunnel.find(&PublicKey::new(key))
+            self.tunnel.find(&which.parse::<PublicKey>().ok()?)
         })
     }
 
@@ -121,7 +120,7 @@ fn tell(tunnel: &str, state: &State, id: PeerId, peer: &Peer, now: u64) -> Optio
     Some(PeerTold {
         tunnel: tunnel.to_owned(),
         name: peer.name.to_string(),
-        key: base64::encode(status.key.as_bytes()),
+        key: status.key.to_string(),
         endpoint: endpoint.or_else(|| peer.endpoint.as_ref().map(ToString::to_string)),
         allowed: peer.allowed.iter().map(ToString::to_string).collect(),
         handshake_s: status.session.map(ago),

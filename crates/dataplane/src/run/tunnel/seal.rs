@@ -99,8 +99,12 @@ impl Worker {
 
     fn seal_one(&self, taken: Taken<'_>, run: SealingRun, how: How, out: &mut Burst) -> Result<(), Lost> {
         match (how.pieces, taken) {
-            (Some(size), Taken::Moved(frame)) => self.seal_pieces(frame.bytes(), size, run, how, out),
-            (Some(size), Taken::Lent { bytes, .. }) => self.seal_pieces(bytes, size, run, how, out),
+            (Some(size), Taken::Moved(frame)) => {
+                self.seal_pieces(frame.frame(), size, run, how, out)
+            }
+            (Some(size), Taken::Lent { bytes, meta }) => {
+                self.seal_pieces(Frame { bytes, meta: &meta }, size, run, how, out)
+            }
             (None, Taken::Moved(frame)) if has_room(&frame, how.len) => {
                 seal_in_place(frame, run, how, out)
             }
@@ -119,7 +123,7 @@ impl Worker {
     /// Cuts a superframe, and seals its pieces.
     fn seal_pieces(
         &self,
-        bytes: &[u8],
+        Frame { bytes, meta }: Frame<'_>,
         size: u16,
         mut run: SealingRun,
         how: How,
@@ -150,6 +154,7 @@ impl Worker {
             }
             let outer = Outer { peer: to, own: how.own, tos: how.tos, segment: segment as u16 };
             outer.write(buffer);
+            frame.meta = *meta;
             finish(frame, end, out);
         }
         Ok(())

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use pktio::datagram::{Arrived, DatagramConfig, DatagramSocket, Message, SendBatch, Source};
-use tamis_tunnel::{Config, Due, Outgoing, PeerId, Received, SystemEntropy, Tunnel};
+use tunnel::{Config, Due, Outgoing, PeerId, Received, SystemEntropy, Tunnel};
 
 use super::outer::{OUTER, Outer};
 use super::path_mtu::PathMtu;
@@ -46,7 +46,7 @@ pub(super) struct Peer {
     /// Where it is said to be.
     pub(super) endpoint: Option<Endpoint>,
     /// Prefixes that it was given.
-    pub(super) allowed: Vec<tamis_tunnel::Prefix>,
+    pub(super) allowed: Vec<tunnel::Prefix>,
     /// Our address that it sent to last: answers come from there.
     pub(super) own: Option<Source>,
     pub(super) waiting: Waiting,
@@ -58,7 +58,7 @@ impl Site {
     ///
     /// # Errors
     /// The system has no such port, or no randomness.
-    pub(in crate::run) fn open(settings: &TunnelSettings) -> io::Result<Self> {
+    pub(in crate::run) fn open(name: &str, settings: &TunnelSettings) -> io::Result<Self> {
         let socket = DatagramSocket::bind(&DatagramConfig {
             port: settings.listen,
             mark: settings.mark,
@@ -68,7 +68,7 @@ impl Site {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let config = Config {
             key: settings.key.clone(),
-            offer: settings.offer,
+            offer: settings.ciphers.offer(),
             started: 0,
             started_unix: unix.as_nanos() as u64,
             mtu: usize::from(settings.mtu),
@@ -76,7 +76,7 @@ impl Site {
         let tunnel = Tunnel::new(config, Box::new(SystemEntropy::new()))
             .map_err(|_| io::Error::other("the system has no randomness"))?;
         let site = Self {
-            name: settings.name.as_str().into(),
+            name: name.into(),
             socket,
             dscp: settings.dscp,
             mtu: settings.mtu,
@@ -88,6 +88,16 @@ impl Site {
             site.add_peer(peer).map_err(io::Error::other)?;
         }
         Ok(site)
+    }
+
+    /// What rules see it as.
+    pub(in crate::run) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Bytes of the longest inner packet.
+    pub(in crate::run) fn mtu(&self) -> u32 {
+        self.mtu.into()
     }
 
     /// Nanoseconds since it was opened.
@@ -148,7 +158,7 @@ impl Site {
 
     /// Sends a datagram of the tunnel's own, which is sent again if it is lost.
     pub(super) fn send_own(&self, own: &Outgoing, sending: &mut SendBatch) {
-        self.socket.send(sending, &mut std::iter::once(super::message(own, None)));
+        self.socket.send(sending, [super::message(own, None)]);
     }
 
     /// Sends sealed frames in their order: how many the socket took.
@@ -157,11 +167,11 @@ impl Site {
         frames: impl Iterator<Item = &'f [u8]>,
         sending: &mut SendBatch,
     ) -> usize {
-        let mut messages = frames.filter_map(|bytes| {
+        let messages = frames.filter_map(|bytes| {
             let Outer { peer, own, tos, segment } = Outer::read(bytes)?;
             Some(Message { bytes: bytes.get(OUTER..)?, segment, to: peer, from: own, tos })
         });
-        self.socket.send(sending, &mut messages).taken
+        self.socket.send(sending, messages).taken
     }
 }
 

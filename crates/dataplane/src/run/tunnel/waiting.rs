@@ -18,6 +18,10 @@ impl Waiting {
         self.frames.len() < WAITING
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.frames.len()
+    }
+
     pub(super) fn push(&mut self, frame: FrameBuf) {
         self.frames.push_back(frame);
     }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use pktio::{Burst, Port, PortError, Readiness};
+use pktio::{Burst, Envelope, Port, PortError, Readiness};
 
 use super::super::account::{Account, Reason};
 use super::super::offload::as_on_a_link;
@@ -19,6 +19,8 @@ pub type BoxedPort = Box<dyn Port + Send>;
 pub(in crate::run) struct End {
     pub(super) name: Arc<str>,
     pub(super) port: BoxedPort,
+    /// What opens and seals its frames, if they need it.
+    envelope: Option<Box<dyn Envelope>>,
     /// What comes in by it may be another worker's.
     pub(super) steers: bool,
     /// All of it comes to one worker first.
@@ -45,6 +47,7 @@ impl End {
     pub(super) fn new(Driven { name, port, steers, keeps }: Driven, workers: usize) -> Self {
         Self {
             name,
+            envelope: port.envelope(),
             port,
             steers,
             keeps,
@@ -55,9 +58,9 @@ impl End {
         }
     }
 
-    /// Receives a burst: how many frames came.
-    pub(super) fn receive(&mut self) -> Result<usize, PortError> {
-        let Self { port, burst, account, has_ended, .. } = self;
+    /// Receives a burst: how many frames came. They are to be opened.
+    pub(in crate::run) fn receive(&mut self) -> Result<usize, PortError> {
+        let Self { port, burst, has_ended, .. } = self;
         if *has_ended {
             return Ok(0);
         }
@@ -65,13 +68,53 @@ impl End {
             Err(error) if error.is_down() => 0,
             received => received?,
         };
-        account.received(received);
-        as_on_a_link(burst);
-        account.received_bytes(burst.bytes());
         // A capture has nothing more then; a live port has nothing now, and says what to wait for.
         *has_ended =
             received == 0 && matches!(port.readiness(), Readiness::Always | Readiness::Never);
         Ok(received)
+    }
+
+    /// Makes of what was received what it was on a link, out of its envelopes: how many frames that is.
+    pub(in crate::run) fn open(&mut self, from: usize, tap: &mut Tap) -> usize {
+        let Self { envelope, burst, account, .. } = self;
+        if let Some(envelope) = envelope {
+            envelope.open(burst, &mut |why, frame| {
+                account.received(1);
+                account.dropped(why.into(), 1);
+                tap.dropped(from, why.into(), Some(frame));
+            });
+        }
+        account.received(burst.len());
+        as_on_a_link(burst);
+        account.received_bytes(burst.bytes());
+        burst.len()
+    }
+
+    /// Whether its frames come and leave in envelopes.
+    pub(in crate::run) fn has_envelopes(&self) -> bool {
+        self.envelope.is_some()
+    }
+
+    /// Puts frames that came in by the end `from`, whose account it is, into envelopes if they need them; those that are in
+    /// theirs stay as they are.
+    pub(in crate::run) fn seal(
+        &mut self,
+        burst: &mut Burst,
+        account: &Account,
+        from: usize,
+        tap: &mut Tap,
+    ) -> usize {
+        let Some(envelope) = &mut self.envelope else { return 0 };
+        let (before, mut lost) = (burst.len(), 0);
+        let waiting = envelope.seal(burst, &mut |why, frame| {
+            lost += 1;
+            account.dropped(why.into(), 1);
+            tap.dropped(from, why.into(), Some(frame));
+        });
+        account.sent(waiting);
+        // A superframe is several messages.
+        account.made((burst.len() + lost + waiting).saturating_sub(before));
+        waiting
     }
 
     /// Transmits a burst that came in by the end `from`, whose account it is: how many frames the port took. The others are
@@ -87,6 +130,7 @@ impl End {
             return Ok(0);
         }
         let bytes = burst.bytes();
+        let waiting = self.seal(burst, account, from, tap);
         let (sent, why) = match self.port.tx_burst(burst) {
             Ok(sent) => (sent, Reason::TxFull),
             Err(error) if error.is_down() || error.is_gone() => (0, Reason::Device),
@@ -95,18 +139,18 @@ impl End {
         account.sent(sent);
         if burst.is_empty() {
             account.sent_bytes(bytes);
-            return Ok(sent);
+            return Ok(sent + waiting);
         }
         account.sent_bytes(bytes.saturating_sub(burst.bytes()));
         account.dropped(why, burst.len());
         burst.iter().for_each(|frame| tap.dropped(from, why, Some(frame)));
         burst.clear();
-        Ok(sent)
+        Ok(sent + waiting)
     }
 }
 
 /// The end by which frames come in, and the one by which they leave.
-pub(super) fn ends_from(ends: &mut [End; 2], from: usize) -> [&mut End; 2] {
+pub(in crate::run) fn ends_from(ends: &mut [End; 2], from: usize) -> [&mut End; 2] {
     let [first, second] = ends;
     if from == 0 { [first, second] } else { [second, first] }
 }

@@ -33,11 +33,11 @@ use crate::link::link_of;
 use crate::program::Program;
 use crate::publish::{BurstGuard, Worker};
 use crate::wires::Crossing;
-use end::{End, ends_from};
+use end::End;
 use middlebox::Waits;
 
 pub use end::BoxedPort;
-pub(super) use end::Driven;
+pub(super) use end::{Driven, ends_from};
 
 /// Two ports, joined.
 pub(super) struct Wire {
@@ -241,7 +241,11 @@ impl Wire {
     }
 
     pub(super) fn receive(&mut self, from: usize) -> Result<usize, PortError> {
-        self.ends[from].receive()
+        let received = self.ends[from].receive()?;
+        if received == 0 {
+            return Ok(0);
+        }
+        Ok(self.ends[from].open(from, &mut self.tap))
     }
 
     /// Finds the headers of all frames, but of those whose fate does not depend on them.
