@@ -13,6 +13,8 @@ mod af_packet;
 mod af_xdp;
 mod burst;
 #[cfg(target_os = "linux")]
+pub mod datagram;
+#[cfg(target_os = "linux")]
 pub mod device;
 mod envelope;
 mod fault;
