@@ -30,7 +30,10 @@ pub enum Lost {
     /// Its peer has no session, or is not known where, and too many wait already.
     NoSession,
     /// It is longer than what the way to its peer takes.
-    TooLong,
+    TooLong {
+        /// Bytes of the longest packet that it takes.
+        most: u16,
+    },
     /// It names no session that there is.
     Unknown,
     /// It is not genuine.

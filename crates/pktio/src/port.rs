@@ -43,6 +43,11 @@ pub trait Port {
     /// Counters since the port was opened.
     fn stats(&self) -> Stats;
 
+    /// Whether checksums may be left to it, and superframes whole.
+    fn finishes(&self) -> bool {
+        false
+    }
+
     /// What opens the frames that it hands over and seals those that it takes, one for each who asks; `None` where they
     /// are plain.
     fn envelope(&self) -> Option<Box<dyn Envelope>> {
@@ -70,6 +75,10 @@ impl<P: Port + ?Sized> Port for Box<P> {
 
     fn stats(&self) -> Stats {
         (**self).stats()
+    }
+
+    fn finishes(&self) -> bool {
+        (**self).finishes()
     }
 
     fn envelope(&self) -> Option<Box<dyn Envelope>> {

@@ -40,7 +40,7 @@ mod tunnel;
 mod window;
 
 pub use aead::{Aead, NoSuite, Offer, Sealed, Suite};
-pub use allowed::{Allowed, Prefix, PrefixTooLong};
+pub use allowed::{Allowed, NotAPrefix, Prefix, PrefixTooLong};
 pub use entropy::{Entropy, NoEntropy, SystemEntropy};
 pub use inner::Inner;
 pub use job::{Dropped, HEADROOM, Opened, Opening, SealError, Sealing, SealingRun, TAILROOM};

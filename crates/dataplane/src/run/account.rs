@@ -194,7 +194,7 @@ impl From<Lost> for Reason {
             Lost::NotIp => Self::NotIp,
             Lost::NoPeer => Self::NoPeer,
             Lost::NoSession => Self::NoSession,
-            Lost::TooLong => Self::TooBig,
+            Lost::TooLong { .. } => Self::TooBig,
             Lost::Unknown => Self::UnknownSession,
             Lost::Forged => Self::Forged,
             Lost::Replayed => Self::Replayed,
@@ -219,7 +219,7 @@ const DROPS: [Reason; 9] = [
 ];
 
 /// Counters of one direction of a wire.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Account {
     received: AtomicU64,
     /// Of those received, the ones given to other workers; and what came from others.
@@ -235,7 +235,7 @@ pub(super) struct Account {
 }
 
 /// The fates of all frames of one direction so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Accounted {
     /// Frames received. One that moves from worker to worker counts once, and not while it is on its way.
     pub received: u64,
@@ -255,6 +255,30 @@ pub struct Accounted {
     pub sent_bytes: u64,
     /// Frames that did not leave, in the order of [`Reason::ALL`].
     pub dropped: [u64; Reason::ALL.len()],
+}
+
+impl Default for Account {
+    fn default() -> Self {
+        let zero = || AtomicU64::new(0);
+        Self {
+            received: zero(),
+            handed_over: zero(),
+            taken_over: zero(),
+            made: zero(),
+            sent: zero(),
+            unevaluated: zero(),
+            accepted: zero(),
+            received_bytes: zero(),
+            sent_bytes: zero(),
+            dropped: std::array::from_fn(|_| zero()),
+        }
+    }
+}
+
+impl Default for Accounted {
+    fn default() -> Self {
+        Account::default().read()
+    }
 }
 
 impl Account {

@@ -415,6 +415,7 @@ impl Run {
         drop((serving, scraped));
         let status = self.status();
         let (ended, connections) = workers::join(self.threads);
+        drop(self.keepers);
         // What a panic left of them may be anything.
         let file = self.connections.as_deref().filter(|_| !status.panicked);
         let written = file.map_or(Ok(()), |file| restart::write(file, &connections));

@@ -101,6 +101,10 @@ impl Port for SharedPort {
         if self.counts { self.lock().stats() } else { Stats::default() }
     }
 
+    fn finishes(&self) -> bool {
+        self.lock().finishes()
+    }
+
     fn envelope(&self) -> Option<Box<dyn Envelope>> {
         self.lock().envelope()
     }

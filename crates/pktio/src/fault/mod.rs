@@ -201,6 +201,10 @@ impl<P: Port> Port for FaultPort<P> {
         Stats { rx_lost: stats.rx_lost + self.counts.dropped, ..stats }
     }
 
+    fn finishes(&self) -> bool {
+        self.inner.finishes()
+    }
+
     fn envelope(&self) -> Option<Box<dyn Envelope>> {
         self.inner.envelope()
     }

@@ -266,6 +266,10 @@ impl Port for TunPort {
         Readiness::Descriptor(self.queue.as_fd())
     }
 
+    fn finishes(&self) -> bool {
+        true
+    }
+
     fn stats(&self) -> Stats {
         self.stats
     }

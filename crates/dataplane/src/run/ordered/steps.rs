@@ -47,10 +47,13 @@ impl Wire {
 
     /// Puts what leaves into envelopes, where it needs them.
     pub(super) fn seal(&mut self, from: usize) {
-        let Self { ends, out, back, tap, .. } = self;
+        let Self { ends, out, tap, .. } = self;
         let [end, to] = ends_from(ends, from);
         let leaving = if out.is_empty() { &mut end.burst } else { out };
         to.seal(leaving, &end.account, from, tap);
+        self.tell_too_long(from);
+        let Self { ends, back, tap, .. } = self;
+        let end = &mut ends[from];
         let account = Arc::clone(&end.account);
         end.seal(back, &account, from, tap);
     }

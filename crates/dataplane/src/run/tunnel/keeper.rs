@@ -6,6 +6,7 @@
 
 use std::io;
 use std::net::ToSocketAddrs;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -29,6 +30,12 @@ const PAUSE: u32 = 15;
 pub(in crate::run) struct Keeper {
     end: Arc<End>,
     deadlines: Option<JoinHandle<()>>,
+}
+
+impl std::fmt::Debug for Keeper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Keeper").finish_non_exhaustive()
+    }
 }
 
 /// Whether it is over.
@@ -93,7 +100,7 @@ impl Site {
         let now = self.now();
         let super::site::State { tunnel, peers } = &mut *state;
         let mut probes = Vec::new();
-        for (id, peer) in peers {
+        for (id, peer) in peers.iter_mut() {
             let heard = tunnel.status(*id).filter(|status| status.session.is_some());
             let heard = heard.and_then(|status| status.heard);
             let is_heard = heard.is_some_and(|heard| now.saturating_sub(heard) < SILENT);
@@ -104,10 +111,13 @@ impl Site {
                 probes.push((buffer, range, to, peer.own));
             }
         }
+        let is_narrow = peers.values().any(|peer| peer.path.usable() < self.mtu);
+        self.is_narrow.store(is_narrow, Ordering::Relaxed);
         drop(state);
         for (buffer, range, to, from) in &probes {
             let message = Message { bytes: &buffer[range.clone()], segment: 0, to: *to, from: *from, tos: 0 };
             self.socket.send(sending, [message]);
+            self.learn(sending);
         }
     }
 

@@ -13,6 +13,7 @@
 //! Timers, names of peers and the length of paths are a keeper's ([`keeper`]).
 
 mod ecn;
+mod fit;
 mod joining;
 mod keeper;
 mod open;
@@ -68,7 +69,7 @@ impl TunnelPort {
             site,
             pool: Pool::new(CHUNKS, CHUNK, OUTER),
             spare: Vec::new(),
-            batch: RecvBatch::default(),
+            batch: RecvBatch::new(BURST),
             arrived: Vec::new(),
             sending: SendBatch::default(),
             worker,
@@ -171,6 +172,10 @@ impl Port for TunnelPort {
 
     fn stats(&self) -> Stats {
         self.stats
+    }
+
+    fn finishes(&self) -> bool {
+        true
     }
 
     fn envelope(&self) -> Option<Box<dyn Envelope>> {

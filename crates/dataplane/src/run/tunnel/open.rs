@@ -174,13 +174,14 @@ impl Opens {
                 Taken::Moved(frame) => frame.into_buf(),
                 lent @ Taken::Lent { .. } => lent.into_buf(),
             };
+            let meta = frame.meta;
             while let Some(datagram) = datagrams.next_if(|datagram| datagram.frame == at) {
                 let Stage::Packet(range) = datagram.state else { continue };
                 let bytes = &mut frame.bytes_mut()[range.clone()];
                 if ecn::told(bytes, datagram.outer.tos) {
                     self.joins.packets.push(range);
                 } else {
-                    lose(Lost::Congestion, Frame { bytes, meta: &frame.meta });
+                    lose(Lost::Congestion, Frame { bytes, meta: &meta });
                 }
             }
             self.joins.join(frame, &worker.pool, out, lose);

@@ -15,7 +15,7 @@ use super::CHUNK;
 use super::open::Opens;
 use super::outer::{OUTER, Outer};
 use super::site::{Site, State};
-use super::{ecn, open};
+use super::{ecn, fit, open};
 use crate::link::link_of;
 use crate::run::config::tunnel::Dscp;
 
@@ -115,7 +115,7 @@ impl Worker {
                     Taken::Lent { bytes, meta } => (*bytes, *meta),
                 };
                 copy.meta = meta;
-                if copy.extend(bytes) { seal_in_place(copy, run, how, out) } else { Err(Lost::TooLong) }
+                if copy.extend(bytes) { seal_in_place(copy, run, how, out) } else { Err(Lost::NoRoom) }
             }
         }
     }
@@ -167,6 +167,9 @@ impl Envelope for Worker {
     }
 
     fn seal(&mut self, burst: &mut Burst, lose: &mut dyn FnMut(Lost, Frame<'_>)) -> usize {
+        if self.site.is_narrow() {
+            fit::fit(&self.site, burst, &self.pool);
+        }
         self.plan(burst);
         let (mut plans, mut out) = (mem::take(&mut self.plans), mem::take(&mut self.out));
         for (taken, plan) in burst.drain(usize::MAX).zip(plans.drain(..)) {
@@ -224,8 +227,7 @@ fn place(
     let inner = Inner::parse(frame.bytes).filter(|_| is_ip).ok_or(Lost::NotIp)?;
     let id = state.tunnel.peer_of(inner.destination).ok_or(Lost::NoPeer)?;
     let peer = state.peers.get(&id).ok_or(Lost::NoPeer)?;
-    let most = usize::from(peer.path.usable());
-    let (pieces, count) = cut(frame.bytes, inner.len, segment, most)?;
+    let (pieces, count) = cut(frame.bytes, inner.len, segment, peer.path.usable())?;
     let tos = ecn::tos(frame.bytes);
     let dscp = match site.dscp {
         Dscp::Copy => tos & !3,
@@ -242,36 +244,34 @@ fn place(
 }
 
 /// How a packet of `len` bytes is cut so that no piece is longer than `most`, and into how many pieces.
+///
+/// # Errors
+/// It cannot be cut so.
 fn cut(
     bytes: &[u8],
     len: usize,
     segment: Option<u16>,
-    most: usize,
+    most: u16,
 ) -> Result<(Option<u16>, usize), Lost> {
-    if segment.is_none() && len <= most {
+    if segment.is_none() && len <= usize::from(most) {
         return Ok((None, 1));
     }
-    let headers = headers_of(bytes);
-    let (payload, is_tcp) = match headers.l4 {
-        L4::Upper(upper) => (headers.end.saturating_sub(upper.offset), upper.protocol == tcp::PROTOCOL),
-        _ => return Err(Lost::TooLong),
-    };
-    let size = segment.unwrap_or(u16::MAX).min(payload.min(usize::from(u16::MAX)) as u16).max(1);
-    let whole = &bytes[..len.min(bytes.len())];
-    let superframe = Superframe::new(whole, &headers, size).map_err(|_| Lost::TooLong)?;
-    let over = superframe.longest().saturating_sub(most);
+    let too_long = Lost::TooLong { most };
+    let (whole, headers) = (&bytes[..len.min(bytes.len())], headers_of(bytes));
+    let superframe = |size| Superframe::new(whole, &headers, size).map_err(|_| too_long);
+    let one = superframe(segment.unwrap_or(u16::MAX))?;
+    let over = one.longest().saturating_sub(most.into());
     if over == 0 {
-        return Ok((Some(size), superframe.count()));
+        return Ok((segment, one.count()));
     }
     // Only a stream may be cut anew.
-    let carried = superframe.longest() - superframe.piece_headers();
-    let fits = carried.checked_sub(over).filter(|fits| *fits > 0 && is_tcp).ok_or(Lost::TooLong)?;
-    let fits = fits as u16;
-    let superframe = Superframe::new(whole, &headers, fits).map_err(|_| Lost::TooLong)?;
-    Ok((Some(fits), superframe.count()))
+    let is_tcp = matches!(headers.l4, L4::Upper(upper) if upper.protocol == tcp::PROTOCOL);
+    let fits = (one.longest() - one.piece_headers()).checked_sub(over);
+    let fits = fits.filter(|fits| *fits > 0 && is_tcp).ok_or(too_long)? as u16;
+    Ok((Some(fits), superframe(fits)?.count()))
 }
 
-fn headers_of(bytes: &[u8]) -> Headers {
+pub(super) fn headers_of(bytes: &[u8]) -> Headers {
     parse(Link::Raw, bytes, bytes.len(), Checksums::Ignore)
 }
 

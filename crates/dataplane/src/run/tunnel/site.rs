@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use pktio::datagram::{Arrived, DatagramConfig, DatagramSocket, Message, SendBatch, Source};
-use tunnel::{Config, Due, Outgoing, PeerId, Received, SystemEntropy, Tunnel};
+use tunnel::message::SHORTEST_DATA;
+use tunnel::{Config, Due, Inner, Outgoing, PeerId, Received, SystemEntropy, Tunnel};
 
 use super::outer::{OUTER, Outer};
 use super::path_mtu::PathMtu;
@@ -32,6 +33,7 @@ pub(in crate::run) struct Site {
     state: Mutex<State>,
     /// Datagrams that are no data and came to nothing.
     pub(super) refused: AtomicU64,
+    pub(super) is_narrow: AtomicBool,
 }
 
 /// What is known under the lock.
@@ -83,6 +85,7 @@ impl Site {
             start: Instant::now(),
             state: Mutex::new(State { tunnel, peers: HashMap::new() }),
             refused: AtomicU64::new(0),
+            is_narrow: AtomicBool::new(false),
         };
         for peer in &settings.peers {
             site.add_peer(peer).map_err(io::Error::other)?;
@@ -108,6 +111,21 @@ impl Site {
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         // What a panic left half done is between two peers: a session that does not work is replaced.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the path to any peer takes less than what is configured.
+    pub(super) fn is_narrow(&self) -> bool {
+        self.is_narrow.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of the longest packet that the path takes of each of these; `None` of one that is no peer's.
+    pub(super) fn usable<'p>(&self, packets: impl Iterator<Item = &'p [u8]>) -> Vec<Option<u16>> {
+        let state = self.lock();
+        let usable = |bytes| {
+            let peer = state.tunnel.peer_of(Inner::parse(bytes)?.destination)?;
+            state.peers.get(&peer).map(|peer| peer.path.usable())
+        };
+        packets.map(usable).collect()
     }
 
     /// Takes a handshake message: what is to be answered, and the peer that can be reached now.
@@ -171,11 +189,36 @@ impl Site {
             let Outer { peer, own, tos, segment } = Outer::read(bytes)?;
             Some(Message { bytes: bytes.get(OUTER..)?, segment, to: peer, from: own, tos })
         });
-        self.socket.send(sending, messages).taken
+        let taken = self.socket.send(sending, messages).taken;
+        self.learn(sending);
+        taken
+    }
+
+    /// Learns what the system said of paths while it sent.
+    pub(super) fn learn(&self, sending: &SendBatch) {
+        if !sending.too_long().is_empty() || !sending.astray().is_empty() {
+            self.lock().learn(sending, self.now());
+        }
     }
 }
 
 impl State {
+    #[cold]
+    fn learn(&mut self, sending: &SendBatch, now: u64) {
+        let Self { tunnel, peers } = self;
+        for (id, peer) in peers {
+            let endpoint = tunnel.status(*id).and_then(|status| status.endpoint);
+            let Some(endpoint) = endpoint else { continue };
+            for told in sending.too_long().iter().filter(|told| told.to == endpoint) {
+                let inner = told.bytes.saturating_sub(SHORTEST_DATA);
+                peer.path.refused(inner.min(usize::from(u16::MAX)) as u16, now);
+            }
+            if sending.astray().contains(&endpoint) {
+                peer.own = None;
+            }
+        }
+    }
+
     /// A peer was heard at an address of ours.
     pub(super) fn heard(&mut self, peer: PeerId, at: Option<Source>) {
         if let Some(peer) = self.peers.get_mut(&peer) {

@@ -5,12 +5,13 @@
 
 use std::sync::Arc;
 
-use pktio::{Burst, Envelope, Port, PortError, Readiness};
+use pktio::{Burst, Envelope, Lost, Port, PortError, Readiness};
 
 use super::super::account::{Account, Reason};
-use super::super::offload::as_on_a_link;
+use super::super::offload::{as_left_to_a_port, as_on_a_link};
 use super::super::replies::Rate;
 use super::super::taps::Tap;
+use super::too_long::TooLong;
 
 /// A port that a worker drives.
 pub type BoxedPort = Box<dyn Port + Send>;
@@ -21,6 +22,8 @@ pub(in crate::run) struct End {
     pub(super) port: BoxedPort,
     /// What opens and seals its frames, if they need it.
     envelope: Option<Box<dyn Envelope>>,
+    /// What finishes superframes that came in by it, the other end does.
+    pub(super) leaves_whole: bool,
     /// What comes in by it may be another worker's.
     pub(super) steers: bool,
     /// All of it comes to one worker first.
@@ -28,6 +31,8 @@ pub(in crate::run) struct End {
     pub(in crate::run) burst: Burst,
     pub(in crate::run) account: Arc<Account>,
     pub(super) rate: Rate,
+    /// What it does not take because of its length, until that is told.
+    pub(super) too_long: TooLong,
     pub(super) has_ended: bool,
 }
 
@@ -49,11 +54,13 @@ impl End {
             name,
             envelope: port.envelope(),
             port,
+            leaves_whole: false,
             steers,
             keeps,
             burst: Burst::new(),
             account: Arc::default(),
             rate: Rate::of(workers),
+            too_long: TooLong::default(),
             has_ended: false,
         }
     }
@@ -76,7 +83,7 @@ impl End {
 
     /// Makes of what was received what it was on a link, out of its envelopes: how many frames that is.
     pub(in crate::run) fn open(&mut self, from: usize, tap: &mut Tap) -> usize {
-        let Self { envelope, burst, account, .. } = self;
+        let Self { envelope, burst, account, leaves_whole, .. } = self;
         if let Some(envelope) = envelope {
             envelope.open(burst, &mut |why, frame| {
                 account.received(1);
@@ -85,7 +92,7 @@ impl End {
             });
         }
         account.received(burst.len());
-        as_on_a_link(burst);
+        as_on_a_link(burst, *leaves_whole);
         account.received_bytes(burst.bytes());
         burst.len()
     }
@@ -104,11 +111,14 @@ impl End {
         from: usize,
         tap: &mut Tap,
     ) -> usize {
-        let Some(envelope) = &mut self.envelope else { return 0 };
+        let Self { envelope: Some(envelope), too_long, .. } = self else { return 0 };
         let (before, mut lost) = (burst.len(), 0);
         let waiting = envelope.seal(burst, &mut |why, frame| {
             lost += 1;
             account.dropped(why.into(), 1);
+            if let Lost::TooLong { most } = why {
+                too_long.note(frame, most);
+            }
             tap.dropped(from, why.into(), Some(frame));
         });
         account.sent(waiting);
@@ -131,6 +141,9 @@ impl End {
         }
         let bytes = burst.bytes();
         let waiting = self.seal(burst, account, from, tap);
+        if self.envelope.is_none() {
+            as_left_to_a_port(burst);
+        }
         let (sent, why) = match self.port.tx_burst(burst) {
             Ok(sent) => (sent, Reason::TxFull),
             Err(error) if error.is_down() || error.is_gone() => (0, Reason::Device),
