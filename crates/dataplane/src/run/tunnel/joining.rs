@@ -7,7 +7,7 @@
 use std::mem;
 use std::ops::Range;
 
-use packet::{Joined, JoinedKind};
+use packet::{Joined, JoinedKind, Offload};
 use pktio::{
     Burst, ChecksumState, Frame, FrameBuf, LinkType, LiveMeta, Lost, Pool, SegmentKind, Segments,
 };
@@ -93,7 +93,7 @@ impl Joins {
 fn finish(bytes: &mut [u8], range: Range<usize>, joined: Option<Joined>) -> Group {
     let mut live = LiveMeta::default();
     if let Some(joined) = joined.filter(|joined| joined.count() > 1)
-        && let Some((size, kind, start, offset)) = joined.finish(&mut bytes[range.clone()])
+        && let Some(Offload { size, kind, start, offset }) = joined.finish(&mut bytes[range.clone()])
     {
         let kind = match kind {
             JoinedKind::TcpV4 => SegmentKind::TcpV4,
