@@ -16,6 +16,7 @@ mod ecn;
 mod fit;
 mod joining;
 mod keeper;
+mod mss;
 mod open;
 mod outer;
 mod path_mtu;

@@ -11,7 +11,7 @@ use tunnel::{Content, Dropped, Opened, Opening, Outgoing, PeerId, Received};
 use super::outer::{OUTER, Outer, is_data};
 use super::seal::Worker;
 use super::site::State;
-use super::{ecn, joining};
+use super::{ecn, joining, mss};
 
 /// What a worker keeps from burst to burst so that opening allocates nothing.
 #[derive(Default)]
@@ -43,8 +43,8 @@ struct Met {
 enum Stage {
     Staged(Opening),
     Opened(Opened),
-    /// What it holds lies there in its frame.
-    Packet(Range<usize>),
+    /// What it holds lies there in its frame, and the path to its peer takes so many bytes.
+    Packet(Range<usize>, u16),
     /// Nothing is left of it.
     Done,
 }
@@ -150,7 +150,8 @@ impl Opens {
             match delivered.content {
                 Ok(Content::Packet(range)) => {
                     let start = datagram.range.start;
-                    datagram.state = Stage::Packet(start + range.start..start + range.end);
+                    let range = start + range.start..start + range.end;
+                    datagram.state = Stage::Packet(range, state.usable(delivered.peer));
                 }
                 Ok(Content::Probe(answer)) => self.answers.push(answer),
                 Ok(Content::Probed(number)) => state.probed(delivered.peer, number, now),
@@ -176,8 +177,9 @@ impl Opens {
             };
             let meta = frame.meta;
             while let Some(datagram) = datagrams.next_if(|datagram| datagram.frame == at) {
-                let Stage::Packet(range) = datagram.state else { continue };
+                let Stage::Packet(range, most) = datagram.state else { continue };
                 let bytes = &mut frame.bytes_mut()[range.clone()];
+                mss::clamp(bytes, most);
                 if ecn::told(bytes, datagram.outer.tos) {
                     self.joins.packets.push(range);
                 } else {

@@ -105,6 +105,11 @@ impl State {
         })
     }
 
+    /// Bytes of the longest packet that the path to a peer takes.
+    pub(super) fn usable(&self, peer: PeerId) -> u16 {
+        self.peers.get(&peer).map_or(u16::MAX, |peer| peer.path.usable())
+    }
+
     /// A probe of the path to a peer arrived there.
     pub(super) fn probed(&mut self, peer: PeerId, number: u32, now: u64) {
         if let Some(peer) = self.peers.get_mut(&peer) {

@@ -15,7 +15,7 @@ use super::CHUNK;
 use super::open::Opens;
 use super::outer::{OUTER, Outer};
 use super::site::{Site, State};
-use super::{ecn, fit, open};
+use super::{ecn, fit, mss, open};
 use crate::link::link_of;
 use crate::run::config::tunnel::Dscp;
 
@@ -55,6 +55,8 @@ struct How {
     pieces: Option<u16>,
     tos: u8,
     own: Option<Source>,
+    /// Bytes of the longest packet that the path takes.
+    most: u16,
 }
 
 impl Worker {
@@ -227,13 +229,14 @@ fn place(
     let inner = Inner::parse(frame.bytes).filter(|_| is_ip).ok_or(Lost::NotIp)?;
     let id = state.tunnel.peer_of(inner.destination).ok_or(Lost::NoPeer)?;
     let peer = state.peers.get(&id).ok_or(Lost::NoPeer)?;
-    let (pieces, count) = cut(frame.bytes, inner.len, segment, peer.path.usable())?;
+    let most = peer.path.usable();
+    let (pieces, count) = cut(frame.bytes, inner.len, segment, most)?;
     let tos = ecn::tos(frame.bytes);
     let dscp = match site.dscp {
         Dscp::Copy => tos & !3,
         Dscp::Fixed(dscp) => dscp << 2,
     };
-    let how = How { len: inner.len, pieces, tos: dscp | ecn::mark(tos), own: peer.own };
+    let how = How { len: inner.len, pieces, tos: dscp | ecn::mark(tos), own: peer.own, most };
     match state.tunnel.stage_run(id, (count, inner.len), now) {
         Ok(run) => Ok(Plan::Seal(run, how)),
         Err(Unstaged::Wait(peer)) => Ok(Plan::Waits(peer)),
@@ -291,6 +294,7 @@ fn seal_in_place<R: std::borrow::Borrow<Arc<dyn pktio::Region>>>(
     frame.grow_front(inner.start).ok_or(Lost::NoRoom)?;
     let more = (inner.end + TAILROOM).saturating_sub(frame.bytes().len());
     let buffer = frame.grow_back(more).ok_or(Lost::NoRoom)?;
+    mss::clamp(&mut buffer[inner.clone()], how.most);
     let sealed = run.seal(buffer, inner).map_err(|_| Lost::NoRoom)?;
     let segment = sealed.len() as u16;
     Outer { peer: run.to(), own: how.own, tos: how.tos, segment }.write(buffer);
