@@ -63,12 +63,12 @@ fn carry_out(event: Event, pair: &mut Pair, overlay: &dyn Overlay) -> io::Result
 fn away(pair: &mut Pair, event: impl FnOnce(&mut Pair) -> io::Result<()>) -> io::Result<Duration> {
     let (near, far) = (socket(&pair.near, 0)?, socket(&pair.far, PORT)?);
     let to = SocketAddr::from((pair.far.end.address, PORT));
-    let stop = AtomicBool::new(false);
+    let (start, stop) = (Instant::now(), AtomicBool::new(false));
+    let (asking, stopped) = (&near, &stop);
     thread::scope(|scope| {
         let _ends = Ending(&stop);
         scope.spawn(|| answer(&far, &stop));
-        let start = Instant::now();
-        scope.spawn(|| ask(&near, to, start, &stop));
+        scope.spawn(move || ask(asking, to, start, stopped));
         thread::sleep(BEFORE);
         let since = Instant::now();
         event(pair)?;
