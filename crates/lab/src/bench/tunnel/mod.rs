@@ -9,6 +9,7 @@
 
 mod back;
 mod figures;
+mod hostile;
 mod iperf;
 mod namespace;
 mod overlay;
@@ -33,12 +34,18 @@ pub enum Part {
     Star,
     /// How long traffic is away when an end moves or restarts.
     Back,
+    /// Hostile datagrams beside a session.
+    Hostile,
 }
 
 impl Part {
     /// All of them, with the names that the command line has.
-    pub const ALL: [(Self, &'static str); 3] =
-        [(Self::Pair, "pair"), (Self::Star, "star"), (Self::Back, "back")];
+    pub const ALL: [(Self, &'static str); 4] = [
+        (Self::Pair, "pair"),
+        (Self::Star, "star"),
+        (Self::Back, "back"),
+        (Self::Hostile, "hostile"),
+    ];
 }
 
 /// What to measure, and with what.
@@ -112,6 +119,10 @@ pub fn run(plan: &Plan, say: &mut dyn FnMut(&str)) -> io::Result<Document> {
         }
     }
     figures.tell(&mut document);
+    if plan.has(Part::Hostile) && plan.tamis.is_some() {
+        let rows = hostile::cost::rows(plan.rounds()).map_err(io::Error::other)?;
+        document.results.extend(rows);
+    }
     Ok(document)
 }
 
@@ -152,6 +163,10 @@ fn turn(overlay: &dyn Overlay, plan: &Plan, sheet: &mut Sheet<'_>) {
     if plan.has(Part::Back) {
         let measured = back::measure(overlay, sheet);
         failed(sheet, "an end that is away", measured);
+    }
+    if plan.has(Part::Hostile) {
+        let measured = hostile::measure(overlay, plan, sheet);
+        failed(sheet, "hostile datagrams", measured);
     }
 }
 

@@ -6,7 +6,7 @@
 //! Source: prctl(2) `PR_SET_PDEATHSIG`, which is about the thread that started a program; setpriv(1).
 
 use std::io;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
@@ -67,21 +67,6 @@ impl Namespace {
     pub(super) fn spawn(&self, mut command: Command) -> io::Result<Child> {
         self.run(move || command.spawn().map_err(|error| told(&command, &error)))
     }
-
-    /// Runs a program to its end, and gives what it says; an error if it fails.
-    pub(super) fn output(&self, mut command: Command) -> io::Result<Output> {
-        let name = format!("{command:?}");
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let output = self.spawn(command)?.wait_with_output()?;
-        match output.status.success() {
-            true => Ok(output),
-            false => {
-                let said = [output.stdout.as_slice(), &output.stderr].concat();
-                let said = String::from_utf8_lossy(&said).trim().to_owned();
-                Err(io::Error::other(format!("{name}: {}: {said}", output.status)))
-            }
-        }
-    }
 }
 
 impl Drop for Namespace {
@@ -110,4 +95,51 @@ pub(super) fn program(name: impl AsRef<std::ffi::OsStr>) -> Command {
 
 fn told(command: &Command, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{command:?}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Stdio;
+
+    /// One, if there can be any.
+    fn namespace() -> Option<Namespace> {
+        match Namespace::new() {
+            Ok(namespace) => Some(namespace),
+            Err(error) => {
+                eprintln!("SKIPPED: no network namespace: {error} (it needs root)");
+                None
+            }
+        }
+    }
+
+    #[test]
+    fn work_is_done_inside_and_a_program_ends_with_it() {
+        let Some(namespace) = namespace() else { return };
+        namespace.ip("link add made type veth peer name other\n").unwrap();
+        let devices = || std::fs::read_to_string("/proc/thread-self/net/dev");
+        assert!(namespace.run(devices).unwrap().contains("made:"));
+        assert!(!devices().unwrap().contains("made:"));
+        let mut sleep = program("sleep");
+        sleep.arg("60").stdin(Stdio::null());
+        let mut child = namespace.spawn(sleep).unwrap();
+        // Until setpriv has done its work.
+        let name = format!("/proc/{}/comm", child.id());
+        while std::fs::read_to_string(&name).unwrap() != "sleep\n" {
+            thread::yield_now();
+        }
+        drop(namespace);
+        // Ended by a signal: it has no exit code.
+        assert_eq!(child.wait().unwrap().code(), None);
+    }
+
+    #[test]
+    fn what_fails_is_told() {
+        let Some(namespace) = namespace() else { return };
+        assert!(namespace.ip("link set nobody up\n").is_err());
+        assert!(namespace.spawn(Command::new("no-such-program")).is_err());
+        // A panic, too.
+        let panicked = namespace.run(|| -> io::Result<()> { panic!("on purpose") });
+        assert!(panicked.is_err());
+    }
 }

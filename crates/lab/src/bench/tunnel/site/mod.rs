@@ -24,7 +24,7 @@ pub(super) use star::Star;
 /// Where every end that others call listens.
 pub(super) const PORT: u16 = 51900;
 /// The outer device of each host.
-const UNDER: &str = "under";
+pub(super) const UNDER: &str = "under";
 /// Until a packet has come through a fresh overlay.
 const PATIENCE: Duration = Duration::from_secs(20);
 
