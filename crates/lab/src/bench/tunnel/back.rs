@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::figures::{Better, Figure, Measure, Sheet};
 use super::overlay::{Overlay, VETH};
+use super::rounds::{Better, Figure, Measure, Sheet};
 use super::site::{Host, Pair};
 
 const PORT: u16 = 7;

@@ -8,13 +8,15 @@
 //! `docs/studies-tunnel.md` has what came of it.
 
 mod back;
-mod figures;
+mod claims;
+pub mod figure;
 mod hostile;
 mod iperf;
 mod namespace;
 mod overlay;
 mod pair;
 mod ping;
+mod rounds;
 mod site;
 mod star;
 
@@ -22,8 +24,8 @@ use std::io;
 use std::path::PathBuf;
 
 use super::document::Document;
-use figures::{Figures, Sheet};
 use overlay::{Overlay, PEERS, Veth, WireGuard};
+use rounds::{Figures, Sheet};
 
 /// A part of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,6 +125,8 @@ pub fn run(plan: &Plan, say: &mut dyn FnMut(&str)) -> io::Result<Document> {
         let rows = hostile::cost::rows(plan.rounds()).map_err(io::Error::other)?;
         document.results.extend(rows);
     }
+    let answers = claims::rows(&document.results);
+    document.results.extend(answers);
     Ok(document)
 }
 

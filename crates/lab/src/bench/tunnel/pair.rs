@@ -4,10 +4,10 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use super::Plan;
-use super::figures::{Better, Figure, Measure, Sheet};
 use super::iperf::{Amount, Arrived, Load, Transfer, transfer};
 use super::overlay::{Daemon, Overlay};
 use super::ping::{INTERVAL, Ping};
+use super::rounds::{Better, Figure, Measure, Sheet};
 use super::site::{Host, Pair};
 
 /// Parts of a hundred answers that were no later.

@@ -5,11 +5,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Plan;
-use super::figures::{Better, Figure, Measure, Sheet};
 use super::iperf::{Amount, Arrived, Load, Transfer};
 use super::overlay::Overlay;
 use super::pair::{PERCENTILES, note_memory};
 use super::ping::{Ping, Times};
+use super::rounds::{Better, Figure, Measure, Sheet};
 use super::site::Star;
 
 /// Between two requests of each initiator.

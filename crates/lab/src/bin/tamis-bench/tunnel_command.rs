@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use lab::bench::tunnel::{self, Part, Plan};
+use lab::bench::tunnel::{self, Part, Plan, figure};
 
 /// `tamis-bench tunnel`.
 #[derive(Debug, Args)]
@@ -81,6 +81,9 @@ pub(crate) fn run(args: &TunnelArgs) -> Result<ExitCode> {
     };
     let mut say = |line: &str| eprintln!("{line}");
     let document = tunnel::run(&plan, &mut say)?;
+    if let Some(directory) = &args.figure {
+        figure::draw(&document, directory)?;
+    }
     crate::print(&document, args.json)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -7,7 +7,7 @@ use tunnel::{Dropped, PeerConfig, Prefix, PrivateKey, PublicKey, Received, Syste
 
 use super::datagrams::{config, initiation};
 use crate::bench::document::Row;
-use crate::bench::tunnel::figures::OURS;
+use crate::bench::tunnel::rounds::OURS;
 
 /// Peers of the end, as many as a hub has.
 const PEERS: u8 = 100;

@@ -11,9 +11,9 @@ mod sender;
 use std::io;
 
 use super::Plan;
-use super::figures::{Better, Figure, Measure, Sheet};
 use super::iperf::{Amount, Load, transfer};
 use super::overlay::{Overlay, VETH};
+use super::rounds::{Better, Figure, Measure, Sheet};
 use super::site::{PORT, Pair};
 use datagrams::{Recording, pool};
 use sender::Sender;
