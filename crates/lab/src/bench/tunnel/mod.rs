@@ -24,8 +24,12 @@ use std::io;
 use std::path::PathBuf;
 
 use super::document::Document;
-use overlay::{Overlay, PEERS, Veth, WireGuard};
+use crate::studies::overlay::{self as study, Form};
+use overlay::{Overlay, PEERS, StudyForm, Veth, WireGuard};
 use rounds::{Figures, Sheet};
+
+/// The command of `tamis-bench` that is one end by a form of the study's.
+pub const COMMAND: &str = "tunnel-end";
 
 /// A part of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +69,8 @@ pub struct Plan {
     pub only: Option<Part>,
     /// Rounds; 0 for as many as there are by default.
     pub rounds: usize,
+    /// Whether to measure both forms of the study's packet handling.
+    pub forms: bool,
     /// Each initiator sends 1 GiB by TCP, as in the study, instead of for some seconds.
     pub gibibyte: bool,
 }
@@ -145,7 +151,26 @@ fn overlays(plan: &Plan, document: &mut Document) -> Vec<Box<dyn Overlay>> {
             None => document.lacks(name, format!("not on PATH (--peer {name}=FILE)")),
         }
     }
+    let own = std::env::current_exe();
+    for (_, name) in Form::ALL.into_iter().filter(|_| plan.forms) {
+        match &own {
+            Ok(program) => overlays.push(Box::new(StudyForm { name, program: program.clone() })),
+            Err(error) => document.lacks(name, format!("this program is not found: {error}")),
+        }
+    }
     overlays
+}
+
+/// One end by a form of the study's, told by JSON on standard input; it runs until it is ended.
+///
+/// # Errors
+/// It is told nothing that can be read, or fails.
+pub fn end(form: &str) -> io::Result<()> {
+    let found = Form::ALL.into_iter().find(|(_, name)| *name == form);
+    let (form, _) =
+        found.ok_or_else(|| io::Error::other(format!("{form}: no form of the study's")))?;
+    let settings = serde_json::from_reader(io::stdin())?;
+    study::run(form, &settings, || println!("{}", overlay::READY))
 }
 
 /// A program by its name.

@@ -60,9 +60,13 @@ pub(super) fn measure(
         at_once(&star, plan, &test, sheet);
     }
     note_memory(memory("after loads"), &star.responder, sheet);
-    star.leave(overlay)?;
-    thread::sleep(SETTLE);
-    note_memory(memory("peers left"), &star.responder, sheet);
+    match star.leave(overlay) {
+        Ok(()) => {
+            thread::sleep(SETTLE);
+            note_memory(memory("peers left"), &star.responder, sheet);
+        }
+        Err(error) => sheet.note(memory("peers left"), Err(error)),
+    }
     Ok(())
 }
 

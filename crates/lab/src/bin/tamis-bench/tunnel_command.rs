@@ -40,6 +40,9 @@ pub(crate) struct TunnelArgs {
     /// One part of it
     #[arg(long, value_name = "PART", value_parser = parts())]
     only: Option<Part>,
+    /// Measure both forms of the study's packet handling, too: by one thread, and with a lock for each packet
+    #[arg(long)]
+    forms: bool,
     /// Each initiator sends 1 GiB by TCP, as in the study, instead of for some seconds
     #[arg(long)]
     gibibyte: bool,
@@ -67,9 +70,22 @@ fn parts() -> impl TypedValueParser<Value = Part> {
     })
 }
 
+/// `tamis-bench tunnel-end`.
+#[derive(Debug, Args)]
+pub(crate) struct EndArgs {
+    /// A form of the study's.
+    form: String,
+}
+
+/// One end, until it is ended.
+pub(crate) fn end(args: &EndArgs) -> Result<ExitCode> {
+    tunnel::end(&args.form)?;
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Measures, draws and prints.
 pub(crate) fn run(args: &TunnelArgs) -> Result<ExitCode> {
-    let TunnelArgs { peers, quick, rounds, only, gibibyte, peers_alone, .. } = *args;
+    let TunnelArgs { peers, quick, rounds, only, forms, gibibyte, peers_alone, .. } = *args;
     let plan = Plan {
         tamis: (!peers_alone).then(crate::tamis).transpose()?,
         peers: peers || peers_alone,
@@ -77,6 +93,7 @@ pub(crate) fn run(args: &TunnelArgs) -> Result<ExitCode> {
         quick,
         only,
         rounds,
+        forms,
         gibibyte,
     };
     let mut say = |line: &str| eprintln!("{line}");

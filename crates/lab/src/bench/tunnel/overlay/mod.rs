@@ -3,6 +3,7 @@
 //! Contract: [`Overlay::start`] leaves a device with its address that is up, at one end; the ends shake hands when the
 //! first packet goes. What was started ends with its [`Daemon`].
 
+mod form;
 mod uapi;
 mod veth;
 
@@ -20,6 +21,7 @@ use tunnel::{PrivateKey, PublicKey};
 
 use super::namespace::Namespace;
 use crate::bench::live::counts::{resident, spent_by};
+pub(super) use form::{READY, StudyForm};
 pub(super) use uapi::{PEERS, WireGuard};
 pub(super) use veth::{VETH, Veth};
 
@@ -79,9 +81,9 @@ pub(super) struct Daemon {
 }
 
 impl Daemon {
-    /// A process, by the socket that it listens at.
-    fn new(child: Child, socket: PathBuf, folder: Option<TempDir>) -> Self {
-        Self { child: Some(child), socket: Some(socket), folder }
+    /// A process, with the socket that it listens at, and its folder.
+    fn new(child: Child, socket: Option<PathBuf>, folder: Option<TempDir>) -> Self {
+        Self { child: Some(child), socket, folder }
     }
 
     /// Where it is asked for more.

@@ -41,7 +41,7 @@ impl Overlay for WireGuard {
         let mut command = quiet(program(&self.program));
         command.args(self.options).arg(device);
         let socket = Path::new(SOCKETS).join(format!("{device}.sock"));
-        let mut daemon = Daemon::new(place.spawn(command)?, socket.clone(), None);
+        let mut daemon = Daemon::new(place.spawn(command)?, Some(socket.clone()), None);
         wait_for(&mut daemon, "socket", || Ok(UnixStream::connect(&socket).is_ok()))?;
         ask(&socket, &configuration(end))?;
         let length = INNER.rsplit('/').next().unwrap_or_default();
