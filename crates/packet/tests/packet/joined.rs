@@ -289,6 +289,10 @@ fn cut((frame, offload): &Out) -> Vec<Vec<u8>> {
         (_, false) => JoinedKind::TcpV6,
     };
     assert_eq!(kind, expected);
+    if kind == JoinedKind::Udp {
+        let length = (frame.len() - usize::from(start)) as u16;
+        assert_eq!(frame[usize::from(start)..][udp::LENGTH], length.to_be_bytes());
+    }
     let superframe = Superframe::new(frame, &found, size).unwrap();
     let piece = |index| {
         let mut room = vec![0; superframe.piece_len(index).unwrap()];
@@ -324,7 +328,8 @@ enum Change {
     Ttl(u8),
     Fragment(u16),
     Id(u16),
-    SameId,
+    /// By so many; what its flow counts from then on.
+    IdBy(i16),
     Sequence(u32),
     Acknowledgement(u32),
     Window(u16),
@@ -356,7 +361,7 @@ fn changes() -> impl Strategy<Value = Change> {
         1 => prop_oneof![Just(0x4000), Just(0), Just(0x2000), Just(0x8000), Just(7)]
             .prop_map(Change::Fragment),
         1 => any::<u16>().prop_map(Change::Id),
-        2 => Just(Change::SameId),
+        3 => (-3..4_i16).prop_map(Change::IdBy),
         1 => (0..3_u32).prop_map(Change::Sequence),
         1 => any::<u32>().prop_map(Change::Acknowledgement),
         1 => any::<u16>().prop_map(Change::Window),
@@ -406,7 +411,7 @@ fn streams(steps: Vec<(usize, Change)>, len: usize, has_fixed_ids: bool) -> Vec<
             Change::Ttl(ttl) => one.ttl = ttl,
             Change::Fragment(fragment) => one.fragment = fragment,
             Change::Id(id) => one.id = id,
-            Change::SameId => one.id = one.id.wrapping_sub(1),
+            Change::IdBy(by) => one.id = one.id.wrapping_add_signed(by),
             Change::Sequence(by) => one.sequence = one.sequence.wrapping_add(by),
             Change::Acknowledgement(number) => one.acknowledgement = number,
             Change::Window(window) => one.window = window,
@@ -524,6 +529,57 @@ fn what_may_be_of_the_flow_is_told() {
             assert!(of(&|bytes| (bytes[protocol], bytes[upper]) = (44, 0xff)), "a fragment");
         }
     }
+}
+
+/// Bytes after a packet whose checksum is right with them, too.
+#[test]
+fn padding_is_no_payload() {
+    for flow in [0, 1] {
+        let sent = streams(vec![(flow, Change::None); 2], 30, false);
+        let [first, second] = [0, 1].map(|at| [sent[at].bytes(), vec![0xff, 0xfd]].concat());
+        assert!(Joined::new(&first).is_none());
+        assert_eq!(Joined::new(&sent[0].bytes()).unwrap().take(&second), None);
+    }
+}
+
+/// A datagram without a checksum whose sum is that of one with it.
+#[test]
+fn no_checksum_is_none_that_is_right() {
+    for flow in [2, 3] {
+        let datagram = |word: u16| {
+            let sent = Sent { payload: word.to_be_bytes().to_vec(), ..first(flow, 2) };
+            let at = sent.bytes().len() - 10 + udp::CHECKSUM.start;
+            (sent.bytes(), at)
+        };
+        let is_odd = |(bytes, at): &(Vec<u8>, usize)| bytes[*at..at + 2] == [0xff, 0xff];
+        let (mut bytes, at) = (0..=u16::MAX).map(datagram).find(is_odd).unwrap();
+        assert!(Joined::new(&bytes).is_some());
+        bytes[at..at + 2].fill(0);
+        assert!(Joined::new(&bytes).is_none());
+    }
+}
+
+/// An IPv4 header with options, after whose first 20 bytes stands what could be a datagram.
+#[test]
+fn options_are_no_ports() {
+    let sent = first(2, 40);
+    let mut bytes = sent.v4(52, udp::PROTOCOL);
+    bytes[0] = 0x46;
+    bytes[10..12].fill(0);
+    let sum = !checksum::sum(&bytes);
+    bytes[10..12].copy_from_slice(&sum.to_be_bytes());
+    // Options that end at once, ports that are length and checksum of that datagram.
+    bytes.extend([0, 0, 0, 0, 0, 52, 0, 0]);
+    bytes.extend(payload(44, 1));
+    let address = |at: usize| *bytes[at..].first_chunk().unwrap();
+    let pseudo = checksum::pseudo_v4(address(12), address(16), udp::PROTOCOL, 52);
+    let sum = !checksum::add(pseudo, checksum::sum(&bytes[20..]));
+    bytes[26..28].copy_from_slice(&sum.to_be_bytes());
+    assert!(Joined::new(&bytes).is_none());
+    bytes[0] = 0x45;
+    let sum = !checksum::sum(&[&bytes[..10], &bytes[12..20]].concat());
+    bytes[10..12].copy_from_slice(&sum.to_be_bytes());
+    assert!(Joined::new(&bytes).is_some(), "it is one without them");
 }
 
 /// One packet, or a frame that is another, stays as it is.

@@ -94,7 +94,7 @@ impl Control {
     }
 
     /// Appends one; there is room for those of [`Control::new`].
-    fn push(&mut self, level: c_int, kind: c_int, value: &[u8]) {
+    pub(super) fn push(&mut self, level: c_int, kind: c_int, value: &[u8]) {
         let Some(room) = self.bytes.get_mut(self.length..) else { return };
         let (length, value_at) = (HEADER + value.len(), size_of::<usize>());
         let Some(room) = room.get_mut(..aligned(length)) else { return };
@@ -106,7 +106,7 @@ impl Control {
     }
 
     /// Level, kind and value of each.
-    fn entries(&self) -> impl Iterator<Item = (c_int, c_int, &[u8])> {
+    pub(super) fn entries(&self) -> impl Iterator<Item = (c_int, c_int, &[u8])> {
         let mut rest = self.bytes.get(..self.length).unwrap_or_default();
         std::iter::from_fn(move || {
             let (length, after) = rest.split_first_chunk()?;

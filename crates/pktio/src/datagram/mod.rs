@@ -16,6 +16,8 @@ mod control;
 mod outgoing;
 mod receive;
 mod sys;
+#[cfg(test)]
+mod tests;
 mod transmit;
 
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};

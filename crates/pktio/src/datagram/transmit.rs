@@ -7,7 +7,7 @@
 //! | too long (`EMSGSIZE`), of several datagrams | each is sent by itself |
 //! | too long, of one | lost, and told with its length |
 //! | no cutting (`EIO`, `EOPNOTSUPP`) | nothing is sent together by this socket from now on; each by itself |
-//! | invalid (`EINVAL`), of several | the same, if they all go by themselves; older kernels say it of too long ones |
+//! | invalid (`EINVAL`), of several | each by itself; the same, if all go as they are: it may be said of too long ones, too |
 //! | a source address that is gone | sent again, from wherever the routes say; told |
 //! | what another datagram met on its way (`ECONNREFUSED`) | sent again, once |
 //! | anything else | these datagrams are lost, and counted |
@@ -72,8 +72,15 @@ impl SendBatch {
         self.told.astray.clear();
         let Self { outgoing, pieces, told } = self;
         let pieces_now: Vec<IoSlice<'a>> = mem::take(pieces);
-        let mut sending =
-            Sending { calls, way, outgoing, pieces: pieces_now, told, sent: Sent::default() };
+        let mut sending = Sending {
+            calls,
+            way,
+            outgoing,
+            pieces: pieces_now,
+            told,
+            sent: Sent::default(),
+            rerouted: 0,
+        };
         sending.run(messages);
         let (sent, used) = (sending.sent, sending.pieces);
         *pieces = emptied(used);
@@ -108,6 +115,8 @@ struct Sending<'s, 'a, C> {
     pieces: Vec<IoSlice<'a>>,
     told: &'s mut Told,
     sent: Sent,
+    /// Datagrams that were sent from another address than the given one.
+    rerouted: u64,
 }
 
 impl<'a, C: Calls> Sending<'_, 'a, C> {
@@ -179,19 +188,19 @@ impl<'a, C: Calls> Sending<'_, 'a, C> {
         Ok(())
     }
 
-    /// Does what can be done for a message that was refused: sends it in another way, or counts it. `is_first`: it was
-    /// not sent again before.
+    /// Does what can be done for a message that was refused: sends it in another way, or counts it. It is sent again as
+    /// it is if it `may_repeat`.
     fn mend(
         &mut self,
         one: &Outgoing,
         pieces: &[IoSlice<'_>],
         error: &io::Error,
-        is_first: bool,
+        may_repeat: bool,
     ) -> Result<(), Full> {
         let is_several = one.count() > 1;
         match error.raw_os_error() {
             Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM) => return Err(Full),
-            Some(libc::EMSGSIZE | libc::EIO | libc::EOPNOTSUPP) if is_several => {
+            Some(libc::EMSGSIZE | libc::EIO | libc::EOPNOTSUPP | libc::EINVAL) if is_several => {
                 return self.apart(one, pieces, error);
             }
             Some(libc::EMSGSIZE) => {
@@ -201,8 +210,9 @@ impl<'a, C: Calls> Sending<'_, 'a, C> {
             Some(code) if one.from.is_some() && may_be_astray(code) => {
                 return self.as_routed(one, pieces);
             }
-            Some(libc::EINVAL) if is_several => return self.apart(one, pieces, error),
-            Some(libc::EINTR | libc::ECONNREFUSED) if is_first => return self.again(one, pieces),
+            Some(libc::EINTR | libc::ECONNREFUSED) if may_repeat => {
+                return self.offer_one(one, pieces, false);
+            }
             _ => {
                 self.sent.refused += one.count() as u64;
                 self.sent.refusal = Some(error.kind());
@@ -211,15 +221,20 @@ impl<'a, C: Calls> Sending<'_, 'a, C> {
         Ok(())
     }
 
-    /// Sends a message once more.
-    fn again(&mut self, one: &Outgoing, pieces: &[IoSlice<'_>]) -> Result<(), Full> {
+    /// Offers a message by itself.
+    fn offer_one(
+        &mut self,
+        one: &Outgoing,
+        pieces: &[IoSlice<'_>],
+        may_repeat: bool,
+    ) -> Result<(), Full> {
         match self.calls.send(std::slice::from_ref(one), pieces) {
             Ok(0) => Err(Full),
             Ok(_) => {
                 self.sent.count(one);
                 Ok(())
             }
-            Err(error) => self.mend(one, pieces, &error, false),
+            Err(error) => self.mend(one, pieces, &error, may_repeat),
         }
     }
 
@@ -228,8 +243,9 @@ impl<'a, C: Calls> Sending<'_, 'a, C> {
         let mut other = Outgoing { from: None, ..one.clone() };
         other.encode(self.way.is_both);
         let before = self.sent.datagrams;
-        let result = self.again(&other, pieces);
+        let result = self.offer_one(&other, pieces, true);
         if self.sent.datagrams > before {
+            self.rerouted += self.sent.datagrams - before;
             self.told.astray(one.to);
         }
         result
@@ -242,19 +258,19 @@ impl<'a, C: Calls> Sending<'_, 'a, C> {
         pieces: &[IoSlice<'_>],
         error: &io::Error,
     ) -> Result<(), Full> {
-        let before = self.sent.datagrams;
+        let before = self.sent.datagrams - self.rerouted;
         for piece in pieces.get(one.pieces.clone()).unwrap_or_default() {
             for datagram in piece.chunks(one.segment) {
                 let bytes = datagram.len();
                 let mut alone = Outgoing { segment: bytes, bytes, pieces: 0..1, ..one.clone() };
                 alone.encode(self.way.is_both);
-                self.again(&alone, &[IoSlice::new(datagram)])?;
+                self.offer_one(&alone, &[IoSlice::new(datagram)], true)?;
             }
         }
-        let all_went = self.sent.datagrams - before == one.count() as u64;
+        let went = self.sent.datagrams - self.rerouted - before;
         let is_refused = match error.raw_os_error() {
             Some(libc::EMSGSIZE) => false,
-            Some(libc::EINVAL) => all_went,
+            Some(libc::EINVAL) => went == one.count() as u64,
             _ => true,
         };
         if is_refused {

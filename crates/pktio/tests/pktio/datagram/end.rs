@@ -68,23 +68,27 @@ impl End {
         came
     }
 
-    /// Waits until so many datagrams came.
-    pub(super) fn datagrams(&mut self, count: usize) -> Vec<Vec<u8>> {
-        let mut came = Vec::new();
-        while came.len() < count {
+    /// Waits until so many datagrams came; the messages that they came in.
+    pub(super) fn messages(&mut self, datagrams: usize) -> Vec<Came> {
+        let (mut came, mut count) = (Vec::new(), 0);
+        while count < datagrams {
             let fd = self.socket.as_fd();
-            assert!(sys::wait(&[fd], PATIENCE).unwrap(), "{} came of {count}", came.len());
-            came.extend(self.receive().iter().flat_map(Came::datagrams));
+            assert!(sys::wait(&[fd], PATIENCE).unwrap(), "{count} came of {datagrams}");
+            let more = self.receive();
+            count += more.iter().map(|one| one.datagrams().len()).sum::<usize>();
+            came.extend(more);
         }
         came
     }
 
-    /// Waits for one message.
+    /// Waits until so many datagrams came.
+    pub(super) fn datagrams(&mut self, count: usize) -> Vec<Vec<u8>> {
+        self.messages(count).iter().flat_map(Came::datagrams).collect()
+    }
+
+    /// Waits for a message.
     pub(super) fn one(&mut self) -> Came {
-        assert!(sys::wait(&[self.socket.as_fd()], PATIENCE).unwrap(), "nothing came");
-        let came = self.receive();
-        assert_eq!(came.len(), 1, "{came:?}");
-        came[0].clone()
+        self.messages(1).swap_remove(0)
     }
 }
 

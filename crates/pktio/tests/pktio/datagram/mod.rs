@@ -4,3 +4,4 @@
 
 mod end;
 mod loopback;
+mod paths;
