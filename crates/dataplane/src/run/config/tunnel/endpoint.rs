@@ -87,7 +87,8 @@ impl fmt::Display for Endpoint {
 }
 
 /// Whether a text can be the name of a host or a domain: a last part of digits alone would be an address that is none.
-pub(super) fn is_name(text: &str) -> bool {
+#[must_use]
+pub fn is_name(text: &str) -> bool {
     let is_part = |part: &str| {
         (1..=MOST_BYTES_OF_LABEL).contains(&part.len())
             && part.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'-' || c == b'_')

@@ -17,13 +17,21 @@ use std::path::{Path, PathBuf};
 
 use ::tunnel::{Offer, Prefix, PresharedKey, PrivateKey, PublicKey};
 
-pub use endpoint::Endpoint;
+use host::Network;
+
+pub use endpoint::{Endpoint, NoEndpoint, is_name as is_domain};
+pub use read::is_name;
 
 use super::{At, ConfigError, MetricsSettings, Named, Privileges, RulesSettings};
 
-/// The mark of outer datagrams where the host's default route leads into the tunnel and nothing is said: they do not
-/// take it.
+/// The mark of outer datagrams where routes into the tunnel would take them and nothing is said: by it they do not.
 pub const MARK: u32 = 0x7461;
+
+/// The port of the host, at the other end of a tunnel's wire: what `-i` and `-o` see.
+pub const HOST: &str = "host";
+
+/// Where control sockets are while nothing else is said.
+pub const FOLDER: &str = "/run/tamis";
 
 /// Bytes of the longest inner packet where nothing is said: sealed, and over IPv6, it fits a link of 1,500.
 pub const MTU: u16 = 1420;
@@ -187,15 +195,32 @@ impl TunnelSettings {
         read::settings(file, text)
     }
 
-    /// Whether an allowed prefix holds all addresses of a family: the host's default route leads into the tunnel.
+    /// Whether outer datagrams would be routed into the tunnel, too: an allowed prefix holds all addresses of a family,
+    /// or that of a peer's endpoint.
     #[must_use]
-    pub fn takes_all(&self) -> bool {
-        self.peers.iter().flat_map(|peer| &peer.allowed).any(Prefix::is_empty)
+    pub fn catches_itself(&self) -> bool {
+        self.peers.iter().flat_map(|peer| &peer.allowed).any(|prefix| self.is_own_way(prefix))
+    }
+
+    /// Whether an outer datagram may have to go to an address of this prefix, as far as addresses of endpoints are known.
+    #[must_use]
+    pub fn is_own_way(&self, prefix: &Prefix) -> bool {
+        let network = Network { addr: prefix.address(), bits: prefix.len() };
+        let endpoints = self.peers.iter().filter_map(|peer| peer.endpoint.as_ref()?.address());
+        prefix.is_empty() || endpoints.map(|to| to.ip()).any(|to| network.holds(to))
     }
 
     /// Where the control socket is of a tunnel of this name, where nothing is said.
     #[must_use]
     pub fn control_of(name: &str) -> PathBuf {
-        Path::new("/run/tamis").join(format!("{name}.sock"))
+        Path::new(FOLDER).join(format!("{name}.sock"))
     }
+}
+
+/// The key that a pair shares, of a file that nobody but its owner may reach.
+///
+/// # Errors
+/// In one line, with the file: it is none, or others may reach it.
+pub fn preshared_key(file: &Path) -> Result<PresharedKey, String> {
+    secret::key(file)
 }

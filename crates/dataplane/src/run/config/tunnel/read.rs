@@ -10,7 +10,7 @@ use toml::de::DeTable;
 
 use super::super::{At, ConfigError, MetricsSettings, Named, Privileges, RulesSettings};
 use super::super::{metrics, work};
-use super::{Ciphers, Dscp, Hooks, MARK, MTU, PeerSettings, Table, TunnelSettings};
+use super::{Ciphers, Dscp, HOST, Hooks, MARK, MTU, PeerSettings, Table, TunnelSettings};
 use super::{endpoint, peer, secret};
 use crate::keys::{Section, Value, Wrong, document, found, only, string};
 
@@ -77,7 +77,7 @@ impl<'t> Reader<'t> {
         let section = Section::new("[tunnel]", value, &TUNNEL, &[])?;
         let mut settings = self.tunnel(&section)?;
         settings.peers = self.peers(top, &settings)?;
-        if settings.mark.is_none() && settings.takes_all() {
+        if settings.mark.is_none() && settings.catches_itself() {
             settings.mark = Some(MARK);
         }
         Ok(settings)
@@ -128,13 +128,18 @@ impl<'t> Reader<'t> {
         let Some(value) = section.get("name") else {
             let stem = Path::new(self.file).file_stem().and_then(|stem| stem.to_str());
             let (start, end) = section.span;
-            return stem.filter(|stem| is_name(stem)).map(str::to_owned).ok_or_else(|| {
-                let found = stem.unwrap_or_default();
-                let what = format!("name = … is missing, and the file's is none: {what}, found");
-                (start..end, format!("{what} \"{}\"", packet::visible::word(found)))
-            });
+            return stem
+                .filter(|stem| is_name(stem) && *stem != HOST)
+                .map(str::to_owned)
+                .ok_or_else(|| {
+                    let found = stem.unwrap_or_default();
+                    let what =
+                        format!("name = … is missing, and the file's is none: {what}, found");
+                    (start..end, format!("{what} \"{}\"", packet::visible::word(found)))
+                });
         };
         match string(value)? {
+            HOST => Err((value.span(), format!("{what}, and \"{HOST}\" is the port of this host"))),
             name if is_name(name) => Ok(name.to_owned()),
             name => Err((value.span(), format!("{what}, found \"{name}\""))),
         }
@@ -186,7 +191,8 @@ impl<'t> Reader<'t> {
 
 /// Whether it can be the name of a device, of a file, and of a unit of systemd: wg-quick's rule, without options and
 /// hidden files.
-pub(super) fn is_name(name: &str) -> bool {
+#[must_use]
+pub fn is_name(name: &str) -> bool {
     let is_good = |c: u8| c.is_ascii_alphanumeric() || b"_=+.-".contains(&c);
     (1..=15).contains(&name.len()) && name.bytes().all(is_good) && !name.starts_with(['.', '-'])
 }

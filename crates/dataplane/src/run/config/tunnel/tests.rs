@@ -117,13 +117,17 @@ fn what_is_not_said_is_as_documented() {
 }
 
 #[test]
-fn a_default_route_brings_a_mark() {
+fn routes_that_would_take_outer_datagrams_bring_a_mark() {
     let folder = folder();
     let peer = |allowed: &str| {
         format!("[tunnel]\nkey = \"office.key\"\n[[peer]]\nkey = \"{HOME}\"\nallowed = [{allowed}]")
     };
     assert_eq!(read(&folder, &peer("\"::/0\"")).unwrap().mark, Some(MARK));
     assert_eq!(read(&folder, &peer("\"0.0.0.0/1\"")).unwrap().mark, None);
+    // The way to a peer would lead to that peer.
+    let endpoint = |at: &str| peer("\"192.0.2.0/24\"") + &format!("\nendpoint = \"{at}:9\"");
+    assert_eq!(read(&folder, &endpoint("192.0.2.7")).unwrap().mark, Some(MARK));
+    assert_eq!(read(&folder, &endpoint("192.0.3.7")).unwrap().mark, None);
 }
 
 /// A line that is added to `[tunnel]`, or to a `[[peer]]`, what it is refused with, and the column.
@@ -138,11 +142,12 @@ fn refused(folder: &TempDir, text: &str, line: usize, column: usize, what: &str)
 fn what_a_tunnel_cannot_be_is_refused_where_it_stands() {
     let folder = folder();
     let cases = [
-        ("nane = 1", 1, "expected name key address"),
+        ("nane = 1", 1, "expected one of name key address"),
         ("name = \"..\"", 8, "expected 1 to 15 letters"),
         ("name = \"-x\"", 8, "expected 1 to 15 letters"),
         ("name = \"a/b\"", 8, "expected 1 to 15 letters"),
         ("name = \"0123456789abcdef\"", 8, "expected 1 to 15 letters"),
+        ("name = \"host\"", 8, "\"host\" is the port of this host"),
         ("name = 1", 8, "expected a string, found integer"),
         ("address = \"10.0.0.1\"", 11, "expected a list of addresses"),
         ("address = [\"10.0.0.1\", \"10.0.0.0.1\"]", 24, "expected the address of a host"),
