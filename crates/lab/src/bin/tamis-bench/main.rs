@@ -9,6 +9,8 @@ mod java_command;
 mod live_command;
 mod replay_command;
 mod rules_command;
+#[cfg(target_os = "linux")]
+mod tunnel_command;
 mod workload_command;
 
 use std::fmt::Display;
@@ -38,6 +40,9 @@ enum What {
     /// Frames per second and processor time of a wire between devices, beside testpmd and the kernel (root)
     #[cfg(target_os = "linux")]
     Live(live_command::LiveArgs),
+    /// The overlay beside other tunnels: throughput, delays and memory between hosts on this machine (root)
+    #[cfg(target_os = "linux")]
+    Tunnel(tunnel_command::TunnelArgs),
     /// Access-control engines, ways to share work, and both studies
     Access(Box<access_command::AccessArgs>),
     /// Ways to share packets between native code and Java, on each JDK that is given
@@ -52,6 +57,8 @@ fn main() -> ExitCode {
         What::Rules(args) => rules_command::run(args),
         #[cfg(target_os = "linux")]
         What::Live(args) => live_command::run(args),
+        #[cfg(target_os = "linux")]
+        What::Tunnel(args) => tunnel_command::run(args),
         What::Access(args) => access_command::run(args),
         What::Java(args) => java_command::run(args),
         What::Workload(args) => workload_command::run(args),
