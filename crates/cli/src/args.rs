@@ -16,6 +16,7 @@ use crate::replay_command::ReplayArgs;
 use crate::run_command::RunArgs;
 use crate::test_command::TestArgs;
 use crate::top::TopArgs;
+use crate::tunnel::TunnelArgs;
 use crate::watch_command::WatchArgs;
 use crate::why_command::WhyArgs;
 
@@ -51,6 +52,8 @@ pub(crate) enum Command {
     Top(TopArgs),
     /// Frames that a run drops, as it happens
     Watch(WatchArgs),
+    /// An end of an encrypted overlay: keys, up, down, peers
+    Tunnel(TunnelArgs),
     /// Which kinds of ports work on this machine, and what the others lack
     Doctor(DoctorArgs),
     /// Print the completions of a shell

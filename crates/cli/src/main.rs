@@ -27,6 +27,7 @@ mod screen;
 mod standard_input;
 mod test_command;
 mod top;
+mod tunnel;
 mod walk_args;
 mod watch_command;
 mod why_command;
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
         Command::Ctl(ctl) => ctl::run(ctl),
         Command::Watch(watch) => watch_command::run(watch),
         Command::Top(top) => top::run(top),
+        Command::Tunnel(tunnel) => tunnel::run(tunnel),
         Command::Doctor(doctor) => doctor_command::run(doctor),
         Command::Completions(completions) => completions_command::run(completions, Args::command()),
         Command::Man(man) => man_command::run(man, Args::command()),

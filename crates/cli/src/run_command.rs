@@ -126,6 +126,11 @@ fn failed(log: Log, error: &dyn Display) -> ExitCode {
 /// (`sd_notify(3)`).
 fn ready(log: Log) {
     log.tell("ready");
+    notify_ready();
+}
+
+/// The latter.
+pub(crate) fn notify_ready() {
     if let (Some(socket), Ok(from)) = (std::env::var_os("NOTIFY_SOCKET"), UnixDatagram::unbound()) {
         // Who asked and does not listen is not told.
         let _ = from.send_to(b"READY=1", socket);

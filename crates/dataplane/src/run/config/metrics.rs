@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use toml::de::{DeTable, DeValue};
 
 use super::{LogFormat, MetricsSettings};
-use crate::keys::{Section, Wrong, found, string};
+use crate::keys::{Section, Value, Wrong, found, string};
 
 /// The port that is listened at unless another one is given.
 const PORT: u16 = 9469;
@@ -16,10 +16,7 @@ pub(super) fn metrics(top: &DeTable<'_>) -> Result<Option<MetricsSettings>, Wron
     let section = Section::new("[metrics]", value, &["listen", "rules"], &[])?;
     let listen = match section.get("listen") {
         None => SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)),
-        Some(value) => string(value)?.parse().map_err(|_| {
-            let what = "expected an address with a port, such as \"127.0.0.1:9469\"";
-            (value.span(), format!("{what}, found \"{}\"", string(value).unwrap_or_default()))
-        })?,
+        Some(value) => listen(value)?,
     };
     let rules = match section.get("rules").map(|value| (value.get_ref(), value)) {
         None => false,
@@ -27,6 +24,14 @@ pub(super) fn metrics(top: &DeTable<'_>) -> Result<Option<MetricsSettings>, Wron
         Some((_, value)) => return Err(found(value, "true or false")),
     };
     Ok(Some(MetricsSettings { listen, rules }))
+}
+
+/// An address that is listened at, and its port.
+pub(super) fn listen(value: &Value<'_>) -> Result<SocketAddr, Wrong> {
+    string(value)?.parse().map_err(|_| {
+        let what = "expected an address with a port, such as \"127.0.0.1:9469\"";
+        (value.span(), format!("{what}, found \"{}\"", string(value).unwrap_or_default()))
+    })
 }
 
 /// How what happens is told.

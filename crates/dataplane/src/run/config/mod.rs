@@ -11,6 +11,7 @@ mod port;
 mod privileges;
 pub mod properties;
 mod read;
+pub mod tunnel;
 mod work;
 
 use std::fmt;
@@ -21,6 +22,7 @@ use pktio::{FaultRates, Pace, XdpMode};
 use rules::model::Family;
 
 use crate::config::Unresolved;
+use crate::keys::{Value, Wrong, string};
 
 pub use middlebox::{MiddleboxSettings, OnError, Side, Slot};
 pub use privileges::{Privileges, Reopen, Reopened};
@@ -198,6 +200,11 @@ pub enum Kind {
     },
     /// What it transmits it receives.
     Loopback,
+    /// The tunnels of an overlay. Linux.
+    Tunnel {
+        /// Its own configuration.
+        file: Named,
+    },
     /// Another port, which loses, repeats, cuts and damages what it receives.
     Fault {
         /// Its place among the ports.
@@ -323,6 +330,26 @@ pub struct ConfigError {
     pub what: String,
 }
 
+impl At {
+    /// That of an offset into a text.
+    fn of(text: &str, offset: usize) -> Self {
+        let before = &text.as_bytes()[..offset.min(text.len())];
+        let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        Self { line, column: before.len() - start + 1 }
+    }
+}
+
+impl Named {
+    /// A file that the text of `config` names.
+    fn of(config: &str, text: &str, value: &Value<'_>) -> Result<Self, Wrong> {
+        match string(value)? {
+            "" => Err((value.span(), "expected the name of a file, found \"\"".to_owned())),
+            name => Ok(Self { path: beside(config, name), at: At::of(text, value.span().start) }),
+        }
+    }
+}
+
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}: {}", self.file, self.at.line, self.at.column, self.what)
@@ -387,7 +414,8 @@ impl PortSettings {
             | Kind::Tun { .. }
             | Kind::Dpdk { .. }
             | Kind::Pcap { .. }
-            | Kind::Loopback => None,
+            | Kind::Loopback
+            | Kind::Tunnel { .. } => None,
         }
     }
 }

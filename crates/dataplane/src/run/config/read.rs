@@ -6,7 +6,7 @@ use toml::de::DeTable;
 
 use super::{
     At, ConfigError, Gone, Kind, LinkLoss, Named, OnPanic, Other, PortSettings, RestartSettings,
-    RulesSettings, Settings, Ttl, WireSettings, beside,
+    RulesSettings, Settings, Ttl, WireSettings,
 };
 use super::{dpdk, metrics, middlebox, port, privileges, work};
 use crate::config::Unresolved;
@@ -28,16 +28,16 @@ const TOP: [&str; 12] = [
 ];
 
 /// Kinds of ports that are there, and keys of each besides those that all have.
-const KINDS: [(&str, &[&str]); 7] = [
+const KINDS: [(&str, &[&str]); 8] = [
     ("af_packet", &["device", "queues", "gone"]),
     ("af_xdp", &["device", "queues", "mode", "gone"]),
     ("tun", &["device", "gone"]),
     ("dpdk", &["device", "mtu"]),
     ("pcap", &["file", "out", "pace", "speed", "mtu"]),
     ("loopback", &["mtu"]),
+    ("tunnel", &["file"]),
     ("fault", &["of", "seed", "drop", "duplicate", "truncate", "corrupt", "delay", "reorder"]),
 ];
-const KINDS_NOT_BUILT: [&str; 1] = ["tunnel"];
 const PORT: [&str; 3] = ["name", "kind", "address"];
 const WIRE: [&str; 6] = ["ports", "ttl", "other", "link", "scheme", "order"];
 
@@ -130,13 +130,14 @@ impl<'t> Reader<'t> {
         // The kind says which keys there are, so it is looked at first.
         let any = Section::any("[[port]]", value)?;
         any.need("kind")?;
-        let keys = any.choice("kind", &KINDS, &KINDS_NOT_BUILT)?.unwrap_or_default();
+        let keys = any.choice("kind", &KINDS, &[])?.unwrap_or_default();
         let keys: Vec<&str> = PORT.iter().chain(keys).copied().collect();
         let section = Section::new("[[port]]", value, &keys, &[])?;
         let name = self.name(section.need("name")?, before)?;
         let kind = match string(section.need("kind")?)? {
             "pcap" => self.pcap(&section)?,
             "loopback" => Kind::Loopback,
+            "tunnel" => Kind::Tunnel { file: self.named(section.need("file")?)? },
             "af_packet" => {
                 Kind::AfPacket { device: device(&section)?, queues: port::queues(&section)? }
             }
@@ -295,19 +296,11 @@ impl<'t> Reader<'t> {
     }
 
     fn named(&self, value: &Value<'t>) -> Result<Named, Wrong> {
-        let name = string(value)?;
-        if name.is_empty() {
-            return Err((value.span(), "expected the name of a file, found \"\"".to_owned()));
-        }
-        Ok(Named { path: beside(self.file, name), at: self.at(value.span().start) })
+        Named::of(self.file, self.text, value)
     }
 
-    /// Line and column, both from 1, of an offset into the text.
     fn at(&self, offset: usize) -> At {
-        let before = &self.text.as_bytes()[..offset.min(self.text.len())];
-        let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-        At { line, column: before.len() - start + 1 }
+        At::of(self.text, offset)
     }
 }
 

@@ -1,0 +1,155 @@
+//! `tamis tunnel status`, `peers`, `add-peer` and `remove-peer`: what is asked of tunnels that are up, by their control
+//! sockets.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use ::tunnel::PublicKey;
+use anyhow::{Result, bail};
+use dataplane::run::config::tunnel::{Endpoint, preshared_key};
+use dataplane::run::{ask, status_text};
+use packet::visible;
+use serde_json::{Value, json};
+
+use super::{peers_text, place};
+use crate::ctl::{nobody, refused};
+use crate::screen;
+
+/// Which tunnels.
+#[derive(Debug, clap::Args)]
+pub(crate) struct WhichArgs {
+    /// Its name, or its configuration; all that are up where nothing is said
+    #[arg(value_name = "NAME|CONFIG")]
+    pub which: Option<String>,
+    /// Print one JSON document, schema tamis.tunnel/1
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `tamis tunnel add-peer`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+It stays until the tunnel is taken down: a [[peer]] of the configuration stays longer.
+Example: tamis tunnel add-peer office alice KEY --allowed 10.77.0.9/32 --endpoint alice.example.org:51900")]
+pub(crate) struct AddPeerArgs {
+    /// The tunnel's name, or its configuration
+    #[arg(value_name = "TUNNEL")]
+    pub tunnel: String,
+    /// What the peer is called
+    #[arg(value_name = "PEER")]
+    pub peer: String,
+    /// Its public key
+    #[arg(value_name = "KEY")]
+    pub key: PublicKey,
+    /// Where it is: ADDRESS:PORT, [ADDRESS]:PORT or NAME:PORT
+    #[arg(long)]
+    pub endpoint: Option<Endpoint>,
+    /// Addresses that are its own, with a comma between them
+    #[arg(long, value_name = "PREFIX", value_delimiter = ',')]
+    pub allowed: Vec<String>,
+    /// Seconds of silence after which it gets a keepalive
+    #[arg(long, value_name = "SECONDS")]
+    pub keepalive: Option<u16>,
+    /// A file with the key that the pair shares besides
+    #[arg(long, value_name = "FILE")]
+    pub preshared: Option<PathBuf>,
+}
+
+/// `tamis tunnel remove-peer`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RemovePeerArgs {
+    /// The tunnel's name, or its configuration
+    #[arg(value_name = "TUNNEL")]
+    pub tunnel: String,
+    /// The peer's name, or its public key
+    #[arg(value_name = "PEER")]
+    pub peer: String,
+}
+
+/// What has become of all packets, and the peers.
+pub(crate) fn status(args: &WhichArgs) -> Result<ExitCode> {
+    of_each(args, |control| {
+        let mut told = told_peers(control)?;
+        told["status"] = answer(control, &json!({ "command": "status" }))?;
+        Ok(told)
+    })
+}
+
+/// The peers.
+pub(crate) fn peers(args: &WhichArgs) -> Result<ExitCode> {
+    of_each(args, told_peers)
+}
+
+fn told_peers(control: &Path) -> Result<Value> {
+    let mut answer = answer(control, &json!({ "command": "peers" }))?;
+    let name = control.file_stem().unwrap_or_default().to_string_lossy();
+    Ok(json!({ "name": name, "control": control, "peers": answer["peers"].take() }))
+}
+
+/// Asks each tunnel, and prints what it says.
+fn of_each(args: &WhichArgs, told: impl Fn(&Path) -> Result<Value>) -> Result<ExitCode> {
+    let controls = match &args.which {
+        Some(which) => vec![place::control(which)?],
+        None => place::all(),
+    };
+    let all = controls.iter().map(|control| told(control)).collect::<Result<Vec<Value>>>()?;
+    if args.json {
+        let document = json!({ "schema": "tamis.tunnel/1", "tunnels": all });
+        screen::print(&format!("{document:#}\n"))?;
+    } else if all.is_empty() {
+        screen::print("no tunnel is up\nnext: tamis tunnel up CONFIG\n")?;
+    } else {
+        screen::print(&all.iter().map(text).collect::<String>())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a tunnel answers.
+fn answer(control: &Path, request: &Value) -> Result<Value> {
+    match ask(control, request).map_err(|error| nobody(control, error))? {
+        Ok(answer) => Ok(answer),
+        Err(refusal) => bail!("{}: {}", control.display(), visible::word(&refusal.what)),
+    }
+}
+
+fn text(tunnel: &Value) -> String {
+    let peers = peers_text::text(tunnel);
+    match tunnel.get("status") {
+        Some(status) => peers + &status_text(status),
+        None => peers,
+    }
+}
+
+/// Adds a peer.
+pub(crate) fn add(args: &AddPeerArgs) -> Result<ExitCode> {
+    let preshared = args.preshared.as_deref().map(preshared_key).transpose();
+    let preshared = preshared.map_err(anyhow::Error::msg)?;
+    let request = json!({
+        "command": "add_peer",
+        "name": args.peer,
+        "key": args.key.to_string(),
+        "endpoint": args.endpoint.as_ref().map(ToString::to_string),
+        "allowed": args.allowed,
+        "keepalive": args.keepalive,
+        "preshared": preshared.as_ref().map(|key| key.text().to_string()),
+    });
+    change(&args.tunnel, &request, &format!("added {}", args.peer))
+}
+
+/// Removes a peer.
+pub(crate) fn remove(args: &RemovePeerArgs) -> Result<ExitCode> {
+    let request = json!({ "command": "remove_peer", "peer": args.peer });
+    change(&args.tunnel, &request, &format!("removed {}", args.peer))
+}
+
+fn change(which: &str, request: &Value, done: &str) -> Result<ExitCode> {
+    let control = place::control(which)?;
+    match ask(&control, request).map_err(|error| nobody(&control, error))? {
+        Ok(_) => {
+            let next = format!("next: tamis tunnel peers {}", visible::word(which));
+            screen::print(&format!("{}\n{next}\n", visible::word(done)))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(refusal) => Ok(refused(&refusal)),
+    }
+}

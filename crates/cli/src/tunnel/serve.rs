@@ -1,0 +1,71 @@
+//! `tamis tunnel serve`: the process that moves a tunnel's packets.
+//!
+//! Contract: `up` starts it, with a pipe for standard input and output. A line on the latter says that it is ready; it
+//! ends once the former is closed, so it does not outlive who started it. It executes nothing, and changes nothing of
+//! the host but the device, which goes with it.
+
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use anyhow::{Context, Result};
+use dataplane::run;
+use dataplane::run::config::tunnel::TunnelSettings;
+use pktio::{InProcess, Opener};
+
+use super::settings;
+use crate::log::Log;
+use crate::{confine, interrupt};
+
+/// Exit code where the device, the socket or a worker failed.
+const FAILED: u8 = 1;
+
+/// What is written once packets are moved.
+pub(super) const READY: &str = "ready\n";
+
+/// Moves packets until it is told to end.
+pub(super) fn run(config: &Path) -> Result<ExitCode> {
+    let tunnel = TunnelSettings::read(config)?;
+    let settings = settings::of_run(&tunnel);
+    let log = Log::start(settings.log);
+    let failed = |error: &dyn std::fmt::Display| {
+        log.tell(&format!("tamis: {}", replay::without_numbers(&error.to_string())));
+        Ok(ExitCode::from(FAILED))
+    };
+    let stop = interrupt::raised()?;
+    let opener: Arc<dyn Opener> = Arc::new(InProcess);
+    let opened = match run::open(&settings, &opener, &mut ()) {
+        Ok(opened) => opened,
+        Err(error) if error.is_input() => return Err(error.into()),
+        Err(error) => return failed(&error),
+    };
+    log.warn(opened.warnings());
+    let (given_up, lacking) = match confine::confine(&settings) {
+        Ok(confined) => confined,
+        Err(error) => return failed(&error),
+    };
+    log.warn(&lacking);
+    let run = match opened.start(given_up) {
+        Ok(run) => run,
+        Err(error) if error.is_input() => return Err(error.into()),
+        Err(error) => return failed(&error),
+    };
+    // Not before: what is given up is a thread's own.
+    end_with_input(Arc::clone(&stop)).context("threads")?;
+    let _ = io::stdout().write_all(READY.as_bytes()).and_then(|()| io::stdout().flush());
+    let (_, ended) = run.wait(&stop, |line| log.tell(line));
+    ended.map_or_else(|error| failed(&error), |()| Ok(ExitCode::SUCCESS))
+}
+
+/// Asks for the end once standard input is closed.
+fn end_with_input(stop: Arc<AtomicBool>) -> io::Result<()> {
+    let wait = move || {
+        let mut byte = [0];
+        while io::stdin().read(&mut byte).is_ok_and(|read| read > 0) {}
+        stop.store(true, Ordering::Relaxed);
+    };
+    thread::Builder::new().name("end".to_owned()).spawn(wait).map(drop)
+}
