@@ -7,9 +7,24 @@
 /// with zero. A header that includes its own correct checksum sums to 0xffff.
 #[must_use]
 pub fn sum(bytes: &[u8]) -> u16 {
+    if bytes.len() >= LONG {
+        return sum_long(bytes);
+    }
     let (words, rest) = bytes.as_chunks::<2>();
     let total: u64 = words.iter().map(|word| u64::from(u16::from_be_bytes(*word))).sum();
     fold(total + rest.first().map_or(0, |last| u64::from(*last) << 8))
+}
+
+/// Bytes from which on words of 32 bits are worth it: a quarter of the time at 1,400 bytes.
+const LONG: usize = 64;
+
+/// The same in words of 32 bits, in the machine's byte order: the sum does not depend on it (RFC 1071, section 2 B).
+fn sum_long(bytes: &[u8]) -> u16 {
+    let (words, rest) = bytes.as_chunks::<4>();
+    let total: u64 = words.iter().map(|word| u64::from(u32::from_ne_bytes(*word))).sum();
+    let mut last = [0; 4];
+    last[..rest.len()].copy_from_slice(rest);
+    u16::from_be(fold(total + u64::from(u32::from_ne_bytes(last))))
 }
 
 /// Adds two folded sums; the first one must be of an even number of bytes.
@@ -88,7 +103,20 @@ mod tests {
         header[8] = 63;
         assert_eq!(update(before, 0x4006, 0x3f06), !sum(&header));
     }
+
+    /// Word by word, as RFC 1071 has it.
+    fn slowly(bytes: &[u8]) -> u16 {
+        bytes.chunks(2).fold(0, |total, word| {
+            add(total, u16::from_be_bytes([word[0], word.get(1).copied().unwrap_or(0)]))
+        })
+    }
+
     proptest! {
+        #[test]
+        fn long_sums_are_those_of_the_rfc(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            prop_assert_eq!(sum(&bytes), slowly(&bytes));
+        }
+
         /// The field may lie anywhere in what is covered, odd lengths included: then all of it sums to 0xffff.
         #[test]
         fn a_completed_checksum_is_right(

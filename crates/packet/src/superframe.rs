@@ -110,6 +110,12 @@ impl<'a> Superframe<'a> {
         (self.payload + self.size).min(self.frame.len()) - self.start
     }
 
+    /// Bytes of the headers of each piece, counted from the IP header.
+    #[must_use]
+    pub fn piece_headers(&self) -> usize {
+        self.payload - self.start
+    }
+
     /// Length of piece `index` in bytes, link header included.
     #[must_use]
     pub fn piece_len(&self, index: usize) -> Option<usize> {

@@ -7,6 +7,8 @@
 //!
 //! Source: Linux `include/net/ip6_checksum.h`, `net/ipv4/tcp_ipv4.c` (`__tcp_v4_send_check`), `net/ipv4/udp.c`.
 
+use std::ops::Range;
+
 use crate::bytes::Snap;
 use crate::field::{array, be16};
 use crate::headers::{Headers, L3, L4};
@@ -18,8 +20,37 @@ pub fn complete(frame: &mut [u8], headers: &Headers) -> bool {
     frame.get_mut(..headers.end).is_some_and(|packet| checksum::complete(packet, start, offset))
 }
 
+/// Leaves the checksum of a frame, of which `headers` were found, to a device: its field holds the sum of the pseudo
+/// header. False, and nothing changes, where there is none.
+pub fn begin(frame: &mut [u8], headers: &Headers) -> bool {
+    let begun = sums(frame, headers).and_then(|Sums { start, field, pseudo, .. }| {
+        let field = frame.get_mut(start + field.start..start + field.end)?;
+        field.copy_from_slice(&pseudo.to_be_bytes());
+        Some(())
+    });
+    begun.is_some()
+}
+
 /// Where the transport header begins whose checksum is unfinished, and the field in it.
 fn find(frame: &[u8], headers: &Headers) -> Option<(usize, usize)> {
+    let Sums { start, field, pseudo, found } = sums(frame, headers)?;
+    let is_unfinished = found == pseudo && is_whole(frame.get(..headers.end)?, headers);
+    is_unfinished.then_some((start, field.start))
+}
+
+/// What there is of a transport checksum.
+struct Sums {
+    /// Byte of the frame at which the transport header begins.
+    start: usize,
+    /// Where its field is, from there.
+    field: Range<usize>,
+    /// The sum of the pseudo header.
+    pseudo: u16,
+    /// What the field holds.
+    found: u16,
+}
+
+fn sums(frame: &[u8], headers: &Headers) -> Option<Sums> {
     let L4::Upper(upper) = headers.l4 else { return None };
     let field = match upper.protocol {
         tcp::PROTOCOL => tcp::CHECKSUM,
@@ -45,8 +76,7 @@ fn find(frame: &[u8], headers: &Headers) -> Option<(usize, usize)> {
         ),
         _ => return None,
     };
-    let is_unfinished = found == pseudo && is_whole(packet, headers);
-    is_unfinished.then_some((upper.offset, field.start))
+    Some(Sums { start: upper.offset, field, pseudo, found })
 }
 
 /// Whether the packet is no part of another, and goes where its header says.

@@ -13,7 +13,10 @@ mod af_packet;
 mod af_xdp;
 mod burst;
 #[cfg(target_os = "linux")]
+pub mod datagram;
+#[cfg(target_os = "linux")]
 pub mod device;
+mod envelope;
 mod fault;
 mod frame;
 mod link;
@@ -41,6 +44,7 @@ pub use af_packet::{AfPacketConfig, AfPacketPort, Fanout, FanoutKind, FilterInst
 #[cfg(target_os = "linux")]
 pub use af_xdp::{AfXdpConfig, AfXdpPort, Attached, SHORTEST_RINGS, Umem, XdpLacking, XdpLosses};
 pub use burst::Burst;
+pub use envelope::{Envelope, Lost};
 pub use fault::{FaultCounts, FaultPort, FaultRates};
 pub use frame::{
     ChecksumState, Direction, Frame, FrameMeta, FrameMut, LiveMeta, SegmentKind, Segments, VlanTag,

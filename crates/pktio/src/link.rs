@@ -27,6 +27,11 @@ macro_rules! link_types {
     };
 }
 
+impl LinkType {
+    /// A frame in the envelope of its port ([`Envelope`](crate::Envelope)); no file has it.
+    pub const SEALED: Self = Self(u32::MAX);
+}
+
 link_types! {
     NULL = 0, "BSD loopback: a 4-byte address family in the capturing host's byte order.";
     ETHERNET = 1, "Ethernet.";

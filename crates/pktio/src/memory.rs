@@ -240,6 +240,16 @@ impl<R: Borrow<Arc<dyn Region>>> FrameBuf<R> {
         Some(self.bytes_mut())
     }
 
+    /// Leaves these of its bytes in the frame; false, and nothing has changed, if they are not all in it.
+    pub fn narrow(&mut self, range: Range<usize>) -> bool {
+        let is_within = range.start <= range.end && range.end <= self.length;
+        if is_within {
+            self.start += range.start;
+            self.length = range.len();
+        }
+        is_within
+    }
+
     /// Appends a copy of `bytes`; false if there is no room for them.
     pub fn extend(&mut self, bytes: &[u8]) -> bool {
         let end = self.length;

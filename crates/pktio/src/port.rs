@@ -6,6 +6,7 @@
 use std::{fmt, io};
 
 use crate::burst::Burst;
+use crate::envelope::Envelope;
 use crate::readiness::Readiness;
 
 /// Receives and transmits bursts of frames.
@@ -41,6 +42,17 @@ pub trait Port {
 
     /// Counters since the port was opened.
     fn stats(&self) -> Stats;
+
+    /// Whether checksums may be left to it, and superframes whole.
+    fn finishes(&self) -> bool {
+        false
+    }
+
+    /// What opens the frames that it hands over and seals those that it takes, one for each who asks; `None` where they
+    /// are plain.
+    fn envelope(&self) -> Option<Box<dyn Envelope>> {
+        None
+    }
 }
 
 /// A port whose kind is known where it is opened alone.
@@ -63,6 +75,14 @@ impl<P: Port + ?Sized> Port for Box<P> {
 
     fn stats(&self) -> Stats {
         (**self).stats()
+    }
+
+    fn finishes(&self) -> bool {
+        (**self).finishes()
+    }
+
+    fn envelope(&self) -> Option<Box<dyn Envelope>> {
+        (**self).envelope()
     }
 }
 

@@ -43,6 +43,8 @@ pub enum SealError {
     },
     /// The cipher refused.
     Cipher,
+    /// There is no place left in the run.
+    Spent,
 }
 
 impl Sealing {
@@ -69,20 +71,73 @@ impl Sealing {
     /// # Errors
     /// [`SealError`], and the counter is spent.
     pub fn seal(self, buffer: &mut [u8], inner: Range<usize>) -> Result<Range<usize>, SealError> {
-        let start = inner.start.checked_sub(HEADROOM).ok_or(SealError::Headroom)?;
-        let len = inner.end.checked_sub(inner.start).ok_or(SealError::Headroom)?;
-        let sealed = padded(len, self.mtu);
-        let end = inner.start.saturating_add(sealed).saturating_add(TAG);
-        let needed = sealed - len + TAG;
-        let room = buffer.get_mut(start..end).ok_or(SealError::Tailroom { needed })?;
-        let (header, text) = room.split_at_mut(HEADROOM);
-        let (text, tag) = text.split_at_mut(sealed);
-        header.copy_from_slice(&data_header(self.receiver, self.counter));
-        text[len..].fill(0);
-        let sealed = self.keys.seal.seal(self.counter, header, text).ok_or(SealError::Cipher)?;
-        tag.copy_from_slice(&sealed);
-        Ok(start..end)
+        seal(&self.keys, (self.receiver, self.counter), self.mtu, buffer, inner)
     }
+}
+
+/// Places in a row of one session, for the pieces of one packet: sealed one after the other, by one thread.
+#[must_use]
+pub struct SealingRun {
+    pub(crate) keys: Arc<Keys>,
+    pub(crate) receiver: u32,
+    /// The next one …
+    pub(crate) counter: u64,
+    /// … and how many there are.
+    pub(crate) left: u64,
+    pub(crate) mtu: usize,
+    pub(crate) peer: PeerId,
+    pub(crate) to: SocketAddr,
+}
+
+impl SealingRun {
+    /// Whom they are for.
+    #[must_use]
+    pub fn peer(&self) -> PeerId {
+        self.peer
+    }
+
+    /// Where they go.
+    #[must_use]
+    pub fn to(&self) -> SocketAddr {
+        self.to
+    }
+
+    /// Seals what lies at `inner`, an IP packet, by the next place, and says where the datagram lies then.
+    ///
+    /// # Errors
+    /// [`SealError`], and the counter is spent.
+    pub fn seal(
+        &mut self,
+        buffer: &mut [u8],
+        inner: Range<usize>,
+    ) -> Result<Range<usize>, SealError> {
+        self.left = self.left.checked_sub(1).ok_or(SealError::Spent)?;
+        let counter = self.counter;
+        self.counter += 1;
+        seal(&self.keys, (self.receiver, counter), self.mtu, buffer, inner)
+    }
+}
+
+fn seal(
+    keys: &Keys,
+    (receiver, counter): (u32, u64),
+    mtu: usize,
+    buffer: &mut [u8],
+    inner: Range<usize>,
+) -> Result<Range<usize>, SealError> {
+    let start = inner.start.checked_sub(HEADROOM).ok_or(SealError::Headroom)?;
+    let len = inner.end.checked_sub(inner.start).ok_or(SealError::Headroom)?;
+    let sealed = padded(len, mtu);
+    let end = inner.start.saturating_add(sealed).saturating_add(TAG);
+    let needed = sealed - len + TAG;
+    let room = buffer.get_mut(start..end).ok_or(SealError::Tailroom { needed })?;
+    let (header, text) = room.split_at_mut(HEADROOM);
+    let (text, tag) = text.split_at_mut(sealed);
+    header.copy_from_slice(&data_header(receiver, counter));
+    text[len..].fill(0);
+    let sealed = keys.seal.seal(counter, header, text).ok_or(SealError::Cipher)?;
+    tag.copy_from_slice(&sealed);
+    Ok(start..end)
 }
 
 /// A datagram that names a session of ours, and is not known to be genuine.

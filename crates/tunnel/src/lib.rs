@@ -40,15 +40,15 @@ mod tunnel;
 mod window;
 
 pub use aead::{Aead, NoSuite, Offer, Sealed, Suite};
-pub use allowed::{Allowed, Prefix, PrefixTooLong};
+pub use allowed::{Allowed, NotAPrefix, Prefix, PrefixTooLong};
 pub use entropy::{Entropy, NoEntropy, SystemEntropy};
 pub use inner::Inner;
-pub use job::{Dropped, HEADROOM, Opened, Opening, SealError, Sealing, TAILROOM};
+pub use job::{Dropped, HEADROOM, Opened, Opening, SealError, Sealing, SealingRun, TAILROOM};
 pub use key_text::NotAKey;
 pub use keys::{PresharedKey, PrivateKey, PublicKey};
 pub use peer::{PeerConfig, PeerId, PeerStatus};
 pub use timestamp::Timestamp;
 pub use tunnel::{
-    AddPeerError, Config, Content, Delivered, Due, Outgoing, Received, Staged, Tunnel,
+    AddPeerError, Config, Content, Delivered, Due, Outgoing, Received, Staged, Tunnel, Unstaged,
 };
 pub use window::Window;

@@ -62,6 +62,10 @@ pub struct PeerStatus {
     pub sent: (u64, u64),
     /// Inner packets that were released, and their bytes.
     pub received: (u64, u64),
+    /// Datagrams that it numbered before one that came, and that have not come.
+    pub lost: u64,
+    /// How many it numbered later came before one that came late, at most.
+    pub reorder_depth: u64,
 }
 
 /// An initiation that waits for its response.
@@ -107,6 +111,8 @@ pub(crate) struct Peer {
     pub(crate) heard: Option<u64>,
     pub(crate) sent: (u64, u64),
     pub(crate) received: (u64, u64),
+    pub(crate) lost: u64,
+    pub(crate) reorder_depth: u64,
 }
 
 impl Peer {
@@ -127,6 +133,8 @@ impl Peer {
             heard: None,
             sent: (0, 0),
             received: (0, 0),
+            lost: 0,
+            reorder_depth: 0,
         }
     }
 
@@ -161,6 +169,8 @@ impl Peer {
             heard: self.heard,
             sent: self.sent,
             received: self.received,
+            lost: self.lost,
+            reorder_depth: self.reorder_depth,
         }
     }
 }

@@ -7,6 +7,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use pktio::Lost;
+
 use crate::disposition::{DropReason, FinalVerdict, Skip};
 
 /// Why a frame that came in did not leave.
@@ -63,11 +65,29 @@ pub enum Reason {
     Middlebox,
     /// A middlebox failed over it, and that is configured to drop it.
     Handler,
+    /// It is no IP packet, and a tunnel carries nothing else.
+    NotIp,
+    /// Its destination is no peer's of the tunnel.
+    NoPeer,
+    /// Its peer in the tunnel cannot be reached yet, and too many wait already.
+    NoSession,
+    /// It came by a tunnel, and names no session that there is.
+    UnknownSession,
+    /// It came by a tunnel, and is not genuine.
+    Forged,
+    /// It came by a tunnel a second time, or too late to tell.
+    Replayed,
+    /// It came by a tunnel, and its source is none of its peer's.
+    Source,
+    /// It met congestion on its way through a tunnel, of which it cannot be told.
+    Congestion,
+    /// There was no memory for it in a tunnel.
+    NoRoom,
 }
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 34] = [
         Self::Rule,
         Self::Policy,
         Self::HotDrop,
@@ -93,6 +113,15 @@ impl Reason {
         Self::Overdue,
         Self::Middlebox,
         Self::Handler,
+        Self::NotIp,
+        Self::NoPeer,
+        Self::NoSession,
+        Self::UnknownSession,
+        Self::Forged,
+        Self::Replayed,
+        Self::Source,
+        Self::Congestion,
+        Self::NoRoom,
     ];
 
     /// Its name in JSON; those that a replay has, too, are named as there.
@@ -124,6 +153,15 @@ impl Reason {
             Self::Overdue => "overdue",
             Self::Middlebox => "middlebox",
             Self::Handler => "handler_error",
+            Self::NotIp => "tunnel_not_ip",
+            Self::NoPeer => "tunnel_no_peer",
+            Self::NoSession => "tunnel_no_session",
+            Self::UnknownSession => "tunnel_unknown",
+            Self::Forged => "tunnel_forged",
+            Self::Replayed => "tunnel_replayed",
+            Self::Source => "tunnel_source",
+            Self::Congestion => "tunnel_congestion",
+            Self::NoRoom => "tunnel_no_room",
         }
     }
 
@@ -150,6 +188,23 @@ impl Reason {
     }
 }
 
+impl From<Lost> for Reason {
+    fn from(lost: Lost) -> Self {
+        match lost {
+            Lost::NotIp => Self::NotIp,
+            Lost::NoPeer => Self::NoPeer,
+            Lost::NoSession => Self::NoSession,
+            Lost::TooLong { .. } => Self::TooBig,
+            Lost::Unknown => Self::UnknownSession,
+            Lost::Forged => Self::Forged,
+            Lost::Replayed => Self::Replayed,
+            Lost::Source => Self::Source,
+            Lost::Congestion => Self::Congestion,
+            Lost::NoRoom => Self::NoRoom,
+        }
+    }
+}
+
 /// Reasons by which a verdict drops a frame; of the others each is another verdict's, or none's.
 const DROPS: [Reason; 9] = [
     Reason::Rule,
@@ -164,7 +219,7 @@ const DROPS: [Reason; 9] = [
 ];
 
 /// Counters of one direction of a wire.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Account {
     received: AtomicU64,
     /// Of those received, the ones given to other workers; and what came from others.
@@ -180,7 +235,7 @@ pub(super) struct Account {
 }
 
 /// The fates of all frames of one direction so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Accounted {
     /// Frames received. One that moves from worker to worker counts once, and not while it is on its way.
     pub received: u64,
@@ -200,6 +255,30 @@ pub struct Accounted {
     pub sent_bytes: u64,
     /// Frames that did not leave, in the order of [`Reason::ALL`].
     pub dropped: [u64; Reason::ALL.len()],
+}
+
+impl Default for Account {
+    fn default() -> Self {
+        let zero = || AtomicU64::new(0);
+        Self {
+            received: zero(),
+            handed_over: zero(),
+            taken_over: zero(),
+            made: zero(),
+            sent: zero(),
+            unevaluated: zero(),
+            accepted: zero(),
+            received_bytes: zero(),
+            sent_bytes: zero(),
+            dropped: std::array::from_fn(|_| zero()),
+        }
+    }
+}
+
+impl Default for Accounted {
+    fn default() -> Self {
+        Account::default().read()
+    }
 }
 
 impl Account {
@@ -348,7 +427,7 @@ mod tests {
         }
         let now = account.read();
         let counts: Vec<_> = Reason::ALL.iter().map(|reason| now.of(*reason)).collect();
-        assert_eq!(counts, (1..=25).collect::<Vec<u64>>());
+        assert_eq!(counts, (1..=34).collect::<Vec<u64>>());
         assert!(now.balances());
     }
 

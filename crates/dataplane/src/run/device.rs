@@ -222,6 +222,10 @@ impl Port for DevicePort {
     fn stats(&self) -> Stats {
         self.port.as_ref().map_or_else(Stats::default, |port| port.stats())
     }
+
+    fn finishes(&self) -> bool {
+        self.port.as_ref().is_some_and(|port| port.finishes())
+    }
 }
 
 impl Drop for DevicePort {

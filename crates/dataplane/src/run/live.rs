@@ -22,6 +22,7 @@ use super::shadow::{self, Shadow};
 use super::shared::Shared;
 use super::status::{Direction, Status, WorkerStatus};
 use super::taps::Taps;
+use super::tunnel::Site;
 use super::workers::Counted;
 use crate::publish::Published;
 use crate::wires::Wires;
@@ -46,6 +47,7 @@ pub(super) struct Live {
     pub(super) wires: Wires,
     /// Where metrics are to be had.
     pub(super) metrics: Option<SocketAddr>,
+    pub(super) tunnels: Vec<Arc<Site>>,
 }
 
 impl Live {

@@ -56,6 +56,7 @@ mod steering;
 mod talkers;
 mod taps;
 mod topology;
+mod tunnel;
 mod warnings;
 mod watch;
 mod wire;
@@ -87,6 +88,7 @@ use metrics::Metrics;
 use revisions::Revisions;
 use steering::Steering;
 use watch::Watch;
+use tunnel::{Keeper, Site};
 use workers::{Crew, Joined, Queues, Thread};
 
 use crate::config::Config;
@@ -95,7 +97,7 @@ use crate::wires::{Crossing, Wires};
 
 pub use account::{Accounted, Reason};
 pub use control::{
-    BanAction, FlowWords, MOST_CHANGES, Refusal, RefusalKind, Request, Watch as WatchRequest, ask,
+    BanAction, FlowWords, MOST_CHANGES, NewPeer, Refusal, RefusalKind, Request, Watch as WatchRequest, ask,
     follow,
 };
 pub use device::is_like;
@@ -135,6 +137,8 @@ pub struct Run {
     metrics: Option<Metrics>,
     /// Where its connections are written at its end.
     connections: Option<PathBuf>,
+    /// Of its tunnels.
+    keepers: Vec<Keeper>,
 }
 
 /// A wire to be: its ports with their names.
@@ -162,13 +166,14 @@ struct Beside {
     revisions: Option<Revisions>,
     /// Where metrics are to be had.
     metrics: Option<SocketAddr>,
+    tunnels: Vec<Arc<Site>>,
 }
 
 impl Default for Beside {
     fn default() -> Self {
         let links = Links::new(Vec::new(), Vec::new(), Kernel::default());
         let (resumed, given_up) = (Resumed::default(), GivenUp::default());
-        Self { links, resumed, given_up, revisions: None, metrics: None }
+        Self { links, resumed, given_up, revisions: None, metrics: None, tunnels: Vec::new() }
     }
 }
 
@@ -270,6 +275,8 @@ impl Run {
                 (crew.start(cores, keeps).map_err(RunError::Workers)?, Vec::new())
             }
         };
+        let keepers = beside.tunnels.iter().map(Keeper::start).collect::<io::Result<_>>();
+        let keepers = keepers.map_err(RunError::Workers)?;
         let live = Live {
             start: Instant::now(),
             published,
@@ -283,8 +290,9 @@ impl Run {
             taps,
             wires: Wires { all, addresses },
             metrics: beside.metrics,
+            tunnels: beside.tunnels,
         };
-        let run = Self { live: Arc::new(live), threads, control: None, metrics: None, connections };
+        let run = Self { live: Arc::new(live), threads, control: None, metrics: None, connections, keepers };
         Ok((run, hosted))
     }
 
@@ -407,6 +415,7 @@ impl Run {
         drop((serving, scraped));
         let status = self.status();
         let (ended, connections) = workers::join(self.threads);
+        drop(self.keepers);
         // What a panic left of them may be anything.
         let file = self.connections.as_deref().filter(|_| !status.panicked);
         let written = file.map_or(Ok(()), |file| restart::write(file, &connections));

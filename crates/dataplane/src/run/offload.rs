@@ -8,25 +8,51 @@ use std::mem;
 use packet::{Checksums, Headers, Link, Superframe, checksum, ethernet, parse, unfinished};
 use pktio::{Burst, ChecksumState, FrameMut, LiveMeta, Segments, VlanTag};
 
+use crate::link::link_of;
+
 /// Bytes of a VLAN tag.
 const TAG: usize = 4;
 
 /// Makes frames what they are on a link. Rules see a tag where it was before the kernel took it out, as does what is
 /// made of the frame, and they update checksums that are right. A superframe keeps its segments, of which the kernel
 /// sums each anew.
-pub(super) fn as_on_a_link(burst: &mut Burst) {
+///
+/// Where the port that it leaves by finishes checksums (`leaves_whole`), a superframe's stays unfinished: summing 64 KiB
+/// takes as long as all else, and each of its segments is summed anew.
+pub(super) fn as_on_a_link(burst: &mut Burst, leaves_whole: bool) {
     if burst.are_plain() {
         return;
     }
     for at in 0..burst.len() {
         let Some(live) = burst.live(at) else { continue };
-        let LiveMeta { vlan, checksum, .. } = *live;
+        let LiveMeta { vlan, checksum, segments, .. } = *live;
         if let Some(tag) = vlan {
             put_back(burst, at, tag);
         }
-        if matches!(checksum, ChecksumState::Unfinished { .. } | ChecksumState::MaybeUnfinished) {
+        let is_left = leaves_whole && segments.is_some();
+        let is_unfinished =
+            matches!(checksum, ChecksumState::Unfinished { .. } | ChecksumState::MaybeUnfinished);
+        if is_unfinished && !is_left {
             complete_checksum(burst, at);
         }
+    }
+}
+
+/// Writes what the field of an unfinished checksum is to hold, the sum of the pseudo header, into superframes whose checksum
+/// stayed unfinished: rules that rewrote addresses kept it as a whole sum.
+pub(super) fn as_left_to_a_port(burst: &mut Burst) {
+    if burst.are_plain() {
+        return;
+    }
+    for at in 0..burst.len() {
+        let is_left = burst.live(at).is_some_and(|live| {
+            live.segments.is_some() && matches!(live.checksum, ChecksumState::Unfinished { .. })
+        });
+        let Some(FrameMut { bytes, meta }) = burst.get_mut(at).filter(|_| is_left) else { continue };
+        let Some(link) = link_of(meta.link_type) else { continue };
+        let link = if link == Link::Ethernet { Link::Wire } else { link };
+        let headers = parse(link, bytes, bytes.len(), Checksums::Ignore);
+        unfinished::begin(bytes, &headers);
     }
 }
 

@@ -18,6 +18,7 @@ use super::middlebox::{Driver, Hosted, Middlebox};
 use super::ports::{self, OpenDpdk, OpenPort, Openers};
 use super::restart::{self, Resumed};
 use super::revisions::{Chosen, Revisions};
+use super::tunnel::Site;
 use super::workers::Joined;
 use super::xdp_ports::OpenXdp;
 use super::{Beside, Division, Plan, Run, port_checks, publish};
@@ -26,6 +27,7 @@ use super::{Beside, Division, Plan, Run, port_checks, publish};
 /// given up here, by the one thread that there is.
 pub struct Opened {
     wires: Vec<Joined>,
+    tunnels: Vec<Arc<Site>>,
     links: Links,
     division: Division,
     loaded: Loaded,
@@ -127,6 +129,7 @@ pub fn open(
         program: division.steering.program(),
         dpdk,
         xdp: OpenXdp::sharing(settings)?,
+        tunnels: Vec::new(),
     };
     let (mut wires, mut devices, mut passed) = (Vec::new(), Vec::new(), Vec::new());
     for wire in &settings.wires {
@@ -139,7 +142,7 @@ pub fn open(
         };
         let [(first, left), (second, right)] = [open(wire.ports[0])?, open(wire.ports[1])?];
         // Devices that are made by being opened have an MTU now.
-        let crossings = ports::crossings(settings, wire);
+        let crossings = ports::crossings(settings, wire, &openers.tunnels);
         let (other, order) = (wire.other, wire.order);
         wires.push(Joined { ports: [first, second], crossings, other, order });
         if let (LinkLoss::Pass, Some(left), Some(right)) = (wire.link, &left, &right) {
@@ -147,8 +150,10 @@ pub fn open(
         }
         devices.extend(left.into_iter().chain(right));
     }
+    let tunnels = openers.tunnels;
     Ok(Opened {
         wires,
+        tunnels,
         links: Links::new(devices, passed, Kernel::by(opener)),
         division,
         loaded,
@@ -218,11 +223,11 @@ impl Opened {
         }
         let Loaded { rulesets, config, .. } = self.loaded;
         let published = publish(&rulesets, config)?;
-        let Self { wires, division, on_panic, connections, links, resumed, .. } = self;
+        let Self { wires, tunnels, division, on_panic, connections, links, resumed, .. } = self;
         let revisions = Revisions::begin(self.settings, self.chosen, &published);
         let revisions = Some(revisions.map_err(RunError::Journal)?);
         let metrics = self.metrics.as_ref().and_then(Metrics::address);
-        let beside = Beside { links, resumed, given_up, revisions, metrics };
+        let beside = Beside { links, resumed, given_up, revisions, metrics, tunnels };
         let plan = Plan { division, on_panic, connections, beside };
         let (run, hosted) = Run::begin(wires, published, plan, driver)?;
         // Not before: what cannot start leaves them to the next attempt.

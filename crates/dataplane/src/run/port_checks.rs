@@ -4,6 +4,7 @@ use std::path::Path;
 
 use pktio::CaptureReader;
 
+use super::config::tunnel::TunnelSettings;
 use super::config::{ConfigError, Kind, Named, PortSettings, Settings};
 use super::device::is_like;
 use super::{doctor, interface};
@@ -24,6 +25,9 @@ pub(super) fn check(settings: &Settings) -> Result<(), ConfigError> {
                 let what = format!("{what}, found \"{device}\" ({else_where})");
                 return Err(settings.refuse(port.at, what));
             }
+        }
+        if let Kind::Tunnel { file } = &port.kind {
+            TunnelSettings::read(&file.path)?;
         }
         let Kind::Pcap { file, out, .. } = &port.kind else { continue };
         if let Some(Named { path, at }) = file {
@@ -47,6 +51,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), ConfigError> {
             | Kind::Tun { .. }
             | Kind::Dpdk { .. }
             | Kind::Loopback
+            | Kind::Tunnel { .. }
             | Kind::Fault { .. } => false,
         };
         if settings.ports.iter().any(is_used) {
@@ -104,6 +109,7 @@ fn interface_of(port: &PortSettings) -> Option<&str> {
         | Kind::Dpdk { .. }
         | Kind::Pcap { .. }
         | Kind::Loopback
+        | Kind::Tunnel { .. }
         | Kind::Fault { .. } => None,
     }
 }

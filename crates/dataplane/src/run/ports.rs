@@ -10,6 +10,7 @@ use pktio::{FaultPort, MemoryPort, Opener, Pool, PortError};
 use super::capture_port::CapturePort;
 use super::config::{BurstSettings, Gone, Kind, Order, PortSettings, Settings, Ttl, WireSettings};
 use super::device::{Device, Open, Opened};
+use super::tunnel::{self, Site, TunnelPort};
 use super::wire::BoxedPort;
 use super::workers::Queues;
 use super::xdp_ports::OpenXdp;
@@ -57,6 +58,8 @@ pub(super) struct Openers<'o> {
     pub(super) program: Vec<Instruction>,
     pub(super) dpdk: &'o mut dyn OpenDpdk,
     pub(super) xdp: OpenXdp,
+    /// Those that were opened.
+    pub(super) tunnels: Vec<Arc<Site>>,
 }
 
 /// A port that is open.
@@ -95,7 +98,7 @@ pub(super) fn open(
     let (opener, program) = (Arc::clone(&openers.opener), openers.program.clone());
     let again: Open = Box::new(move || {
         let (opener, program) = (Arc::clone(&opener), program.clone());
-        let mut openers = Openers { opener, program, dpdk: &mut (), xdp: OpenXdp::default() };
+        let mut openers = Openers { opener, program, dpdk: &mut (), xdp: OpenXdp::default(), tunnels: Vec::new() };
         // No more queues than at first: workers rely on who receives.
         open_queues(&settings, place, receiving, &mut openers)?.opened(workers, order)
     });
@@ -163,6 +166,11 @@ fn open_queues(
             let queues = openers.dpdk.open(settings, device, workers as u16)?;
             return Ok(Found::new(device, queues));
         }
+        Kind::Tunnel { file } => {
+            let site = tunnel::open(name, &file.path)?;
+            openers.tunnels.push(Arc::clone(&site));
+            Box::new(TunnelPort::new(site))
+        }
         Kind::Loopback => {
             let pool = Pool::new(2 * LOOPED, LOOPED_BYTES, 0);
             Box::new(MemoryPort::looped(&pool, LOOPED, LOOPED_BURST))
@@ -177,20 +185,25 @@ fn open_queues(
 }
 
 /// How frames cross a wire in each direction, once its ports are open.
-pub(super) fn crossings(settings: &Settings, wire: &WireSettings) -> [Crossing; 2] {
+pub(super) fn crossings(
+    settings: &Settings,
+    wire: &WireSettings,
+    tunnels: &[Arc<Site>],
+) -> [Crossing; 2] {
     let ages = wire.ttl == Ttl::Lower;
-    let [first, second] = wire.ports.map(|place| mtu(settings, place));
+    let [first, second] = wire.ports.map(|place| mtu(settings, place, tunnels));
     [[second, first], [first, second]].map(|[mtu, mtu_back]| Crossing { ages, mtu, mtu_back })
 }
 
 /// Bytes of the longest packet of the port at a place: as its device says, or as it is given.
-fn mtu(settings: &Settings, place: usize) -> Option<u32> {
+fn mtu(settings: &Settings, place: usize, tunnels: &[Arc<Site>]) -> Option<u32> {
     let port = settings.ports.get(place)?;
     match &port.kind {
         Kind::AfPacket { device, .. } | Kind::AfXdp { device, .. } | Kind::Tun { device } => {
             interface::mtu(device)
         }
-        Kind::Fault { of, .. } => mtu(settings, *of),
+        Kind::Fault { of, .. } => mtu(settings, *of, tunnels),
+        Kind::Tunnel { .. } => tunnels.iter().find(|site| *site.name() == *port.name).map(|site| site.mtu()),
         Kind::Dpdk { .. } | Kind::Pcap { .. } | Kind::Loopback => port.mtu,
     }
 }
@@ -203,6 +216,7 @@ pub(super) fn apart(settings: &Settings, cores: &[Option<usize>]) -> Vec<String>
         | Kind::Dpdk { .. }
         | Kind::Pcap { .. }
         | Kind::Loopback
+        | Kind::Tunnel { .. }
         | Kind::Fault { .. } => None,
     });
     devices.filter_map(|device| topology::apart(device, cores)).collect()

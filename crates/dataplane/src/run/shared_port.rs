@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
-use pktio::{Bell, Burst, Port, PortError, Readiness, Stats};
+use pktio::{Bell, Burst, Envelope, Port, PortError, Readiness, Stats};
 
 use super::config::Order;
 use super::wire::BoxedPort;
@@ -99,6 +99,14 @@ impl Port for SharedPort {
     /// Of the whole port, by the first part.
     fn stats(&self) -> Stats {
         if self.counts { self.lock().stats() } else { Stats::default() }
+    }
+
+    fn finishes(&self) -> bool {
+        self.lock().finishes()
+    }
+
+    fn envelope(&self) -> Option<Box<dyn Envelope>> {
+        self.lock().envelope()
     }
 }
 

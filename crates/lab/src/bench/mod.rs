@@ -13,5 +13,7 @@ pub mod replay;
 pub mod rules;
 mod shape;
 mod svg;
+#[cfg(target_os = "linux")]
+pub mod tunnel;
 
 pub use document::{Document, Machine, Missing, Peer, Row, Runs};

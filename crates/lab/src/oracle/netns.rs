@@ -66,6 +66,12 @@ where
     })
 }
 
+/// Moves the calling thread into a fresh namespace with `lo` up, and nothing set: it answers as any host does.
+pub(crate) fn enter_bare() -> io::Result<()> {
+    sys::unshare_network()?;
+    ip("link set lo up\n")
+}
+
 fn set_up() -> io::Result<()> {
     for (name, value) in GLOBAL {
         write_setting(name, value)?;

@@ -59,6 +59,11 @@ impl Tun {
     }
 }
 
+/// Makes a TUN device in the calling thread's namespace, and opens it, non-blocking, for one bare packet a call.
+pub(crate) fn open_tun(name: &str) -> io::Result<File> {
+    sys::open_tun(name)
+}
+
 fn send(device: &mut File, packet: &[u8]) -> io::Result<()> {
     match device.write(packet) {
         Err(error) if error.kind() != io::ErrorKind::InvalidInput => Err(error),

@@ -3,3 +3,5 @@
 
 pub mod counters;
 pub mod orchestrate;
+#[cfg(target_os = "linux")]
+pub mod overlay;

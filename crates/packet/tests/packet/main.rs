@@ -2,5 +2,6 @@
 
 mod any_bytes;
 mod craft;
+mod joined;
 mod superframe;
 mod unfinished;

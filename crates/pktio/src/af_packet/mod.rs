@@ -414,6 +414,10 @@ impl Port for AfPacketPort {
         }
     }
 
+    fn finishes(&self) -> bool {
+        true
+    }
+
     fn stats(&self) -> Stats {
         let lost = sys::take_lost(&self.socket).unwrap_or(0);
         self.lost.set(self.lost.get() + u64::from(lost));

@@ -16,6 +16,7 @@ use std::collections::VecDeque;
 use std::iter;
 
 use crate::burst::Burst;
+use crate::envelope::Envelope;
 use crate::memory::FrameBuf;
 use crate::port::{Port, PortError, Stats};
 use crate::readiness::Readiness;
@@ -198,5 +199,13 @@ impl<P: Port> Port for FaultPort<P> {
     fn stats(&self) -> Stats {
         let stats = self.inner.stats();
         Stats { rx_lost: stats.rx_lost + self.counts.dropped, ..stats }
+    }
+
+    fn finishes(&self) -> bool {
+        self.inner.finishes()
+    }
+
+    fn envelope(&self) -> Option<Box<dyn Envelope>> {
+        self.inner.envelope()
     }
 }

@@ -34,6 +34,9 @@ use crate::readiness::Readiness;
 use crate::timestamp::Timestamp;
 use crate::vnet;
 
+/// Bytes after which a burst ends: superframes of one burst stay in a core's own cache.
+const BURST_BYTES: u64 = 256 * 1024;
+
 /// How to open a TUN device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TunConfig {
@@ -203,8 +206,11 @@ impl Port for TunPort {
     fn rx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
         burst.clear();
         self.pool.fill(&mut self.spare, self.burst_frames);
-        let mut timestamp = None;
+        let (mut timestamp, before) = (None, self.stats.rx_bytes);
         for _ in 0..self.burst_frames {
+            if self.stats.rx_bytes - before >= BURST_BYTES {
+                break;
+            }
             let Some(mut frame) = self.spare.pop() else { break };
             let (mut header, mut beyond) = ([0; vnet::LENGTH], [0]);
             match read(&self.queue, &mut header, &mut frame, &mut beyond) {
@@ -264,6 +270,10 @@ impl Port for TunPort {
 
     fn readiness(&self) -> Readiness<'_> {
         Readiness::Descriptor(self.queue.as_fd())
+    }
+
+    fn finishes(&self) -> bool {
+        true
     }
 
     fn stats(&self) -> Stats {

@@ -6,6 +6,8 @@ mod af_packet;
 #[cfg(target_os = "linux")]
 mod af_xdp;
 mod capture_files;
+#[cfg(target_os = "linux")]
+mod datagram;
 mod memory;
 mod tcpdump_corpus;
 #[cfg(target_os = "linux")]

@@ -32,6 +32,31 @@ impl std::fmt::Display for PrefixTooLong {
 
 impl std::error::Error for PrefixTooLong {}
 
+impl std::fmt::Display for Prefix {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.address, self.len)
+    }
+}
+
+/// A text that is no prefix: `ADDRESS/BITS`, or an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotAPrefix;
+
+impl std::str::FromStr for Prefix {
+    type Err = NotAPrefix;
+
+    fn from_str(text: &str) -> Result<Self, NotAPrefix> {
+        let (address, len) = match text.split_once('/') {
+            Some((address, len)) => (address, Some(len)),
+            None => (text, None),
+        };
+        let address: IpAddr = address.parse().map_err(|_| NotAPrefix)?;
+        let whole = if address.is_ipv4() { 32 } else { 128 };
+        let len = len.map_or(Ok(whole), str::parse).map_err(|_| NotAPrefix)?;
+        Self::new(address, len).map_err(|_| NotAPrefix)
+    }
+}
+
 impl Prefix {
     /// The first `len` bits of `address`; what follows them is cleared.
     ///

@@ -40,12 +40,14 @@ pub(crate) struct Session {
     pub(crate) next: u64,
     pub(crate) born: u64,
     pub(crate) initiator: bool,
+    /// One more than the highest counter that came.
+    reached: u64,
 }
 
 impl Session {
     pub(crate) fn new((local, remote): (u32, u32), keys: Keys, initiator: bool, born: u64) -> Self {
         let keys = Arc::new(keys);
-        Self { local, remote, keys, window: Window::default(), next: 0, born, initiator }
+        Self { local, remote, keys, window: Window::default(), next: 0, born, initiator, reached: 0 }
     }
 
     fn age(&self, now: u64) -> u64 {
@@ -63,6 +65,23 @@ impl Session {
         let allowed = self.allows(counter, now);
         self.next += u64::from(allowed);
         allowed.then_some(counter)
+    }
+
+    /// So many counters in a row, the first of which is returned; all or none.
+    pub(crate) fn take_counters(&mut self, count: u64, now: u64) -> Option<u64> {
+        let (first, last) = (self.next, self.next.checked_add(count.checked_sub(1)?)?);
+        let allowed = self.allows(last, now);
+        self.next += if allowed { count } else { 0 };
+        allowed.then_some(first)
+    }
+
+    /// A datagram with that counter came: how many more are missing now than before, and how many with higher ones came
+    /// before it.
+    pub(crate) fn came(&mut self, counter: u64) -> (i64, u64) {
+        let behind = self.reached.saturating_sub(counter);
+        let skipped = (counter + 1).saturating_sub(self.reached);
+        self.reached += skipped;
+        (skipped as i64 - 1, behind)
     }
 
     /// Whether who sends by it ought to make another.

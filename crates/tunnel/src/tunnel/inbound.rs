@@ -116,6 +116,9 @@ impl Tunnel {
         if !session.window.accept(opening.counter) {
             return Err(Dropped::Replayed(id));
         }
+        let (missing, behind) = session.came(opening.counter);
+        peer.lost = peer.lost.saturating_add_signed(missing);
+        peer.reorder_depth = peer.reorder_depth.max(behind);
         let (established, gone) = peer.sessions.confirm(opening.session);
         peer.heard_at(opening.from, now);
         peer.rekey_on_receive(now);

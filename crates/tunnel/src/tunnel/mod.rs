@@ -24,7 +24,7 @@ use crate::peer::{Peer, PeerConfig, PeerId, PeerStatus};
 
 use crate::admission::Sources;
 pub use inbound::{Content, Delivered, Received};
-pub use outbound::Staged;
+pub use outbound::{Staged, Unstaged};
 pub use schedule::Due;
 
 /// What one end is.

@@ -1,12 +1,12 @@
 //! Outbound, stage by stage: an inner packet's peer, by its destination (sequential); its place in a session
 //! (sequential); [`Sealing::seal`] by any worker (parallel). The caller sends in the order of staging.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 
 use crate::entropy::draw;
 use crate::inner::{Inner, PROBE, Probe};
-use crate::job::{Dropped, HEADROOM, Sealing, TAILROOM};
+use crate::job::{Dropped, HEADROOM, Sealing, SealingRun, TAILROOM};
 use crate::limits::{REKEY_JITTER, REKEY_TIMEOUT};
 use crate::peer::{Peer, PeerId, count};
 use crate::tunnel::{Outgoing, Tunnel};
@@ -23,6 +23,15 @@ pub enum Staged {
     Dropped(Dropped),
 }
 
+/// Why pieces have no places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unstaged {
+    /// As [`Staged::Wait`].
+    Wait(PeerId),
+    /// They are dropped.
+    Dropped(Dropped),
+}
+
 impl Tunnel {
     /// Gives an inner packet its place. `packet` may be as much of it as has its header, if `len` says how long it
     /// is.
@@ -32,6 +41,35 @@ impl Tunnel {
             Some(id) => self.stage_for(id, inner.len, now),
             None => Staged::Dropped(Dropped::NoPeer(inner.destination)),
         }
+    }
+
+    /// The peer that has an address.
+    #[must_use]
+    pub fn peer_of(&self, destination: IpAddr) -> Option<PeerId> {
+        self.allowed.find(destination)
+    }
+
+    /// Gives the pieces of one packet for a peer, which are `count` and have `bytes` together, their places in a row.
+    ///
+    /// # Errors
+    /// They wait or are dropped, as by [`Tunnel::stage`].
+    pub fn stage_run(
+        &mut self,
+        id: PeerId,
+        (count, bytes): (usize, usize),
+        now: u64,
+    ) -> Result<SealingRun, Unstaged> {
+        let mtu = self.mtu;
+        let Some(peer) = self.peer_mut(id).filter(|peer| peer.endpoint.is_some()) else {
+            return Err(Unstaged::Dropped(Dropped::NoEndpoint(id)));
+        };
+        let Some(run) = peer.places(id, count as u64, mtu, now) else {
+            peer.want_session(now);
+            return Err(Unstaged::Wait(id));
+        };
+        peer.sent = (peer.sent.0.wrapping_add(count as u64), peer.sent.1.wrapping_add(bytes as u64));
+        peer.timers.data_sent(now);
+        Ok(run)
     }
 
     fn stage_for(&mut self, id: PeerId, len: usize, now: u64) -> Staged {
@@ -110,6 +148,19 @@ impl Peer {
         }
         let keys = session.keys.clone();
         Some(Sealing { keys, receiver: session.remote, counter, mtu, peer: id, to })
+    }
+
+    /// The next places in the session to send by, so many in a row.
+    fn places(&mut self, id: PeerId, count: u64, mtu: usize, now: u64) -> Option<SealingRun> {
+        let to = self.endpoint?;
+        let session = self.sessions.current.as_mut()?;
+        let counter = session.take_counters(count, now)?;
+        if session.is_due(now) {
+            self.timers.want_handshake(now);
+        }
+        let keys = session.keys.clone();
+        let receiver = session.remote;
+        Some(SealingRun { keys, receiver, counter, left: count, mtu, peer: id, to })
     }
 
     /// There is something to send and no session to send it by.

@@ -200,6 +200,11 @@ pub enum Kind {
     },
     /// What it transmits it receives.
     Loopback,
+    /// The tunnels of an overlay. Linux.
+    Tunnel {
+        /// Its own configuration.
+        file: Named,
+    },
     /// Another port, which loses, repeats, cuts and damages what it receives.
     Fault {
         /// Its place among the ports.
@@ -409,7 +414,8 @@ impl PortSettings {
             | Kind::Tun { .. }
             | Kind::Dpdk { .. }
             | Kind::Pcap { .. }
-            | Kind::Loopback => None,
+            | Kind::Loopback
+            | Kind::Tunnel { .. } => None,
         }
     }
 }

@@ -28,16 +28,16 @@ const TOP: [&str; 12] = [
 ];
 
 /// Kinds of ports that are there, and keys of each besides those that all have.
-const KINDS: [(&str, &[&str]); 7] = [
+const KINDS: [(&str, &[&str]); 8] = [
     ("af_packet", &["device", "queues", "gone"]),
     ("af_xdp", &["device", "queues", "mode", "gone"]),
     ("tun", &["device", "gone"]),
     ("dpdk", &["device", "mtu"]),
     ("pcap", &["file", "out", "pace", "speed", "mtu"]),
     ("loopback", &["mtu"]),
+    ("tunnel", &["file"]),
     ("fault", &["of", "seed", "drop", "duplicate", "truncate", "corrupt", "delay", "reorder"]),
 ];
-const KINDS_NOT_BUILT: [&str; 1] = ["tunnel"];
 const PORT: [&str; 3] = ["name", "kind", "address"];
 const WIRE: [&str; 6] = ["ports", "ttl", "other", "link", "scheme", "order"];
 
@@ -130,13 +130,14 @@ impl<'t> Reader<'t> {
         // The kind says which keys there are, so it is looked at first.
         let any = Section::any("[[port]]", value)?;
         any.need("kind")?;
-        let keys = any.choice("kind", &KINDS, &KINDS_NOT_BUILT)?.unwrap_or_default();
+        let keys = any.choice("kind", &KINDS, &[])?.unwrap_or_default();
         let keys: Vec<&str> = PORT.iter().chain(keys).copied().collect();
         let section = Section::new("[[port]]", value, &keys, &[])?;
         let name = self.name(section.need("name")?, before)?;
         let kind = match string(section.need("kind")?)? {
             "pcap" => self.pcap(&section)?,
             "loopback" => Kind::Loopback,
+            "tunnel" => Kind::Tunnel { file: self.named(section.need("file")?)? },
             "af_packet" => {
                 Kind::AfPacket { device: device(&section)?, queues: port::queues(&section)? }
             }

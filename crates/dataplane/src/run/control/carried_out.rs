@@ -8,6 +8,7 @@ use super::super::live::Live;
 use super::super::revisions::Peer;
 use super::super::status;
 use super::lists;
+use super::peers;
 use super::request::{Refusal, Request};
 use super::rules;
 
@@ -54,6 +55,9 @@ pub(super) fn carry_out(
         }
         Request::ConntrackDelete { flows, from } => lists::conntrack_delete(&flows, from, live),
         Request::ConntrackFlush { from } => lists::conntrack_flush(from, live),
+        Request::Peers {} => Ok(peers::told(live)),
+        Request::AddPeer(peer) => peers::add(&peer, live),
+        Request::RemovePeer { tunnel, peer } => peers::remove(tunnel.as_deref(), &peer, live),
         Request::Drops {} => Ok(drops(live)),
         Request::Snapshot {} => live.snapshot().map_err(Refusal::refused),
         Request::Watch(_) => Err(Refusal::refused("it is a stream")),

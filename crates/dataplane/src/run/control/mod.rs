@@ -12,6 +12,7 @@ mod clients;
 mod flows;
 mod line;
 mod lists;
+mod peers;
 mod request;
 mod rules;
 mod server;
@@ -31,7 +32,7 @@ use super::{RunError, socket_error};
 pub(super) use carried_out::answer_to_line;
 pub use client::{ask, follow};
 pub use lists::MOST_CHANGES;
-pub use request::{Refusal, RefusalKind, Request, Watch};
+pub use request::{NewPeer, Refusal, RefusalKind, Request, Watch};
 pub(super) use server::Serving;
 pub use words::{BanAction, FlowWords};
 

@@ -8,6 +8,38 @@ use serde_json::{Value, json};
 use super::words::{BanAction, FlowWords};
 use crate::run::place::Place;
 
+/// A peer to be.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewPeer {
+    /// The tunnel; the only one where nothing is said.
+    #[serde(default)]
+    pub tunnel: Option<String>,
+    /// What it is called.
+    pub name: String,
+    /// Its public key, in base64.
+    pub key: String,
+    /// What the pair shares besides, in base64.
+    #[serde(default)]
+    pub preshared: Option<String>,
+    /// Where it is, by address or by name.
+    #[serde(default)]
+    pub endpoint: Option<String>,
+    /// The prefixes that are its own.
+    #[serde(default)]
+    pub allowed: Vec<String>,
+    /// Seconds of silence after which it gets a keepalive.
+    #[serde(default)]
+    pub keepalive: Option<u16>,
+}
+
+/// Shows nothing of a secret.
+impl std::fmt::Debug for NewPeer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NewPeer").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
 /// What a client may ask.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
@@ -121,6 +153,18 @@ pub enum Request {
         /// Where the answer before said that it goes on.
         #[serde(default)]
         from: Option<Place>,
+    },
+    /// How the peers of tunnels are.
+    Peers {},
+    /// That a tunnel has one more peer.
+    AddPeer(NewPeer),
+    /// That a tunnel has a peer no more.
+    RemovePeer {
+        /// The tunnel; the only one where nothing is said.
+        #[serde(default)]
+        tunnel: Option<String>,
+        /// Its name or its key.
+        peer: String,
     },
     /// Frames as they are dropped, a line for each.
     Watch(Watch),

@@ -17,6 +17,8 @@ pub(super) struct Frames {
     pub(super) back: Burst,
     /// No rule saw them.
     pub(super) is_unevaluated: bool,
+    /// They are in the envelopes that they came in, and nobody has counted what those hold.
+    pub(super) is_closed: bool,
 }
 
 impl Default for Frames {
@@ -26,6 +28,7 @@ impl Default for Frames {
             out: Burst::with_capacity(0),
             back: Burst::with_capacity(0),
             is_unevaluated: false,
+            is_closed: false,
         }
     }
 }
@@ -40,6 +43,7 @@ impl Batch for Frames {
         self.out.clear();
         self.back.clear();
         self.is_unevaluated = false;
+        self.is_closed = false;
     }
 }
 

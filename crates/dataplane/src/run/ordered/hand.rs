@@ -67,6 +67,9 @@ impl Hand<'_, '_> {
     /// All frames of a part are dropped.
     fn drops(&mut self, reason: Reason, part: &Frames) {
         let from = self.from;
+        if part.is_closed {
+            self.account().received(part.len());
+        }
         self.account().dropped(reason, part.len());
         let Frames { burst, out, back, .. } = part;
         let frames = [burst, out, back].into_iter().flat_map(Burst::iter);
@@ -77,10 +80,18 @@ impl Hand<'_, '_> {
         self.ordered.in_hand = None;
     }
 
-    /// Receives into the wire's own burst.
-    fn receive(&mut self) -> Result<Came, PortError> {
+    /// Receives into the wire's own burst, and leaves frames in their envelopes where `is_closed` says so and they have any:
+    /// then it says so.
+    fn receive(&mut self, is_closed: &mut bool) -> Result<Came, PortError> {
         let from = self.from;
-        let frames = self.wire().receive(from)?;
+        let frames = match *is_closed {
+            true => {
+                let (frames, closed) = self.wire().receive_closed(from)?;
+                *is_closed = closed;
+                frames
+            }
+            false => self.wire().receive(from)?,
+        };
         let most = &mut self.ordered.most[from];
         *most = frames.max(*most);
         Ok(Came { frames, is_more: frames > 0 && frames == *most })
@@ -109,6 +120,26 @@ impl Hand<'_, '_> {
                 part.burst.append(frame);
             }
         }
+    }
+
+    /// Takes frames out of their envelopes, if they are in any.
+    fn open(&mut self, part: &mut Frames) {
+        if !part.is_closed {
+            return;
+        }
+        let from = self.from;
+        self.wire().exchange(from, part);
+        self.wire().open_envelopes(from);
+        self.wire().exchange(from, part);
+        part.is_closed = false;
+    }
+
+    /// Puts what leaves into envelopes, if its port needs them.
+    fn seal(&mut self, part: &mut Frames) {
+        let from = self.from;
+        self.wire().exchange(from, part);
+        self.wire().seal(from);
+        self.wire().exchange(from, part);
     }
 
     fn evaluate(&mut self, part: &mut Frames) {
@@ -152,10 +183,14 @@ impl Way<Frames> for Hand<'_, '_> {
     fn stage(&mut self, parts: &mut [Frames]) -> Result<Came, PortError> {
         self.takes(0);
         let from = self.from;
-        let came = self.receive()?;
+        let mut is_closed = parts.len() == 1;
+        let came = self.receive(&mut is_closed)?;
         match parts {
             _ if came.frames == 0 => {}
-            [all] => mem::swap(self.wire().received(from).0, &mut all.burst),
+            [all] => {
+                mem::swap(self.wire().received(from).0, &mut all.burst);
+                all.is_closed = is_closed;
+            }
             parts => self.share_out(parts),
         }
         self.lets_go();
@@ -168,7 +203,7 @@ impl Way<Frames> for Hand<'_, '_> {
             return Ok(Came::default());
         }
         self.takes(0);
-        let came = self.receive()?;
+        let came = self.receive(&mut false)?;
         self.wire().drop_burst(from, Reason::Queue);
         self.lets_go();
         Ok(came)
@@ -179,7 +214,8 @@ impl Way<Frames> for Hand<'_, '_> {
     }
 
     fn work(&mut self, part: &mut Frames) {
-        self.takes(part.len());
+        self.takes(if part.is_closed { 0 } else { part.len() });
+        self.open(part);
         match self.means.mode {
             Mode::Evaluated => self.evaluate(part),
             Mode::Open => part.is_unevaluated = true,
@@ -188,6 +224,7 @@ impl Way<Frames> for Hand<'_, '_> {
                 part.clear();
             }
         }
+        self.seal(part);
         self.lets_go();
     }
 

@@ -6,7 +6,7 @@ use packet::Headers;
 use pktio::{Burst, PortError};
 
 use super::super::account::Account;
-use super::super::wire::{Means, Wire};
+use super::super::wire::{Means, Wire, ends_from};
 use super::frames::Frames;
 
 impl Wire {
@@ -30,6 +30,32 @@ impl Wire {
         std::mem::swap(&mut self.ends[from].burst, &mut frames.burst);
         std::mem::swap(&mut self.out, &mut frames.out);
         std::mem::swap(&mut self.back, &mut frames.back);
+    }
+
+    /// Receives frames that are left in their envelopes, if they have any: how many, and whether they are.
+    pub(super) fn receive_closed(&mut self, from: usize) -> Result<(usize, bool), PortError> {
+        match self.ends[from].has_envelopes() {
+            true => Ok((self.ends[from].receive()?, true)),
+            false => Ok((self.receive(from)?, false)),
+        }
+    }
+
+    /// Takes frames out of their envelopes.
+    pub(super) fn open_envelopes(&mut self, from: usize) {
+        self.ends[from].open(from, &mut self.tap);
+    }
+
+    /// Puts what leaves into envelopes, where it needs them.
+    pub(super) fn seal(&mut self, from: usize) {
+        let Self { ends, out, tap, .. } = self;
+        let [end, to] = ends_from(ends, from);
+        let leaving = if out.is_empty() { &mut end.burst } else { out };
+        to.seal(leaving, &end.account, from, tap);
+        self.tell_too_long(from);
+        let Self { ends, back, tap, .. } = self;
+        let end = &mut ends[from];
+        let account = Arc::clone(&end.account);
+        end.seal(back, &account, from, tap);
     }
 
     /// Finds the fates of the frames that came in by an end, and carries them out, but for sending.

@@ -5,12 +5,13 @@
 
 use std::sync::Arc;
 
-use pktio::{Burst, Port, PortError, Readiness};
+use pktio::{Burst, Envelope, Lost, Port, PortError, Readiness};
 
 use super::super::account::{Account, Reason};
-use super::super::offload::as_on_a_link;
+use super::super::offload::{as_left_to_a_port, as_on_a_link};
 use super::super::replies::Rate;
 use super::super::taps::Tap;
+use super::too_long::TooLong;
 
 /// A port that a worker drives.
 pub type BoxedPort = Box<dyn Port + Send>;
@@ -19,6 +20,10 @@ pub type BoxedPort = Box<dyn Port + Send>;
 pub(in crate::run) struct End {
     pub(super) name: Arc<str>,
     pub(super) port: BoxedPort,
+    /// What opens and seals its frames, if they need it.
+    envelope: Option<Box<dyn Envelope>>,
+    /// What finishes superframes that came in by it, the other end does.
+    pub(super) leaves_whole: bool,
     /// What comes in by it may be another worker's.
     pub(super) steers: bool,
     /// All of it comes to one worker first.
@@ -26,6 +31,8 @@ pub(in crate::run) struct End {
     pub(in crate::run) burst: Burst,
     pub(in crate::run) account: Arc<Account>,
     pub(super) rate: Rate,
+    /// What it does not take because of its length, until that is told.
+    pub(super) too_long: TooLong,
     pub(super) has_ended: bool,
 }
 
@@ -45,19 +52,22 @@ impl End {
     pub(super) fn new(Driven { name, port, steers, keeps }: Driven, workers: usize) -> Self {
         Self {
             name,
+            envelope: port.envelope(),
             port,
+            leaves_whole: false,
             steers,
             keeps,
             burst: Burst::new(),
             account: Arc::default(),
             rate: Rate::of(workers),
+            too_long: TooLong::default(),
             has_ended: false,
         }
     }
 
-    /// Receives a burst: how many frames came.
-    pub(super) fn receive(&mut self) -> Result<usize, PortError> {
-        let Self { port, burst, account, has_ended, .. } = self;
+    /// Receives a burst: how many frames came. They are to be opened.
+    pub(in crate::run) fn receive(&mut self) -> Result<usize, PortError> {
+        let Self { port, burst, has_ended, .. } = self;
         if *has_ended {
             return Ok(0);
         }
@@ -65,13 +75,56 @@ impl End {
             Err(error) if error.is_down() => 0,
             received => received?,
         };
-        account.received(received);
-        as_on_a_link(burst);
-        account.received_bytes(burst.bytes());
         // A capture has nothing more then; a live port has nothing now, and says what to wait for.
         *has_ended =
             received == 0 && matches!(port.readiness(), Readiness::Always | Readiness::Never);
         Ok(received)
+    }
+
+    /// Makes of what was received what it was on a link, out of its envelopes: how many frames that is.
+    pub(in crate::run) fn open(&mut self, from: usize, tap: &mut Tap) -> usize {
+        let Self { envelope, burst, account, leaves_whole, .. } = self;
+        if let Some(envelope) = envelope {
+            envelope.open(burst, &mut |why, frame| {
+                account.received(1);
+                account.dropped(why.into(), 1);
+                tap.dropped(from, why.into(), Some(frame));
+            });
+        }
+        account.received(burst.len());
+        as_on_a_link(burst, *leaves_whole);
+        account.received_bytes(burst.bytes());
+        burst.len()
+    }
+
+    /// Whether its frames come and leave in envelopes.
+    pub(in crate::run) fn has_envelopes(&self) -> bool {
+        self.envelope.is_some()
+    }
+
+    /// Puts frames that came in by the end `from`, whose account it is, into envelopes if they need them; those that are in
+    /// theirs stay as they are.
+    pub(in crate::run) fn seal(
+        &mut self,
+        burst: &mut Burst,
+        account: &Account,
+        from: usize,
+        tap: &mut Tap,
+    ) -> usize {
+        let Self { envelope: Some(envelope), too_long, .. } = self else { return 0 };
+        let (before, mut lost) = (burst.len(), 0);
+        let waiting = envelope.seal(burst, &mut |why, frame| {
+            lost += 1;
+            account.dropped(why.into(), 1);
+            if let Lost::TooLong { most } = why {
+                too_long.note(frame, most);
+            }
+            tap.dropped(from, why.into(), Some(frame));
+        });
+        account.sent(waiting);
+        // A superframe is several messages.
+        account.made((burst.len() + lost + waiting).saturating_sub(before));
+        waiting
     }
 
     /// Transmits a burst that came in by the end `from`, whose account it is: how many frames the port took. The others are
@@ -87,6 +140,10 @@ impl End {
             return Ok(0);
         }
         let bytes = burst.bytes();
+        let waiting = self.seal(burst, account, from, tap);
+        if self.envelope.is_none() {
+            as_left_to_a_port(burst);
+        }
         let (sent, why) = match self.port.tx_burst(burst) {
             Ok(sent) => (sent, Reason::TxFull),
             Err(error) if error.is_down() || error.is_gone() => (0, Reason::Device),
@@ -95,18 +152,18 @@ impl End {
         account.sent(sent);
         if burst.is_empty() {
             account.sent_bytes(bytes);
-            return Ok(sent);
+            return Ok(sent + waiting);
         }
         account.sent_bytes(bytes.saturating_sub(burst.bytes()));
         account.dropped(why, burst.len());
         burst.iter().for_each(|frame| tap.dropped(from, why, Some(frame)));
         burst.clear();
-        Ok(sent)
+        Ok(sent + waiting)
     }
 }
 
 /// The end by which frames come in, and the one by which they leave.
-pub(super) fn ends_from(ends: &mut [End; 2], from: usize) -> [&mut End; 2] {
+pub(in crate::run) fn ends_from(ends: &mut [End; 2], from: usize) -> [&mut End; 2] {
     let [first, second] = ends;
     if from == 0 { [first, second] } else { [second, first] }
 }

@@ -7,6 +7,7 @@
 
 mod end;
 mod middlebox;
+mod too_long;
 
 use std::mem;
 use std::sync::Arc;
@@ -33,11 +34,11 @@ use crate::link::link_of;
 use crate::program::Program;
 use crate::publish::{BurstGuard, Worker};
 use crate::wires::Crossing;
-use end::{End, ends_from};
+use end::End;
 use middlebox::Waits;
 
 pub use end::BoxedPort;
-pub(super) use end::Driven;
+pub(super) use end::{Driven, ends_from};
 
 /// Two ports, joined.
 pub(super) struct Wire {
@@ -103,9 +104,12 @@ impl Wire {
         tap: Tap,
     ) -> Self {
         let steers = ends.iter().any(|end| end.steers);
+        let finishes = ends.each_ref().map(|end| end.port.finishes());
+        let mut ends = ends.map(|end| End::new(end, workers));
+        (ends[0].leaves_whole, ends[1].leaves_whole) = (finishes[1], finishes[0]);
         Self {
             number,
-            ends: ends.map(|end| End::new(end, workers)),
+            ends,
             other,
             crossings,
             headers: Vec::new(),
@@ -241,7 +245,11 @@ impl Wire {
     }
 
     pub(super) fn receive(&mut self, from: usize) -> Result<usize, PortError> {
-        self.ends[from].receive()
+        let received = self.ends[from].receive()?;
+        if received == 0 {
+            return Ok(0);
+        }
+        Ok(self.ends[from].open(from, &mut self.tap))
     }
 
     /// Finds the headers of all frames, but of those whose fate does not depend on them.
@@ -520,7 +528,27 @@ impl Wire {
         let [end, to] = ends_from(ends, from);
         let leaving = if out.is_empty() { &mut end.burst } else { out };
         to.transmit(leaving, &end.account, from, tap)?;
+        self.tell_too_long(from);
         self.send_back(from)
+    }
+
+    /// Tells the senders of packets that did not leave because of their length.
+    pub(super) fn tell_too_long(&mut self, from: usize) {
+        let Self { ends, frame, back, tap, .. } = self;
+        let [end, to] = ends_from(ends, from);
+        if to.too_long.is_empty() {
+            return;
+        }
+        while let Some(meta) = to.too_long.answer(frame) {
+            end.account.made(1);
+            let now = meta.timestamp.and_then(|time| u64::try_from(time.as_nanos()).ok());
+            if now.is_some_and(|now| end.rate.allows(now)) {
+                push(back, frame, &meta);
+            } else {
+                end.account.dropped(Reason::ReplyRate, 1);
+                tap.reply(from, frame, &meta);
+            }
+        }
     }
 
     /// Transmits what leaves by the port that its cause came in by.

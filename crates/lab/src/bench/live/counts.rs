@@ -21,7 +21,7 @@ pub(super) fn received(device: &str) -> io::Result<u64> {
 }
 
 /// Nanoseconds that a process was on a processor, with all its threads.
-pub(super) fn spent_by(process: u32) -> io::Result<u64> {
+pub(in crate::bench) fn spent_by(process: u32) -> io::Result<u64> {
     let tasks = fs::read_dir(format!("/proc/{process}/task"))?;
     tasks.map(|task| spent_in(&task?.path().join("schedstat"))).sum()
 }
@@ -47,7 +47,7 @@ pub(super) fn spent_by_kernel() -> io::Result<u64> {
 }
 
 /// Bytes of a process that lie in memory.
-pub(super) fn resident(process: u32) -> io::Result<u64> {
+pub(in crate::bench) fn resident(process: u32) -> io::Result<u64> {
     let text = fs::read_to_string(format!("/proc/{process}/status"))?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());

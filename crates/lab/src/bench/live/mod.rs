@@ -7,7 +7,7 @@
 
 mod changes;
 pub mod changing;
-mod counts;
+pub(super) mod counts;
 mod dpdk;
 pub mod figure;
 mod forward;

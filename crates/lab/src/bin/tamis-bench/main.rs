@@ -9,6 +9,8 @@ mod java_command;
 mod live_command;
 mod replay_command;
 mod rules_command;
+#[cfg(target_os = "linux")]
+mod tunnel_command;
 mod workload_command;
 
 use std::fmt::Display;
@@ -19,6 +21,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
 use lab::bench::Document;
+#[cfg(target_os = "linux")]
+use lab::bench::tunnel;
 
 /// Measure tamis, and its peers on the same work
 #[derive(Debug, Parser)]
@@ -38,6 +42,13 @@ enum What {
     /// Frames per second and processor time of a wire between devices, beside testpmd and the kernel (root)
     #[cfg(target_os = "linux")]
     Live(live_command::LiveArgs),
+    /// The overlay beside other tunnels: throughput, delays and memory between hosts on this machine (root)
+    #[cfg(target_os = "linux")]
+    Tunnel(tunnel_command::TunnelArgs),
+    /// One end of an overlay, for `tunnel`
+    #[cfg(target_os = "linux")]
+    #[command(hide = true, name = tunnel::COMMAND)]
+    TunnelEnd(tunnel_command::EndArgs),
     /// Access-control engines, ways to share work, and both studies
     Access(Box<access_command::AccessArgs>),
     /// Ways to share packets between native code and Java, on each JDK that is given
@@ -52,6 +63,10 @@ fn main() -> ExitCode {
         What::Rules(args) => rules_command::run(args),
         #[cfg(target_os = "linux")]
         What::Live(args) => live_command::run(args),
+        #[cfg(target_os = "linux")]
+        What::Tunnel(args) => tunnel_command::run(args),
+        #[cfg(target_os = "linux")]
+        What::TunnelEnd(args) => tunnel_command::end(args),
         What::Access(args) => access_command::run(args),
         What::Java(args) => java_command::run(args),
         What::Workload(args) => workload_command::run(args),

@@ -1,0 +1,67 @@
+//! Packets of IPv4 that are longer than the path to their peer takes, and may be fragmented, are (RFC 791).
+//!
+//! Contract: only where a path is known to take less than what is configured; what may not be fragmented stays as it is,
+//! and is refused when it is to be sealed. TCP is not touched here: it is cut into segments.
+
+use std::mem;
+
+use packet::fragment::{self, Cut, Frames};
+use packet::{L4, Packet, tcp};
+use pktio::{Burst, Pool, Taken};
+use tunnel::Inner;
+
+use super::seal::headers_of;
+use super::site::Site;
+
+/// Where the flags of an IPv4 header are, and which of them forbids it.
+const FLAGS: usize = 6;
+const DONT_FRAGMENT: u8 = 0x40;
+
+/// Has each packet of a burst that is too long, and may be, leave in fragments.
+pub(super) fn fit(site: &Site, burst: &mut Burst, pool: &Pool) {
+    let most = site.usable(burst.iter().map(|frame| frame.bytes));
+    let is_long = |bytes: &[u8], most: &Option<u16>| {
+        most.is_some_and(|most| bytes.len() > usize::from(most) && may_be_cut(bytes))
+    };
+    if !burst.iter().zip(&most).any(|(frame, most)| is_long(frame.bytes, most)) {
+        return;
+    }
+    let mut out = Burst::with_capacity(0);
+    let mut fragments = Frames::default();
+    for (taken, most) in burst.drain(usize::MAX).zip(&most) {
+        let (bytes, meta) = match &taken {
+            Taken::Moved(frame) => (frame.bytes(), frame.meta),
+            Taken::Lent { bytes, meta } => (*bytes, *meta),
+        };
+        if !is_long(bytes, most) || !cut(bytes, most.unwrap_or_default(), &mut fragments) {
+            out.append(taken);
+            continue;
+        }
+        for fragment in fragments.iter() {
+            let Some(mut frame) = pool.take() else { break };
+            frame.meta = meta;
+            frame.extend(fragment);
+            out.push_frame(frame);
+        }
+    }
+    mem::swap(burst, &mut out);
+}
+
+/// Whether a packet may be fragmented, and is no TCP.
+fn may_be_cut(bytes: &[u8]) -> bool {
+    let is_v4 = bytes.first().is_some_and(|first| first >> 4 == 4);
+    let allows = bytes.get(FLAGS).is_some_and(|flags| flags & DONT_FRAGMENT == 0);
+    is_v4
+        && allows
+        && !matches!(headers_of(bytes).l4, L4::Upper(upper) if upper.protocol == tcp::PROTOCOL)
+}
+
+fn cut(bytes: &[u8], most: u16, to: &mut Frames) -> bool {
+    let Some(inner) = Inner::parse(bytes) else { return false };
+    let mut whole = bytes[..inner.len].to_vec();
+    let headers = headers_of(&whole);
+    let packet = Packet::with_headers(&mut whole, headers);
+    to.clear();
+    let cut = Cut { most: most.into(), pieces: &[], dont_fragment: false, id: 0 };
+    fragment::cut(&packet, &cut, to)
+}

@@ -1,0 +1,185 @@
+//! A tunnel as a port: what is transmitted into it is sealed for the peer that has its destination, and sent as UDP
+//! datagrams; what its peers sealed is received. The protocol is [`tamis_tunnel`]'s, `docs/tunnel.md` has it.
+//!
+//! | | sequential | parallel | sequential |
+//! |---|---|---|---|
+//! | in | [`TunnelPort`]`::rx_burst`: datagrams, many in a frame; handshakes are answered | [`Worker`]`::open` | – |
+//! | out | – | [`Worker`]`::seal`: places in a session, in a row for each superframe | [`TunnelPort`]`::tx_burst` |
+//!
+//! Contract: one [`Site`] for each tunnel, whose lock is taken twice for a burst that is opened and once for one that is
+//! sealed, never while anything is ciphered or sent. Frames are cut, sealed, opened and joined in memory of pools that
+//! are as large at the end as at the beginning. What waits for a peer is bounded ([`site::WAITING`]). What is lost is
+//! told with its reason. Inner packets keep their order where bursts do: those of a burst are sealed and opened in order.
+//! Timers, names of peers and the length of paths are a keeper's ([`keeper`]).
+
+mod ecn;
+mod fit;
+mod joining;
+mod keeper;
+mod mss;
+mod open;
+mod outer;
+mod path_mtu;
+mod peers;
+mod seal;
+mod site;
+mod waiting;
+
+use std::io;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::sync::Arc;
+
+use pktio::datagram::{Arrived, Message, RecvBatch, SendBatch};
+use pktio::{
+    Burst, Direction, Envelope, FrameBuf, FrameMeta, LinkType, Pool, Port, PortError, Readiness,
+    Stats, Timestamp,
+};
+use tunnel::Outgoing;
+
+pub(super) use keeper::Keeper;
+pub(super) use site::Site;
+
+use self::outer::{OUTER, Outer};
+use super::config::tunnel::TunnelSettings;
+use self::seal::Worker;
+
+/// Chunks for what is received, and bytes of each: the longest UDP datagram that the kernel joins, and what is noted before
+/// it.
+const CHUNKS: usize = 96;
+pub(super) const CHUNK: usize = 68 * 1024;
+/// Messages that are received at once.
+const BURST: usize = 16;
+
+/// The socket of a tunnel.
+pub(super) struct TunnelPort {
+    site: Arc<Site>,
+    pool: Pool,
+    spare: Vec<FrameBuf>,
+    batch: RecvBatch,
+    arrived: Vec<(FrameBuf, Arrived)>,
+    sending: SendBatch,
+    worker: Worker,
+    stats: Stats,
+}
+
+impl TunnelPort {
+    pub(super) fn new(site: Arc<Site>) -> Self {
+        let worker = Worker::new(Arc::clone(&site));
+        Self {
+            site,
+            pool: Pool::new(CHUNKS, CHUNK, OUTER),
+            spare: Vec::new(),
+            batch: RecvBatch::new(BURST),
+            arrived: Vec::new(),
+            sending: SendBatch::default(),
+            worker,
+            stats: Stats::default(),
+        }
+    }
+
+    fn failure(&self, source: std::io::Error) -> PortError {
+        PortError::Io { name: self.site.name.to_string(), offset: 0, source }
+    }
+
+    /// Answers the handshake messages among what arrived.
+    fn answer(&mut self, frame: &FrameBuf, arrived: &Arrived) {
+        for datagram in frame.bytes().chunks(arrived.segment.max(1)) {
+            if outer::is_data(datagram) {
+                continue;
+            }
+            let (reply, established) = self.site.handshake(datagram, arrived);
+            if let Some(reply) = reply {
+                self.site.send_own(&reply, &mut self.sending);
+            }
+            if let Some(peer) = established {
+                self.worker.send_waiting(peer);
+            }
+        }
+    }
+}
+
+/// Opens the tunnel that a port of this name is, by its configuration.
+///
+/// # Errors
+/// It cannot be read any more, or the system has no such socket.
+pub(super) fn open(name: &str, file: &Path) -> Result<Arc<Site>, PortError> {
+    let failed = |source| PortError::Io { name: name.to_owned(), offset: 0, source };
+    let settings = TunnelSettings::read(file);
+    let settings = settings.map_err(|error| failed(io::Error::other(error.to_string())))?;
+    Site::open(name, &settings).map(Arc::new).map_err(failed)
+}
+
+/// A datagram of the tunnel's own, to send.
+fn message<'o>(own: &'o Outgoing, from: Option<pktio::datagram::Source>) -> Message<'o> {
+    Message { bytes: own.bytes(), segment: 0, to: own.to(), from, tos: 0 }
+}
+
+impl Port for TunnelPort {
+    /// Datagrams with data, as the kernel joined them, sealed. Handshakes are answered on the way.
+    fn rx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
+        burst.clear();
+        self.pool.fill(&mut self.spare, BURST);
+        let mut arrived = std::mem::take(&mut self.arrived);
+        let received =
+            self.site.socket.recv(&mut self.batch, &mut self.spare, |frame, from| {
+                arrived.push((frame, from));
+            });
+        let received = received.map_err(|source| self.failure(source));
+        let timestamp = (!arrived.is_empty()).then(Timestamp::now);
+        for (mut frame, from) in arrived.drain(..) {
+            if !outer::is_all_data(frame.bytes(), from.segment) {
+                self.answer(&frame, &from);
+            }
+            let length = frame.bytes().len();
+            if !outer::has_data(frame.bytes(), from.segment)
+                || !Outer::of(&from).put_before(&mut frame)
+            {
+                continue;
+            }
+            self.stats.rx_frames += 1;
+            self.stats.rx_bytes += length as u64;
+            frame.meta = FrameMeta {
+                number: self.stats.rx_frames,
+                timestamp,
+                wire_length: frame.bytes().len() as u32,
+                link_type: LinkType::SEALED,
+                interface: 0,
+                direction: Direction::Inbound,
+            };
+            burst.push_frame(frame);
+        }
+        self.arrived = arrived;
+        received.map(|_| burst.len())
+    }
+
+    fn tx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
+        let offered = burst.len();
+        let sent = self.site.send(burst.iter().map(|frame| frame.bytes), &mut self.sending);
+        let mut place = 0;
+        burst.retain(|_| {
+            place += 1;
+            place > sent
+        });
+        let stats = &mut self.stats;
+        stats.tx_frames += sent as u64;
+        stats.tx_full += (offered - sent) as u64;
+        Ok(sent)
+    }
+
+    fn readiness(&self) -> Readiness<'_> {
+        Readiness::Descriptor(self.site.socket.as_fd())
+    }
+
+    fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    fn finishes(&self) -> bool {
+        true
+    }
+
+    fn envelope(&self) -> Option<Box<dyn Envelope>> {
+        Some(Box::new(Worker::new(Arc::clone(&self.site))))
+    }
+}

@@ -1,0 +1,203 @@
+//! How a worker opens frames: each datagram where it lies; then packets of a flow that follow each other become one
+//! superframe ([`super::joining`]).
+
+use std::mem;
+use std::ops::Range;
+
+use pktio::datagram::Source;
+use pktio::{Burst, Frame, FrameBuf, Lost, Taken};
+use tunnel::{Content, Dropped, Opened, Opening, Outgoing, PeerId, Received};
+
+use super::outer::{OUTER, Outer, is_data};
+use super::seal::Worker;
+use super::site::State;
+use super::{ecn, joining, mss};
+
+/// What a worker keeps from burst to burst so that opening allocates nothing.
+#[derive(Default)]
+pub(super) struct Opens {
+    datagrams: Vec<Datagram>,
+    answers: Vec<Outgoing>,
+    reached: Vec<PeerId>,
+    pub(super) joins: joining::Joins,
+}
+
+/// One datagram of a burst.
+struct Datagram {
+    /// Its frame's place in the burst.
+    frame: usize,
+    /// Where it lies in that frame.
+    range: Range<usize>,
+    outer: Met,
+    state: Stage,
+}
+
+/// What its outer packet said.
+#[derive(Clone, Copy)]
+struct Met {
+    tos: u8,
+    own: Option<Source>,
+}
+
+/// How far a datagram is.
+enum Stage {
+    Staged(Opening),
+    Opened(Opened),
+    /// What it holds lies there in its frame, and the path to its peer takes so many bytes.
+    Packet(Range<usize>, u16),
+    /// Nothing is left of it.
+    Done,
+}
+
+/// Opens the frames of a burst.
+pub(super) fn open(worker: &mut Worker, burst: &mut Burst, lose: &mut dyn FnMut(Lost, Frame<'_>)) {
+    let mut opens = mem::take(&mut worker.opens);
+    opens.stage(&mut worker.site.lock(), worker.site.now(), burst, lose);
+    opens.open(burst, lose);
+    opens.release(&mut worker.site.lock(), worker.site.now(), burst, lose);
+    let mut out = mem::take(&mut worker.out);
+    opens.join(burst, worker, &mut out, lose);
+    mem::swap(burst, &mut out);
+    out.clear();
+    worker.out = out;
+    for answer in opens.answers.drain(..) {
+        worker.site.send_own(&answer, &mut worker.sending);
+    }
+    let reached = mem::take(&mut opens.reached);
+    worker.opens = opens;
+    for peer in reached {
+        worker.send_waiting(peer);
+    }
+}
+
+impl Opens {
+    /// Finds each datagram its session.
+    fn stage(
+        &mut self,
+        state: &mut State,
+        now: u64,
+        burst: &Burst,
+        lose: &mut dyn FnMut(Lost, Frame<'_>),
+    ) {
+        for (at, frame) in burst.iter().enumerate() {
+            let Some(outer) = Outer::read(frame.bytes) else {
+                lose(Lost::Unknown, frame);
+                continue;
+            };
+            let met = Met { tos: outer.tos, own: outer.own };
+            let step = usize::from(outer.segment).max(1);
+            let mut start = OUTER;
+            while start < frame.bytes.len() {
+                let range = start..(start + step).min(frame.bytes.len());
+                start = range.end;
+                let bytes = &frame.bytes[range.clone()];
+                if !is_data(bytes) {
+                    continue;
+                }
+                match state.tunnel.receive(bytes, outer.peer, now) {
+                    Received::Opening(opening) => {
+                        let state = Stage::Staged(opening);
+                        self.datagrams.push(Datagram { frame: at, range, outer: met, state });
+                    }
+                    Received::Dropped(why) => lose(lost(why), Frame { bytes, meta: frame.meta }),
+                    // Those were answered when they came.
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Opens each where it lies.
+    fn open(&mut self, burst: &mut Burst, lose: &mut dyn FnMut(Lost, Frame<'_>)) {
+        for datagram in &mut self.datagrams {
+            let Stage::Staged(opening) = mem::replace(&mut datagram.state, Stage::Done) else {
+                continue;
+            };
+            let Some(frame) = burst.get_mut(datagram.frame) else { continue };
+            let Some(bytes) = frame.bytes.get_mut(datagram.range.clone()) else { continue };
+            match opening.open(bytes) {
+                Ok(opened) => datagram.state = Stage::Opened(opened),
+                Err(why) => lose(lost(why), Frame { bytes, meta: frame.meta }),
+            }
+        }
+    }
+
+    /// Finds what each holds, if it was not seen before and its peer may send it.
+    fn release(
+        &mut self,
+        state: &mut State,
+        now: u64,
+        burst: &Burst,
+        lose: &mut dyn FnMut(Lost, Frame<'_>),
+    ) {
+        for datagram in &mut self.datagrams {
+            let Stage::Opened(opened) = mem::replace(&mut datagram.state, Stage::Done) else {
+                continue;
+            };
+            let Some(frame) = burst.get(datagram.frame) else { continue };
+            let Some(bytes) = frame.bytes.get(datagram.range.clone()) else { continue };
+            let delivered = match state.tunnel.release(opened, bytes, now) {
+                Ok(delivered) => delivered,
+                Err(why) => {
+                    lose(lost(why), Frame { bytes, meta: frame.meta });
+                    continue;
+                }
+            };
+            state.heard(delivered.peer, datagram.outer.own);
+            if delivered.established {
+                self.reached.push(delivered.peer);
+            }
+            match delivered.content {
+                Ok(Content::Packet(range)) => {
+                    let start = datagram.range.start;
+                    let range = start + range.start..start + range.end;
+                    datagram.state = Stage::Packet(range, state.usable(delivered.peer));
+                }
+                Ok(Content::Probe(answer)) => self.answers.push(answer),
+                Ok(Content::Probed(number)) => state.probed(delivered.peer, number, now),
+                Ok(Content::Keepalive) => {}
+                Err(why) => lose(lost(why), Frame { bytes, meta: frame.meta }),
+            }
+        }
+    }
+
+    /// Makes frames of what they hold.
+    fn join(
+        &mut self,
+        burst: &mut Burst,
+        worker: &Worker,
+        out: &mut Burst,
+        lose: &mut dyn FnMut(Lost, Frame<'_>),
+    ) {
+        let mut datagrams = self.datagrams.drain(..).peekable();
+        for (at, taken) in burst.drain(usize::MAX).enumerate() {
+            let mut frame: FrameBuf = match taken {
+                Taken::Moved(frame) => frame.into_buf(),
+                lent @ Taken::Lent { .. } => lent.into_buf(),
+            };
+            let meta = frame.meta;
+            while let Some(datagram) = datagrams.next_if(|datagram| datagram.frame == at) {
+                let Stage::Packet(range, most) = datagram.state else { continue };
+                let bytes = &mut frame.bytes_mut()[range.clone()];
+                mss::clamp(bytes, most);
+                if ecn::told(bytes, datagram.outer.tos) {
+                    self.joins.packets.push(range);
+                } else {
+                    lose(Lost::Congestion, Frame { bytes, meta: &meta });
+                }
+            }
+            self.joins.join(frame, &worker.pool, out, lose);
+        }
+    }
+}
+
+/// Why a datagram came to nothing, as ports say it.
+fn lost(why: Dropped) -> Lost {
+    match why {
+        Dropped::Forged => Lost::Forged,
+        Dropped::Replayed(_) => Lost::Replayed,
+        Dropped::SourceNotAllowed(..) => Lost::Source,
+        Dropped::NotIp => Lost::NotIp,
+        _ => Lost::Unknown,
+    }
+}

@@ -1,0 +1,174 @@
+//! [`PathMtu`]: how long a packet may be on the way to a peer, found by probes of our own, as ICMP does not always arrive
+//! (RFC 8899, datagram packetization layer path MTU discovery).
+//!
+//! What is configured is taken to fit until probes of that length fail while the peer is heard; then [`BASE`] is, and the
+//! longest that fits is searched for between the two. It is looked for again after [`AGAIN`].
+//!
+//! Contract: pure; time is passed in as nanoseconds, lengths are those of inner packets.
+
+/// Nanoseconds.
+const SECOND: u64 = 1_000_000_000;
+/// A probe that is not answered for as long is lost.
+const PATIENCE: u64 = SECOND;
+/// A length does not fit if as many probes in a row are lost.
+const TRIES: u32 = 3;
+/// What fits anywhere where IPv6 is carried (1,280 bytes outside, 80 of them ours), and is not probed for.
+const BASE: u16 = 1_200;
+/// The search ends where it is as close.
+const STEP: u16 = 8;
+/// When a path is looked at again: RFC 8899, section 5.1.1 (`PMTU_RAISE_TIMER`).
+const AGAIN: u64 = 600 * SECOND;
+
+/// What is known of one path.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PathMtu {
+    /// What is configured.
+    most: u16,
+    usable: u16,
+    search: Search,
+    number: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Search {
+    /// Nothing is looked for until then.
+    Rests { until: u64 },
+    /// A probe of `len` bytes was sent then, the `tries`th.
+    Probes { len: u16, tries: u32, sent: u64, fits: u16, too_long: u16 },
+}
+
+impl PathMtu {
+    /// Of a path that nothing is known of.
+    pub(super) fn new(most: u16) -> Self {
+        Self { most, usable: most, search: Search::Rests { until: 0 }, number: 0 }
+    }
+
+    /// Bytes of the longest packet that is sent.
+    pub(super) fn usable(&self) -> u16 {
+        self.usable
+    }
+
+    /// The probe to send now, if one is due: its number and its length. `is_heard` says whether the peer answers at all.
+    pub(super) fn due(&mut self, now: u64, is_heard: bool) -> Option<(u32, u16)> {
+        if !is_heard {
+            return None;
+        }
+        let (len, tries, fits, too_long) = match self.search {
+            Search::Rests { until } if now < until => return None,
+            Search::Rests { .. } => (self.most, 1, BASE.min(self.most), self.most.saturating_add(1)),
+            Search::Probes { sent, .. } if now < sent + PATIENCE => return None,
+            Search::Probes { len, tries, fits, too_long, .. } if tries < TRIES => {
+                (len, tries + 1, fits, too_long)
+            }
+            Search::Probes { len, fits, .. } => {
+                self.usable = self.usable.min(fits);
+                return self.narrow(fits, len, now);
+            }
+        };
+        self.search = Search::Probes { len, tries, sent: now, fits, too_long };
+        self.number = self.number.wrapping_add(1);
+        Some((self.number, len))
+    }
+
+    /// A probe of this number arrived.
+    pub(super) fn answered(&mut self, number: u32, now: u64) {
+        let Search::Probes { len, too_long, .. } = self.search else { return };
+        if number == self.number {
+            self.usable = self.usable.max(len).min(self.most);
+            self.close(len, too_long, now);
+        }
+    }
+
+    /// The system would not send a packet of `len` bytes: that is known without waiting.
+    pub(super) fn refused(&mut self, len: u16, now: u64) {
+        if len <= self.usable && len > BASE {
+            self.usable = BASE.min(self.most);
+            self.close(self.usable, len, now);
+        }
+    }
+
+    /// Between what fits and what does not: rests, or has the next probe wait for its turn.
+    fn close(&mut self, fits: u16, too_long: u16, now: u64) {
+        self.search = match middle(fits, too_long) {
+            None => Search::Rests { until: now + AGAIN },
+            // As if it had been lost once less than never: it is due at once.
+            Some(len) => Search::Probes { len, tries: 0, sent: now.saturating_sub(PATIENCE), fits, too_long },
+        };
+    }
+
+    fn narrow(&mut self, fits: u16, too_long: u16, now: u64) -> Option<(u32, u16)> {
+        self.close(fits, too_long, now);
+        self.due(now, true)
+    }
+}
+
+/// What to try next.
+fn middle(fits: u16, too_long: u16) -> Option<u16> {
+    let between = too_long.saturating_sub(fits);
+    (between > STEP).then(|| fits + between / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Has a path find what fits, each probe answered at once or never: how many probes that took.
+    fn settle(path: &mut PathMtu, fits: u16, now: &mut u64) -> usize {
+        let mut probes = 0;
+        for _ in 0..1_000 {
+            match path.due(*now, true) {
+                Some((number, len)) => {
+                    probes += 1;
+                    if len <= fits {
+                        path.answered(number, *now);
+                    }
+                }
+                None if matches!(path.search, Search::Rests { .. }) => return probes,
+                None => *now += SECOND / 10,
+            }
+        }
+        panic!("it does not come to an end");
+    }
+
+    proptest! {
+        #[test]
+        fn what_fits_is_found(most in 1_300..9_000_u16, fits in 1_200..9_100_u16, again in 1_200..9_100_u16) {
+            let (mut path, mut now) = (PathMtu::new(most), 5 * SECOND);
+            for fits in [fits, again] {
+                let probes = settle(&mut path, fits, &mut now);
+                let right = fits.min(most);
+                prop_assert!(path.usable() <= right && right - path.usable() <= STEP, "{} of {}", path.usable(), right);
+                prop_assert!(probes <= 3 * 13, "{} probes", probes);
+                now += AGAIN;
+            }
+        }
+    }
+
+    #[test]
+    fn a_path_that_takes_everything_is_asked_once_and_a_silent_peer_is_not() {
+        let (mut path, mut now) = (PathMtu::new(1_420), 0);
+        assert_eq!(path.due(now, false), None);
+        assert_eq!(settle(&mut path, 1_420, &mut now), 1);
+        assert_eq!(path.due(now + AGAIN - 1, true), None);
+        assert_eq!(path.due(now + AGAIN, true), Some((2, 1_420)));
+    }
+
+    #[test]
+    fn an_answer_to_another_probe_says_nothing() {
+        let mut path = PathMtu::new(1_420);
+        let (number, _) = path.due(0, true).expect("due");
+        path.answered(number + 1, 0);
+        assert!(matches!(path.search, Search::Probes { tries: 1, .. }));
+    }
+
+    #[test]
+    fn what_the_system_refuses_is_not_sent_again() {
+        let (mut path, mut now) = (PathMtu::new(1_420), 0);
+        settle(&mut path, 1_420, &mut now);
+        path.refused(1_420, now);
+        assert_eq!(path.usable(), BASE);
+        settle(&mut path, 1_350, &mut now);
+        assert!((1_342..=1_350).contains(&path.usable()), "{}", path.usable());
+    }
+}

@@ -1,0 +1,234 @@
+//! [`Site`]: one end of a tunnel, as all who have to do with it share it: its socket, and its protocol under a lock.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use pktio::datagram::{Arrived, DatagramConfig, DatagramSocket, Message, SendBatch, Source};
+use tunnel::message::SHORTEST_DATA;
+use tunnel::{Config, Due, Inner, Outgoing, PeerId, Received, SystemEntropy, Tunnel};
+
+use super::outer::{OUTER, Outer};
+use super::path_mtu::PathMtu;
+use super::waiting::Waiting;
+use crate::run::config::tunnel::{Dscp, Endpoint, TunnelSettings};
+
+/// Frames that wait for a peer's session, at most: later ones are lost.
+pub(super) const WAITING: usize = 16;
+
+/// Bytes that are asked for as room in the kernel for what was received and not read yet: a few milliseconds' worth. More
+/// would only make what waits older.
+const BUFFER: usize = 4 << 20;
+
+/// One end of a tunnel.
+pub(in crate::run) struct Site {
+    pub(super) name: Arc<str>,
+    pub(super) socket: DatagramSocket,
+    pub(super) dscp: Dscp,
+    /// Bytes of the longest inner packet.
+    pub(super) mtu: u16,
+    start: Instant,
+    state: Mutex<State>,
+    /// Datagrams that are no data and came to nothing.
+    pub(super) refused: AtomicU64,
+    pub(super) is_narrow: AtomicBool,
+}
+
+/// What is known under the lock.
+pub(super) struct State {
+    pub(super) tunnel: Tunnel,
+    pub(super) peers: HashMap<PeerId, Peer>,
+}
+
+/// What is kept of a peer besides the protocol.
+pub(super) struct Peer {
+    pub(super) name: Arc<str>,
+    /// Where it is said to be.
+    pub(super) endpoint: Option<Endpoint>,
+    /// Prefixes that it was given.
+    pub(super) allowed: Vec<tunnel::Prefix>,
+    /// Our address that it sent to last: answers come from there.
+    pub(super) own: Option<Source>,
+    pub(super) waiting: Waiting,
+    pub(super) path: PathMtu,
+}
+
+impl Site {
+    /// Opens the socket of a tunnel; nothing is sent yet.
+    ///
+    /// # Errors
+    /// The system has no such port, or no randomness.
+    pub(in crate::run) fn open(name: &str, settings: &TunnelSettings) -> io::Result<Self> {
+        let socket = DatagramSocket::bind(&DatagramConfig {
+            port: settings.listen,
+            mark: settings.mark,
+            device: settings.device.clone(),
+            buffer: BUFFER,
+        })?;
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let config = Config {
+            key: settings.key.clone(),
+            offer: settings.ciphers.offer(),
+            started: 0,
+            started_unix: unix.as_nanos() as u64,
+            mtu: usize::from(settings.mtu),
+        };
+        let tunnel = Tunnel::new(config, Box::new(SystemEntropy::new()))
+            .map_err(|_| io::Error::other("the system has no randomness"))?;
+        let site = Self {
+            name: name.into(),
+            socket,
+            dscp: settings.dscp,
+            mtu: settings.mtu,
+            start: Instant::now(),
+            state: Mutex::new(State { tunnel, peers: HashMap::new() }),
+            refused: AtomicU64::new(0),
+            is_narrow: AtomicBool::new(false),
+        };
+        for peer in &settings.peers {
+            site.add_peer(peer).map_err(io::Error::other)?;
+        }
+        Ok(site)
+    }
+
+    /// What rules see it as.
+    pub(in crate::run) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Bytes of the longest inner packet.
+    pub(in crate::run) fn mtu(&self) -> u32 {
+        self.mtu.into()
+    }
+
+    /// Nanoseconds since it was opened.
+    pub(super) fn now(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        // What a panic left half done is between two peers: a session that does not work is replaced.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the path to any peer takes less than what is configured.
+    pub(super) fn is_narrow(&self) -> bool {
+        self.is_narrow.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of the longest packet that the path takes of each of these; `None` of one that is no peer's.
+    pub(super) fn usable<'p>(&self, packets: impl Iterator<Item = &'p [u8]>) -> Vec<Option<u16>> {
+        let state = self.lock();
+        let usable = |bytes| {
+            let peer = state.tunnel.peer_of(Inner::parse(bytes)?.destination)?;
+            state.peers.get(&peer).map(|peer| peer.path.usable())
+        };
+        packets.map(usable).collect()
+    }
+
+    /// Takes a handshake message: what is to be answered, and the peer that can be reached now.
+    pub(super) fn handshake(
+        &self,
+        datagram: &[u8],
+        arrived: &Arrived,
+    ) -> (Option<Outgoing>, Option<PeerId>) {
+        let mut state = self.lock();
+        match state.tunnel.receive(datagram, arrived.from, self.now()) {
+            Received::Reply(reply) => (Some(reply), None),
+            Received::Answered { peer, reply } => {
+                state.heard(peer, arrived.at);
+                (Some(reply), None)
+            }
+            Received::Established { peer, reply } => {
+                state.heard(peer, arrived.at);
+                (Some(reply), Some(peer))
+            }
+            // The keeper has the next initiation.
+            Received::Told(_) => (None, None),
+            Received::Opening(_) | Received::Dropped(_) => {
+                self.refused.fetch_add(1, Ordering::Relaxed);
+                (None, None)
+            }
+        }
+    }
+
+    /// Sends what is due: handshakes, keepalives.
+    pub(super) fn send_due(&self, sending: &mut SendBatch) {
+        loop {
+            let mut state = self.lock();
+            let due = match state.tunnel.due(self.now()) {
+                None => break,
+                Some(Due::Send(due)) => due,
+                Some(Due::GaveUp(peer)) => {
+                    if let Some(peer) = state.peers.get_mut(&peer) {
+                        peer.waiting.clear();
+                    }
+                    continue;
+                }
+                Some(Due::Failed(..)) => continue,
+            };
+            drop(state);
+            self.send_own(&due, sending);
+        }
+    }
+
+    /// Sends a datagram of the tunnel's own, which is sent again if it is lost.
+    pub(super) fn send_own(&self, own: &Outgoing, sending: &mut SendBatch) {
+        self.socket.send(sending, [super::message(own, None)]);
+    }
+
+    /// Sends sealed frames in their order: how many the socket took.
+    pub(super) fn send<'f>(
+        &self,
+        frames: impl Iterator<Item = &'f [u8]>,
+        sending: &mut SendBatch,
+    ) -> usize {
+        let messages = frames.filter_map(|bytes| {
+            let Outer { peer, own, tos, segment } = Outer::read(bytes)?;
+            Some(Message { bytes: bytes.get(OUTER..)?, segment, to: peer, from: own, tos })
+        });
+        let taken = self.socket.send(sending, messages).taken;
+        self.learn(sending);
+        taken
+    }
+
+    /// Learns what the system said of paths while it sent.
+    pub(super) fn learn(&self, sending: &SendBatch) {
+        if !sending.too_long().is_empty() || !sending.astray().is_empty() {
+            self.lock().learn(sending, self.now());
+        }
+    }
+}
+
+impl State {
+    #[cold]
+    fn learn(&mut self, sending: &SendBatch, now: u64) {
+        let Self { tunnel, peers } = self;
+        for (id, peer) in peers {
+            let endpoint = tunnel.status(*id).and_then(|status| status.endpoint);
+            let Some(endpoint) = endpoint else { continue };
+            for told in sending.too_long().iter().filter(|told| told.to == endpoint) {
+                let inner = told.bytes.saturating_sub(SHORTEST_DATA);
+                peer.path.refused(inner.min(usize::from(u16::MAX)) as u16, now);
+            }
+            if sending.astray().contains(&endpoint) {
+                peer.own = None;
+            }
+        }
+    }
+
+    /// A peer was heard at an address of ours.
+    pub(super) fn heard(&mut self, peer: PeerId, at: Option<Source>) {
+        if let Some(peer) = self.peers.get_mut(&peer) {
+            peer.own = at;
+        }
+    }
+}
+
+impl std::fmt::Debug for Site {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Site").field("name", &self.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,207 @@
+//! `tamis-bench tunnel`: the overlay beside its peers, between hosts in network namespaces of one machine.
+//!
+//! Contract: needs root. Each round gives every overlay its turn on a site of its own, one after the other; figures are
+//! medians of the rounds, a ratio is the median of what each round gave. Both ends, and what loads them, share the cores
+//! of this machine: figures are of the whole, and compare with those of the same run only. Nothing stays behind
+//! (`namespace.rs`).
+//! Source: the fifth study, "Implementation and Evaluation of CYPHONIC client" (GCCE 2023), slides 16 to 18;
+//! `docs/studies-tunnel.md` has what came of it.
+
+mod back;
+mod claims;
+pub mod figure;
+mod hostile;
+mod iperf;
+mod namespace;
+mod overlay;
+mod pair;
+mod ping;
+mod rounds;
+mod site;
+mod star;
+
+use std::io;
+use std::path::PathBuf;
+
+use super::document::Document;
+use crate::studies::overlay::{self as study, Form};
+use overlay::{Overlay, PEERS, StudyForm, Veth, WireGuard};
+use rounds::{Figures, Sheet};
+
+/// The command of `tamis-bench` that is one end by a form of the study's.
+pub const COMMAND: &str = "tunnel-end";
+
+/// A part of the benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// One pair of hosts.
+    Pair,
+    /// The study's test: a responder, and up to ten initiators.
+    Star,
+    /// How long traffic is away when an end moves or restarts.
+    Back,
+    /// Hostile datagrams beside a session.
+    Hostile,
+}
+
+impl Part {
+    /// All of them, with the names that the command line has.
+    pub const ALL: [(Self, &'static str); 4] = [
+        (Self::Pair, "pair"),
+        (Self::Star, "star"),
+        (Self::Back, "back"),
+        (Self::Hostile, "hostile"),
+    ];
+}
+
+/// What to measure, and with what.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The program that is measured; without it, its peers alone are.
+    pub tamis: Option<PathBuf>,
+    /// Whether to measure peers.
+    pub peers: bool,
+    /// Where peers are that are not on `PATH`, by name.
+    pub programs: Vec<(String, PathBuf)>,
+    /// One round, and short.
+    pub quick: bool,
+    /// One part of it.
+    pub only: Option<Part>,
+    /// Rounds; 0 for as many as there are by default.
+    pub rounds: usize,
+    /// Whether to measure both forms of the study's packet handling.
+    pub forms: bool,
+    /// Each initiator sends 1 GiB by TCP, as in the study, instead of for some seconds.
+    pub gibibyte: bool,
+}
+
+impl Plan {
+    fn has(&self, part: Part) -> bool {
+        self.only.is_none_or(|only| only == part)
+    }
+
+    fn rounds(&self) -> usize {
+        match (self.rounds, self.quick) {
+            (0, true) => 1,
+            (0, false) => 7,
+            (rounds, _) => rounds,
+        }
+    }
+
+    /// Seconds of a transfer by TCP.
+    fn tcp(&self) -> f64 {
+        if self.quick { 1.0 } else { 3.0 }
+    }
+
+    /// Seconds of a transfer by UDP.
+    fn udp(&self) -> f64 {
+        if self.quick { 1.0 } else { 2.0 }
+    }
+
+    /// Seconds of all initiators' transfers.
+    fn star(&self) -> f64 {
+        if self.quick { 2.0 } else { 5.0 }
+    }
+
+    /// How many initiators there are.
+    fn initiators(&self) -> &'static [u8] {
+        if self.quick { &[1, 10] } else { &[1, 2, 4, 7, 10] }
+    }
+}
+
+/// Measures; what is done next is said.
+///
+/// # Errors
+/// Nothing can be measured here.
+pub fn run(plan: &Plan, say: &mut dyn FnMut(&str)) -> io::Result<Document> {
+    let mut document = Document::new();
+    if let Some(why) = site::cannot() {
+        return Err(io::Error::other(why));
+    }
+    let overlays = overlays(plan, &mut document);
+    let mut figures = Figures::default();
+    for round in 0..plan.rounds() {
+        for overlay in &overlays {
+            say(&format!("round {}: {}", round + 1, overlay.name()));
+            turn(&**overlay, plan, &mut figures.sheet(overlay.name(), round));
+        }
+    }
+    figures.tell(&mut document);
+    if plan.has(Part::Hostile) && plan.tamis.is_some() {
+        let rows = hostile::cost::rows(plan.rounds()).map_err(io::Error::other)?;
+        document.results.extend(rows);
+    }
+    let answers = claims::rows(&document.results);
+    document.results.extend(answers);
+    Ok(document)
+}
+
+/// Names of all peers.
+pub fn peers() -> impl Iterator<Item = &'static str> {
+    PEERS.into_iter().map(|(name, _)| name)
+}
+
+/// What is there to be measured; what is not is listed.
+fn overlays(plan: &Plan, document: &mut Document) -> Vec<Box<dyn Overlay>> {
+    let mut overlays: Vec<Box<dyn Overlay>> = vec![Box::new(Veth)];
+    for (name, options) in PEERS.into_iter().filter(|_| plan.peers) {
+        let given = plan.programs.iter().find(|(given, _)| given == name);
+        match given.map(|(_, path)| path.clone()).or_else(|| on_path(name)) {
+            Some(program) => overlays.push(Box::new(WireGuard { name, program, options })),
+            None => document.lacks(name, format!("not on PATH (--peer {name}=FILE)")),
+        }
+    }
+    let own = std::env::current_exe();
+    for (_, name) in Form::ALL.into_iter().filter(|_| plan.forms) {
+        match &own {
+            Ok(program) => overlays.push(Box::new(StudyForm { name, program: program.clone() })),
+            Err(error) => document.lacks(name, format!("this program is not found: {error}")),
+        }
+    }
+    overlays
+}
+
+/// One end by a form of the study's, told by JSON on standard input; it runs until it is ended.
+///
+/// # Errors
+/// It is told nothing that can be read, or fails.
+pub fn end(form: &str) -> io::Result<()> {
+    let found = Form::ALL.into_iter().find(|(_, name)| *name == form);
+    let (form, _) =
+        found.ok_or_else(|| io::Error::other(format!("{form}: no form of the study's")))?;
+    let settings = serde_json::from_reader(io::stdin())?;
+    study::run(form, &settings, || println!("{}", overlay::READY))
+}
+
+/// A program by its name.
+fn on_path(name: &str) -> Option<PathBuf> {
+    let paths = std::env::var_os("PATH")?;
+    std::env::split_paths(&paths).map(|path| path.join(name)).find(|path| path.is_file())
+}
+
+/// One overlay's turn in a round.
+fn turn(overlay: &dyn Overlay, plan: &Plan, sheet: &mut Sheet<'_>) {
+    if plan.has(Part::Pair) {
+        let measured = pair::measure(overlay, plan, sheet);
+        failed(sheet, "one pair", measured);
+    }
+    for initiators in plan.initiators().iter().filter(|_| plan.has(Part::Star)) {
+        let measured = star::measure(overlay, plan, *initiators, sheet);
+        failed(sheet, &format!("{initiators} initiators"), measured);
+    }
+    if plan.has(Part::Back) {
+        let measured = back::measure(overlay, sheet);
+        failed(sheet, "an end that is away", measured);
+    }
+    if plan.has(Part::Hostile) {
+        let measured = hostile::measure(overlay, plan, sheet);
+        failed(sheet, "hostile datagrams", measured);
+    }
+}
+
+/// Notes why a part has no figures.
+fn failed(sheet: &mut Sheet<'_>, what: &str, measured: io::Result<()>) {
+    if let Err(error) = measured {
+        sheet.lack(&format!("{what}: {error}"));
+    }
+}

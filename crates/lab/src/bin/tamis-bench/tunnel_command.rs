@@ -1,0 +1,106 @@
+//! `tamis-bench tunnel`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use lab::bench::tunnel::{self, Part, Plan, figure};
+
+/// `tamis-bench tunnel`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Needs root, iperf3, ping, nft and ip. Hosts are network namespaces without names, which go with it.
+Peers: wireguard-go (go install golang.zx2c4.com/wireguard@latest; the program is called wireguard there),
+boringtun-cli and gotatun (cargo install boringtun-cli gotatun-cli).
+Without --quick it takes an hour and a half with all peers.
+Examples:
+  tamis-bench tunnel --peers --quick --only pair
+  tamis-bench tunnel --peers --peer wireguard-go=/opt/wireguard --json --figure figures")]
+pub(crate) struct TunnelArgs {
+    /// Measure peers, too: those that are on PATH or given by --peer
+    #[arg(long)]
+    peers: bool,
+    /// Where a peer's program is; may be repeated
+    #[arg(long, value_name = "NAME=FILE", value_parser = program)]
+    peer: Vec<(String, PathBuf)>,
+    /// One round, and short
+    #[arg(long)]
+    quick: bool,
+    /// So many rounds [default: 7, or 1 with --quick]
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, hide_default_value = true)]
+    rounds: usize,
+    /// One JSON document, schema tamis.bench/1
+    #[arg(long)]
+    json: bool,
+    /// Draw figures as SVG files into a directory
+    #[arg(long, value_name = "DIR")]
+    figure: Option<PathBuf>,
+    /// One part of it
+    #[arg(long, value_name = "PART", value_parser = parts())]
+    only: Option<Part>,
+    /// Measure both forms of the study's packet handling, too: by one thread, and with a lock for each packet
+    #[arg(long)]
+    forms: bool,
+    /// Each initiator sends 1 GiB by TCP, as in the study, instead of for some seconds
+    #[arg(long)]
+    gibibyte: bool,
+    /// Measure no tamis, but its peers alone
+    #[arg(long)]
+    peers_alone: bool,
+}
+
+/// `NAME=FILE`.
+fn program(word: &str) -> Result<(String, PathBuf), String> {
+    let (name, file) = word.split_once('=').ok_or("expected NAME=FILE")?;
+    match tunnel::peers().any(|peer| peer == name) {
+        true => Ok((name.to_owned(), PathBuf::from(file))),
+        false => {
+            Err(format!("expected a name of {}", tunnel::peers().collect::<Vec<_>>().join(", ")))
+        }
+    }
+}
+
+/// Parts by name.
+fn parts() -> impl TypedValueParser<Value = Part> {
+    PossibleValuesParser::new(Part::ALL.map(|(_, name)| name)).try_map(|word| {
+        let found = Part::ALL.into_iter().find(|(_, name)| *name == word);
+        found.map(|(part, _)| part).ok_or("expected a part of the benchmark")
+    })
+}
+
+/// `tamis-bench tunnel-end`.
+#[derive(Debug, Args)]
+pub(crate) struct EndArgs {
+    /// A form of the study's.
+    form: String,
+}
+
+/// One end, until it is ended.
+pub(crate) fn end(args: &EndArgs) -> Result<ExitCode> {
+    tunnel::end(&args.form)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Measures, draws and prints.
+pub(crate) fn run(args: &TunnelArgs) -> Result<ExitCode> {
+    let TunnelArgs { peers, quick, rounds, only, forms, gibibyte, peers_alone, .. } = *args;
+    let plan = Plan {
+        tamis: (!peers_alone).then(crate::tamis).transpose()?,
+        peers: peers || peers_alone,
+        programs: args.peer.clone(),
+        quick,
+        only,
+        rounds,
+        forms,
+        gibibyte,
+    };
+    let mut say = |line: &str| eprintln!("{line}");
+    let document = tunnel::run(&plan, &mut say)?;
+    if let Some(directory) = &args.figure {
+        figure::draw(&document, directory)?;
+    }
+    crate::print(&document, args.json)?;
+    Ok(ExitCode::SUCCESS)
+}
