@@ -61,7 +61,8 @@ fn give_up(settings: &Settings, looks_up: bool) -> (GivenUp, Vec<String>) {
         true => bail!("what the drivers of DPDK ask for is not known"),
         false => system_calls::keep_needed(looks_up),
     };
-    let (given_up, mut lacking) = all_but(kept, || files::keep_own(settings, looks_up), system_calls);
+    let (given_up, mut lacking) =
+        all_but(kept, || files::keep_own(settings, looks_up), system_calls);
     let kept_by_others = "the threads that DPDK started before keep their privileges";
     lacking.extend(is_dpdk.then(|| kept_by_others.to_owned()));
     (GivenUp { capabilities: given_up.capabilities && kept.is_empty(), ..given_up }, lacking)
