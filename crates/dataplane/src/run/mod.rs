@@ -87,8 +87,8 @@ use live::Live;
 use metrics::Metrics;
 use revisions::Revisions;
 use steering::Steering;
-use watch::Watch;
 use tunnel::{Keeper, Site};
+use watch::Watch;
 use workers::{Crew, Joined, Queues, Thread};
 
 use crate::config::Config;
@@ -97,8 +97,8 @@ use crate::wires::{Crossing, Wires};
 
 pub use account::{Accounted, Reason};
 pub use control::{
-    BanAction, FlowWords, MOST_CHANGES, NewPeer, Refusal, RefusalKind, Request, Watch as WatchRequest, ask,
-    follow,
+    BanAction, FlowWords, MOST_CHANGES, NewPeer, Refusal, RefusalKind, Request,
+    Watch as WatchRequest, ask, follow,
 };
 pub use device::is_like;
 pub use error::RunError;
@@ -292,7 +292,14 @@ impl Run {
             metrics: beside.metrics,
             tunnels: beside.tunnels,
         };
-        let run = Self { live: Arc::new(live), threads, control: None, metrics: None, connections, keepers };
+        let run = Self {
+            live: Arc::new(live),
+            threads,
+            control: None,
+            metrics: None,
+            connections,
+            keepers,
+        };
         Ok((run, hosted))
     }
 

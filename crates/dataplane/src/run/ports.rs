@@ -98,7 +98,13 @@ pub(super) fn open(
     let (opener, program) = (Arc::clone(&openers.opener), openers.program.clone());
     let again: Open = Box::new(move || {
         let (opener, program) = (Arc::clone(&opener), program.clone());
-        let mut openers = Openers { opener, program, dpdk: &mut (), xdp: OpenXdp::default(), tunnels: Vec::new() };
+        let mut openers = Openers {
+            opener,
+            program,
+            dpdk: &mut (),
+            xdp: OpenXdp::default(),
+            tunnels: Vec::new(),
+        };
         // No more queues than at first: workers rely on who receives.
         open_queues(&settings, place, receiving, &mut openers)?.opened(workers, order)
     });
@@ -203,7 +209,9 @@ fn mtu(settings: &Settings, place: usize, tunnels: &[Arc<Site>]) -> Option<u32> 
             interface::mtu(device)
         }
         Kind::Fault { of, .. } => mtu(settings, *of, tunnels),
-        Kind::Tunnel { .. } => tunnels.iter().find(|site| *site.name() == *port.name).map(|site| site.mtu()),
+        Kind::Tunnel { .. } => {
+            tunnels.iter().find(|site| *site.name() == *port.name).map(|site| site.mtu())
+        }
         Kind::Dpdk { .. } | Kind::Pcap { .. } | Kind::Loopback => port.mtu,
     }
 }

@@ -123,7 +123,8 @@ mod tests {
             .prop_map(|(peer, own)| (IpAddr::from(peer), IpAddr::from(own)));
         let rest = (any::<u16>(), any::<Option<u32>>(), any::<u8>(), any::<u16>());
         (prop_oneof![v4, v6], rest).prop_map(|((peer, address), (port, own, tos, segment))| {
-            let own = own.map(|interface| Source { address, interface: NonZeroU32::new(interface) });
+            let own =
+                own.map(|interface| Source { address, interface: NonZeroU32::new(interface) });
             Outer { peer: SocketAddr::new(peer, port), own, tos, segment }
         })
     }

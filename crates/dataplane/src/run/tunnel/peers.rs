@@ -69,7 +69,10 @@ impl Site {
             path: PathMtu::new(self.mtu),
         };
         // A prefix that it takes is no other's any more.
-        state.peers.values_mut().for_each(|other| other.allowed.retain(|one| !allowed.contains(one)));
+        state
+            .peers
+            .values_mut()
+            .for_each(|other| other.allowed.retain(|one| !allowed.contains(one)));
         state.peers.insert(id, peer);
         Ok(())
     }
@@ -100,9 +103,7 @@ impl State {
     /// The peer of that name or key.
     fn find(&self, which: &str) -> Option<PeerId> {
         let by_name = self.peers.iter().find(|(_, peer)| *peer.name == *which).map(|(id, _)| *id);
-        by_name.or_else(|| {
-            self.tunnel.find(&which.parse::<PublicKey>().ok()?)
-        })
+        by_name.or_else(|| self.tunnel.find(&which.parse::<PublicKey>().ok()?))
     }
 
     /// Bytes of the longest packet that the path to a peer takes.
