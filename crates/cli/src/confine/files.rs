@@ -18,16 +18,22 @@ const OF_DEVICES: [&str; 2] = ["/sys/class/net", "/sys/devices"];
 /// The device that TUN devices are made by.
 const TUN: &str = "/dev/net/tun";
 
-/// Refuses all but what the configuration names.
-pub(super) fn keep_own(settings: &Settings) -> Result<()> {
+/// Where libraries look how names are looked up, and find what does.
+const OF_NAMES: [&str; 6] =
+    ["/etc", "/run/systemd/resolve", "/lib", "/lib64", "/usr/lib", "/usr/lib64"];
+
+/// Refuses all but what the configuration names, and what looking names up takes.
+pub(super) fn keep_own(settings: &Settings, looks_up: bool) -> Result<()> {
     let read = AccessFs::ReadFile | AccessFs::ReadDir;
     let write = AccessFs::WriteFile | AccessFs::Truncate | AccessFs::MakeReg | AccessFs::RemoveFile;
+    let of_names = if looks_up { &OF_NAMES[..] } else { &[] };
     let opened_again = (settings.reopen == Reopen::Keep).then_some(TUN);
     let rules = |folders, rights: BitFlags<AccessFs>| path_beneath_rules(folders, rights);
     let all = refused()?
         .add_rules(rules(settings.folders_read(), read))?
         .add_rules(rules(settings.folders_written(), read | write))?
         .add_rules(path_beneath_rules(OF_DEVICES, read))?
+        .add_rules(path_beneath_rules(of_names, read))?
         .add_rules(path_beneath_rules(opened_again, used()))?;
     enforce(all)
 }

@@ -24,15 +24,16 @@ use dataplane::run::config::{Privileges, Settings};
 #[cfg(target_os = "linux")]
 use rustix::thread::CapabilitySet;
 
-/// Gives up what a run of this configuration does not need; with what could not be given up, each in one line.
+/// Gives up what a run of this configuration does not need, which looks names up or not; with what could not be given
+/// up, each in one line.
 ///
 /// # Errors
 /// Something could not, and it is required.
-pub(crate) fn confine(settings: &Settings) -> Result<(GivenUp, Vec<String>)> {
+pub(crate) fn confine(settings: &Settings, looks_up: bool) -> Result<(GivenUp, Vec<String>)> {
     match settings.privileges {
         Privileges::Off => Ok((GivenUp::default(), Vec::new())),
         asked @ (Privileges::Auto | Privileges::Required) => {
-            let (given_up, lacking) = give_up(settings);
+            let (given_up, lacking) = give_up(settings, looks_up);
             judged(asked, given_up, lacking)
         }
     }
@@ -51,16 +52,16 @@ fn judged(
 }
 
 #[cfg(target_os = "linux")]
-fn give_up(settings: &Settings) -> (GivenUp, Vec<String>) {
+fn give_up(settings: &Settings, looks_up: bool) -> (GivenUp, Vec<String>) {
     let keeps = settings.reopen == Reopen::Keep;
     let kept = if keeps { capabilities::TO_OPEN } else { CapabilitySet::empty() };
     let is_dpdk = settings.ports.iter().any(|port| matches!(port.kind, Kind::Dpdk { .. }));
     let system_calls = || match is_dpdk {
         // Its threads are there already, and would be under the filter, too.
         true => bail!("what the drivers of DPDK ask for is not known"),
-        false => system_calls::keep_needed(),
+        false => system_calls::keep_needed(looks_up),
     };
-    let (given_up, mut lacking) = all_but(kept, || files::keep_own(settings), system_calls);
+    let (given_up, mut lacking) = all_but(kept, || files::keep_own(settings, looks_up), system_calls);
     let kept_by_others = "the threads that DPDK started before keep their privileges";
     lacking.extend(is_dpdk.then(|| kept_by_others.to_owned()));
     (GivenUp { capabilities: given_up.capabilities && kept.is_empty(), ..given_up }, lacking)
@@ -98,7 +99,7 @@ fn all_but(
 }
 
 #[cfg(not(target_os = "linux"))]
-fn give_up(_: &Settings) -> (GivenUp, Vec<String>) {
+fn give_up(_: &Settings, _: bool) -> (GivenUp, Vec<String>) {
     let what = "privileges cannot be given up: this tamis knows how to on Linux alone";
     (GivenUp::default(), vec![what.to_owned()])
 }

@@ -152,20 +152,22 @@ const SOCKETS: [i32; 3] = [libc::AF_UNIX, libc::AF_PACKET, libc::AF_NETLINK];
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Keeps those that a run makes.
-pub(super) fn keep_needed() -> Result<()> {
-    keep(NEEDED.iter().chain(NEEDED_HERE), None)
+/// Keeps those that a run makes; one that looks names up asks servers on other hosts.
+pub(super) fn keep_needed(looks_up: bool) -> Result<()> {
+    let families: &[i32] = if looks_up { &[libc::AF_INET, libc::AF_INET6] } else { &[] };
+    keep(NEEDED.iter().chain(NEEDED_HERE), families)
 }
 
 /// Keeps those by which devices are opened, with programs on them or not.
 pub(super) fn keep_opening(is_xdp: bool) -> Result<()> {
-    let (load, family) = (is_xdp.then_some(&libc::SYS_bpf), is_xdp.then_some(libc::AF_XDP));
-    keep(TO_OPEN.iter().chain(load), family)
+    let (load, families): (_, &[i32]) =
+        if is_xdp { (Some(&libc::SYS_bpf), &[libc::AF_XDP]) } else { (None, &[]) };
+    keep(TO_OPEN.iter().chain(load), families)
 }
 
-fn keep<'n>(kept: impl Iterator<Item = &'n c_long>, family: Option<i32>) -> Result<()> {
+fn keep<'n>(kept: impl Iterator<Item = &'n c_long>, families: &[i32]) -> Result<()> {
     // The last one is installed last: installing one is among no calls that are kept.
-    for program in [no_clone3()?, refused(family)?, only(OF_ALL.iter().chain(kept))?] {
+    for program in [no_clone3()?, refused(families)?, only(OF_ALL.iter().chain(kept))?] {
         apply_filter_all_threads(&program).context("seccomp")?;
     }
     Ok(())
@@ -176,11 +178,11 @@ fn only<'n>(kept: impl Iterator<Item = &'n c_long>) -> Result<BpfProgram> {
     filter(rules, SeccompAction::KillProcess, SeccompAction::Allow)
 }
 
-/// Sockets that leave the host, but for those of this family, and processes.
-fn refused(but: Option<i32>) -> Result<BpfProgram> {
+/// Sockets that leave the host, but for those of these families, and processes.
+fn refused(but: &[i32]) -> Result<BpfProgram> {
     let family = |family| argument(0, SeccompCmpOp::Ne, family as u64);
     let sockets =
-        SeccompRule::new(SOCKETS.into_iter().chain(but).map(family).collect::<Result<_>>()?)?;
+        SeccompRule::new(SOCKETS.iter().chain(but).copied().map(family).collect::<Result<_>>()?)?;
     let threads = libc::CLONE_THREAD as u64;
     let process = SeccompRule::new(vec![argument(0, SeccompCmpOp::MaskedEq(threads), 0)?])?;
     let rules = [(libc::SYS_socket, vec![sockets]), (libc::SYS_clone, vec![process])];

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use std::fs;
+use std::net::ToSocketAddrs;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -12,13 +13,18 @@ use dataplane::run::GivenUp;
 use dataplane::run::config::{Privileges, Settings};
 use pktio::{AfPacketConfig, AfPacketPort, Pool};
 
-use super::{confine, judged};
+use super::judged;
 
 /// Set where a test runs in a process of its own.
 const ALONE: &str = "TAMIS_CONFINED_TEST";
 
 const ALL: GivenUp =
     GivenUp { capabilities: true, new_privileges: true, system_calls: true, files: true };
+
+/// Gives up what a run does not need that looks no names up.
+fn confine(settings: &Settings) -> anyhow::Result<(GivenUp, Vec<String>)> {
+    super::confine(settings, false)
+}
 
 /// Runs this test again in a process of its own, and gives its end; `None` in that process.
 fn apart(test: &str) -> Option<ExitStatus> {
@@ -131,6 +137,23 @@ fn no_socket_leaves_the_host_and_no_process_starts() {
     assert!(std::net::UdpSocket::bind("127.0.0.1:0").is_err());
     assert!(AfPacketPort::open(&AfPacketConfig::new("lo"), &Pool::new(1, 2048, 0)).is_err());
     assert!(UnixDatagram::unbound().is_ok());
+    assert!(Command::new("/bin/true").status().is_err());
+}
+
+#[test]
+fn names_are_looked_up_where_that_is_needed_and_little_else_is_left() {
+    if let Some(end) = apart("names_are_looked_up_where_that_is_needed_and_little_else_is_left") {
+        return assert!(end.success(), "{end}");
+    }
+    let (given_up, lacking) = super::confine(&settings("/nowhere", "\"auto\""), true).unwrap();
+    if !gives_up_all(given_up, &lacking) {
+        return;
+    }
+    assert!(("localhost", 1).to_socket_addrs().unwrap().all(|addr| addr.ip().is_loopback()));
+    assert!(std::net::UdpSocket::bind("127.0.0.1:0").is_ok(), "servers are asked by UDP");
+    // A server that is not there, or knows no such name, is an error, and not the end.
+    let _ = ("tamis.invalid", 1).to_socket_addrs();
+    assert!(fs::read("/proc/self/status").is_err() && fs::write("/etc/tamis-confine", "").is_err());
     assert!(Command::new("/bin/true").status().is_err());
 }
 

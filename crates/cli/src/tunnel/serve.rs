@@ -43,7 +43,10 @@ pub(super) fn run(config: &Path) -> Result<ExitCode> {
         Err(error) => return failed(&error),
     };
     log.warn(opened.warnings());
-    let (given_up, lacking) = match confine::confine(&settings) {
+    let has_names = tunnel.peers.iter().any(|peer| {
+        peer.endpoint.as_ref().is_some_and(|endpoint| endpoint.name().is_some())
+    });
+    let (given_up, lacking) = match confine::confine(&settings, has_names) {
         Ok(confined) => confined,
         Err(error) => return failed(&error),
     };

@@ -20,7 +20,7 @@ pub(super) fn clamp(packet: &mut [u8], most: u16) {
     // Most packets are none that begin a connection: looked at before anything is parsed.
     let at = match packet {
         [first, rest @ ..] if *first >> 4 == 4 => {
-            let header = usize::from(first & 0xf) * 4;
+            let header = usize::from(*first & 0xf) * 4;
             (rest.get(8) == Some(&tcp::PROTOCOL)).then_some(header)
         }
         [first, rest @ ..] if *first >> 4 == 6 => {
