@@ -57,7 +57,7 @@ impl Part {
 /// What to measure, and with what.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The program that is measured; without it, its peers alone are.
+    /// The program that is measured; without it, everything else is.
     pub tamis: Option<PathBuf>,
     /// Whether to measure peers.
     pub peers: bool,
