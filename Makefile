@@ -4,7 +4,7 @@
 PACKAGES := iptables arptables ebtables nftables ipset iproute2 tcpdump tar xz-utils chromium \
 	conntrack curl dnsmasq-base bind9-dnsutils iputils-ping socat python3 ethtool pkg-config libdpdk-dev \
 	openjdk-17-jdk-headless maven
-# What the scenes of `make lab` run besides.
+# What the scenes of `make lab`, and `tamis-bench tunnel`, run besides.
 LAB_PACKAGES := nginx-light vsftpd tftpd-hpa iperf3 nmap hping3 traceroute radvd udhcpc python3-scapy ufw perl \
 	libusrsctp-examples iputils-arping openssh-server openssh-client
 
