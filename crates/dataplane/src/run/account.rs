@@ -63,11 +63,13 @@ pub enum Reason {
     Middlebox,
     /// A middlebox failed over it, and that is configured to drop it.
     Handler,
+    /// There was no room for it in the ring to its middlebox.
+    MiddleboxRing,
 }
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::Rule,
         Self::Policy,
         Self::HotDrop,
@@ -93,6 +95,7 @@ impl Reason {
         Self::Overdue,
         Self::Middlebox,
         Self::Handler,
+        Self::MiddleboxRing,
     ];
 
     /// Its name in JSON; those that a replay has, too, are named as there.
@@ -124,6 +127,7 @@ impl Reason {
             Self::Overdue => "overdue",
             Self::Middlebox => "middlebox",
             Self::Handler => "handler_error",
+            Self::MiddleboxRing => "middlebox_ring",
         }
     }
 
@@ -250,10 +254,12 @@ impl Account {
         }
     }
 
-    /// What was on its way when a burst ended early is dropped for this reason: how many frames.
-    pub(super) fn abandon(&self, reason: Reason) -> usize {
+    /// What was on its way when a burst ended early is dropped for this reason, but for so many frames that are
+    /// `elsewhere`: how many frames.
+    pub(super) fn abandon(&self, reason: Reason, elsewhere: usize) -> usize {
         let now = self.read();
         let left = (now.received + now.made).saturating_sub(now.sent + now.dropped()) as usize;
+        let left = left.saturating_sub(elsewhere);
         self.dropped(reason, left);
         left
     }
@@ -348,7 +354,7 @@ mod tests {
         }
         let now = account.read();
         let counts: Vec<_> = Reason::ALL.iter().map(|reason| now.of(*reason)).collect();
-        assert_eq!(counts, (1..=25).collect::<Vec<u64>>());
+        assert_eq!(counts, (1..=26).collect::<Vec<u64>>());
         assert!(now.balances());
     }
 
@@ -358,8 +364,9 @@ mod tests {
         account.received(5);
         account.sent(2);
         assert!(!account.read().balances());
-        let left = [(), ()].map(|()| account.abandon(Reason::Panic));
-        assert_eq!(left, [3, 0]);
+        assert_eq!(account.abandon(Reason::Panic, 1), 2);
+        let left = [(), ()].map(|()| account.abandon(Reason::Panic, 0));
+        assert_eq!(left, [1, 0]);
         assert_eq!((account.read().of(Reason::Panic), account.read().balances()), (3, true));
     }
 }
