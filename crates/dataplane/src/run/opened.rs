@@ -208,7 +208,7 @@ impl Opened {
         given_up: GivenUp,
         burst: usize,
     ) -> Result<(Run, Vec<Hosted>), RunError> {
-        let room = self.settings.middlebox.map_or(0, |set| set.ring);
+        let room = self.settings.ring();
         self.begin(given_up, |slot| match room {
             0 => Driver::Hosted(slot, burst),
             room => Driver::Ringed { slot, burst, room },
