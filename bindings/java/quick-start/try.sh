@@ -12,7 +12,7 @@ trap 'rm -rf "$folder"' EXIT
 sed -n '/^```java$/,/^```$/{/^```/d;p;}' "$root/docs/java.md" | sed '/^}$/q' >"$folder/shown.java"
 diff "$folder/shown.java" "$here/src/main/java/QuickStart.java"
 
-cp -r "$here/pom.xml" "$here/src" "$here/live.toml" "$here/rules.v4" "$folder"
+cp -r "$here/pom.xml" "$here/src" "$here/live.toml" "$here"/rules.v? "$folder"
 cp "$root/crates/replay/demo/office.pcap" "$folder/in.pcap"
 cd "$folder"
 mvn --quiet --batch-mode package

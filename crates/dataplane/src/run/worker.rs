@@ -166,7 +166,7 @@ impl Worker {
             frames += usize::from(ordered.turn(receives, &mut means, &|| shared.wake_all())?);
         }
         show(middlebox, Side::Before, wires, &mut means)?;
-        give(ring, Side::Before, wires);
+        give(ring, Side::Before, wires, now);
         means.handover.release(false);
         shared.seat(self.number).has_waiting(means.handover.waiting());
         if !means.holds {
@@ -183,7 +183,7 @@ impl Worker {
             wire.take_over(usize::from(from), some, is_placed, &mut means)?;
         }
         show(middlebox, Side::After, wires, &mut means)?;
-        give(ring, Side::After, wires);
+        give(ring, Side::After, wires, now);
         for (wire, from) in means.handover.dropped() {
             wires[usize::from(wire)].drop_held(usize::from(from));
         }
@@ -350,9 +350,9 @@ fn show(
 }
 
 /// Gives the frames of all wires on this side of the rules to whoever polls, if that is by a ring.
-fn give(ring: &mut Option<Box<WorkerRing>>, side: Side, wires: &mut [Wire]) {
+fn give(ring: &mut Option<Box<WorkerRing>>, side: Side, wires: &mut [Wire], now: u64) {
     if let Some(ring) = ring {
-        wires.iter_mut().for_each(|wire| wire.give(side, ring));
+        wires.iter_mut().for_each(|wire| wire.give(side, ring, now));
     }
 }
 

@@ -84,7 +84,7 @@ impl Wire {
     }
 
     /// Gives what waits on this side of the rules to a middlebox by its ring.
-    pub(in crate::run) fn give(&mut self, side: Side, ring: &mut WorkerRing) {
+    pub(in crate::run) fn give(&mut self, side: Side, ring: &mut WorkerRing, now: u64) {
         let Self { waits: Some(waits), ends, tap, .. } = self else { return };
         let is_on = waits.slot.side == side;
         for (from, waiting) in waits.ends.iter_mut().enumerate() {
@@ -93,10 +93,11 @@ impl Wire {
             }
             let End { port, account, .. } = &ends[from];
             // Nothing that is read from a capture is lost, nor what another worker reads, which waits in its turn.
-            let waits = matches!(port.readiness(), Readiness::Always | Readiness::Never);
+            let may_wait = matches!(port.readiness(), Readiness::Always | Readiness::Never);
+            tap.begins(now);
             let mut refused = 0;
             for away in waiting.leave() {
-                if let Some(Away { frame, .. }) = ring.give(away, waits) {
+                if let Some(Away { frame, .. }) = ring.give(away, may_wait) {
                     tap.dropped(from, Reason::MiddleboxRing, Some(frame.frame()));
                     refused += 1;
                 }

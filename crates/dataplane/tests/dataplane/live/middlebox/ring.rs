@@ -272,23 +272,26 @@ fn frames_that_are_away_when_it_is_told_to_stop_still_leave() {
 
 #[test]
 fn what_there_is_no_room_for_is_told() {
-    let job = Job { ports: Ports::Joined, ..Job::new(&filter("ACCEPT", ""), frames(9)) };
-    let pool = Pool::new(100, 2048, 64);
-    let [[mut far, near], [_, other]] = [0, 1].map(|_| MemoryPort::pair(&pool, 64, 32));
-    let driver = Driver::Ringed { slot: job.slot, burst: 8, room: 4 };
-    let (run, mut hosted) = job.start([Box::new(near), Box::new(other)], driver);
-    let listening = run.listen("reason middlebox_ring").expect("a filter");
-    send(&mut far, &job.frames[0]);
-    wait_until(&run, |status| status.directions[0].frames.of(Reason::MiddleboxRing) == 5);
-    let hosted = hosted.pop().expect("a worker");
-    let polling = thread::spawn(move || poll(hosted, passes));
-    assert!(run.wait(&AtomicBool::new(true), |_| {}).1.is_ok());
-    polling.join().expect("it polls to the end");
-    let mut told = Vec::new();
-    while let Next::Frame(frame) = listening.next(Duration::from_secs(60)) {
-        told.push(frame.bytes.clone());
+    for side in SIDES {
+        let slot = Slot { side, ..Slot::default() };
+        let job = Job { ports: Ports::Joined, slot, ..Job::new(&filter("ACCEPT", ""), frames(9)) };
+        let pool = Pool::new(100, 2048, 64);
+        let [[mut far, near], [_, other]] = [0, 1].map(|_| MemoryPort::pair(&pool, 64, 32));
+        let driver = Driver::Ringed { slot: job.slot, burst: 8, room: 4 };
+        let (run, mut hosted) = job.start([Box::new(near), Box::new(other)], driver);
+        let listening = run.listen("reason middlebox_ring").expect("a filter");
+        send(&mut far, &job.frames[0]);
+        wait_until(&run, |status| status.directions[0].frames.of(Reason::MiddleboxRing) == 5);
+        let hosted = hosted.pop().expect("a worker");
+        let polling = thread::spawn(move || poll(hosted, passes));
+        assert!(run.wait(&AtomicBool::new(true), |_| {}).1.is_ok());
+        polling.join().expect("it polls to the end");
+        let mut told = Vec::new();
+        while let Next::Frame(frame) = listening.next(Duration::from_secs(60)) {
+            told.push(frame.bytes.clone());
+        }
+        assert!(told == job.frames[0][4..], "{}", told.len());
     }
-    assert!(told == job.frames[0][4..], "{}", told.len());
 }
 
 /// Nothing comes, and nobody waits longer than was said.
