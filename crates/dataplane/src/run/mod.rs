@@ -115,7 +115,8 @@ pub use restart::Resumed;
 pub use revisions::RevisionStatus;
 pub use running::Running;
 pub use status::{
-    Direction, PortState, PortStatus, Status, WorkerState, WorkerStatus, text as status_text,
+    Direction, PortState, PortStatus, RingStatus, Status, WorkerState, WorkerStatus,
+    text as status_text,
 };
 pub use taps::{FilterError, Listening, Next, Told, decided as told_verdict, text as told_text};
 pub use topology::{Processor, here as processors};
@@ -273,6 +274,10 @@ impl Run {
             Driver::With(_, make) => {
                 crew.equip(make);
                 (crew.start(cores, keeps).map_err(RunError::Workers)?, Vec::new())
+            }
+            Driver::Ringed { burst, room, .. } => {
+                let hosted = crew.ring(room, burst).map_err(RunError::Workers)?;
+                (crew.start(cores, keeps).map_err(RunError::Workers)?, hosted)
             }
         };
         let keepers = beside.tunnels.iter().map(Keeper::start).collect::<io::Result<_>>();

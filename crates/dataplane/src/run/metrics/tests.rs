@@ -52,6 +52,7 @@ fn figures(frames: Accounted) -> Figures {
         awake: Duration::from_millis(250),
         waiting: 4,
         connections: 11,
+        ring: None,
     };
     let counters = rules::model::Counters { packets: 2, bytes: 80 };
     let of = vec![("family", "ip".to_owned()), ("chain", HOSTILE.to_owned())];
