@@ -185,14 +185,14 @@ fn who_does_not_listen_is_no_end() {
 /// Each thread with batches of its own; nothing is lost or sent twice, and each thread's are in order.
 #[test]
 fn threads_share_a_socket() {
-    const THREADS: usize = 4;
+    const THREADS: u8 = 4;
     let (from, to) = (End::new(), End::new());
     let (socket, at) = (&from.socket, to.at(LOCAL[0]));
     thread::scope(|scope| {
         for number in 0..THREADS {
             scope.spawn(move || {
                 let mut batch = SendBatch::default();
-                let given: Vec<_> = (0..100_u8).map(|at| [number as u8, at]).collect();
+                let given: Vec<_> = (0..100_u8).map(|at| [number, at]).collect();
                 for some in given.chunks(10) {
                     let sent = socket.send(&mut batch, some.iter().map(|one| message(one, at)));
                     assert_eq!(sent.datagrams, 10);
@@ -217,16 +217,14 @@ fn threads_share_a_socket() {
         let [one, other] = [scope.spawn(receive), scope.spawn(receive)];
         [one.join().unwrap(), other.join().unwrap()]
     });
-    for (came, number) in came.iter().flat_map(|came| (0..THREADS as u8).map(move |of| (came, of)))
-    {
-        assert!(came.iter().filter(|one| one[0] == number).is_sorted());
+    for came in &came {
+        let of = |number: u8| came.iter().filter(move |one| one[0] == number);
+        assert!((0..THREADS).all(|number| of(number).is_sorted()));
     }
     let mut all = came.concat();
     all.sort_unstable();
-    assert!(
-        all.iter()
-            .eq(&(0..400_u16).map(|at| [(at / 100) as u8, (at % 100) as u8]).collect::<Vec<_>>())
-    );
+    let sent = (0..THREADS).flat_map(|number| (0..100_u8).map(move |at| [number, at]));
+    assert!(all.into_iter().eq(sent));
 }
 
 /// What nobody receives in time is lost in the kernel, and counted there; with room for it, it is not.
