@@ -4,7 +4,7 @@
 PACKAGES := iptables arptables ebtables nftables ipset iproute2 tcpdump tar xz-utils chromium \
 	conntrack curl dnsmasq-base bind9-dnsutils iputils-ping socat python3 ethtool pkg-config libdpdk-dev \
 	openjdk-17-jdk-headless maven
-# What the scenes of `make lab` run besides.
+# What the scenes of `make lab`, and `tamis-bench tunnel`, run besides.
 LAB_PACKAGES := nginx-light vsftpd tftpd-hpa iperf3 nmap hping3 traceroute radvd udhcpc python3-scapy ufw perl \
 	libusrsctp-examples iputils-arping openssh-server openssh-client
 
@@ -35,14 +35,23 @@ skips:
 
 MAVEN := mvn --quiet --batch-mode
 
-java: ## Build the Java library with its native part, test it, and install it for Maven (JDK 17)
+java: ## Build the Java library with its native part, test it, and install it for Maven (JDK 17; JDK25=DIR adds FFM)
 	cargo build --release -p tamis-java
-	$(MAVEN) --file bindings/java install -Dtamis.target=$(CURDIR)/target/release
+	$(MAVEN) --file bindings/java install -Dtamis.target=$(CURDIR)/target/release \
+		$(if $(JDK25),-Pffm -Djdk25.home=$(JDK25))
 	$(MAVEN) --file bindings/java/examples verify -Dtamis.target=$(CURDIR)/target/release
+
+java-quick-start: java ## Try the quick start of docs/java.md from an empty folder (JDK21=DIR JDK25=DIR: on these, too)
+	bindings/java/quick-start/try.sh $(JDK21) $(JDK25)
 
 java-bench: ## Build the benchmark of Java, for tamis-bench java (JDK25=DIR adds java.lang.foreign)
 	cargo build --release -p tamis-lab -p tamis-java-bench --bin tamis-bench --lib
 	$(MAVEN) --file bindings/java/bench package $(if $(JDK25),-Djdk25.home=$(JDK25))
+
+java-handlers: java-bench ## A handler in Java beside the same in Rust, between devices of DPDK (root, libdpdk-dev)
+	cargo build --release -p tamis -p tamis-lab --bin tamis --bin tamis-bench --example mac_swap
+	cargo build --release -p tamis-java --features dpdk
+	target/release/tamis-bench live --only handlers
 
 # Maven fetches its plugins where it has not got them yet.
 java-test:
@@ -134,4 +143,4 @@ screen: ## Redraw docs/top.svg, README's picture of tamis top (root)
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
 
-.PHONY: help run test kill skips deps java java-bench java-test lint package oracle lab lab-deps series soak-live picture screen loom golden fuzz
+.PHONY: help run test kill skips deps java java-quick-start java-bench java-handlers java-test lint package oracle lab lab-deps series soak-live picture screen loom golden fuzz

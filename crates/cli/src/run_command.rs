@@ -81,7 +81,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         Err(error) => return Ok(failed(&error)),
     };
     log.warn(opened.warnings());
-    let (given_up, lacking) = match confine::confine(&settings, false) {
+    let (given_up, lacking) = match confine::confine(&settings) {
         Ok(confined) => confined,
         Err(error) => return Ok(failed(&error)),
     };

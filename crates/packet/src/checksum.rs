@@ -5,21 +5,12 @@
 
 /// Ones' complement sum of the 16-bit words of `bytes`, folded to 16 bits; an odd last byte is padded
 /// with zero. A header that includes its own correct checksum sums to 0xffff.
+///
+/// It is added up in words of 32 bits as the machine has them, which gives the same sum with its two bytes as the
+/// machine has them (RFC 1071, 2 (B) and (C)).
+#[inline]
 #[must_use]
 pub fn sum(bytes: &[u8]) -> u16 {
-    if bytes.len() >= LONG {
-        return sum_long(bytes);
-    }
-    let (words, rest) = bytes.as_chunks::<2>();
-    let total: u64 = words.iter().map(|word| u64::from(u16::from_be_bytes(*word))).sum();
-    fold(total + rest.first().map_or(0, |last| u64::from(*last) << 8))
-}
-
-/// Bytes from which on words of 32 bits are worth it: a quarter of the time at 1,400 bytes.
-const LONG: usize = 64;
-
-/// The same in words of 32 bits, in the machine's byte order: the sum does not depend on it (RFC 1071, section 2 B).
-fn sum_long(bytes: &[u8]) -> u16 {
     let (words, rest) = bytes.as_chunks::<4>();
     let total: u64 = words.iter().map(|word| u64::from(u32::from_ne_bytes(*word))).sum();
     let mut last = [0; 4];
@@ -30,17 +21,21 @@ fn sum_long(bytes: &[u8]) -> u16 {
 /// Adds two folded sums; the first one must be of an even number of bytes.
 #[inline]
 #[must_use]
-pub fn add(a: u16, b: u16) -> u16 {
-    fold(u64::from(a) + u64::from(b))
+pub const fn add(a: u16, b: u16) -> u16 {
+    // A carry is added at the other end, where it makes none: the sum is 0xfffe at most then.
+    let (sum, carries) = a.overflowing_add(b);
+    sum + carries as u16
 }
 
 /// Sum of the IPv4 pseudo header of a `len`-byte upper-layer packet.
+#[inline]
 #[must_use]
 pub fn pseudo_v4(source: [u8; 4], destination: [u8; 4], protocol: u8, len: u16) -> u16 {
     add(add(sum(&source), sum(&destination)), add(u16::from(protocol), len))
 }
 
 /// Sum of the IPv6 pseudo header of a `len`-byte upper-layer packet.
+#[inline]
 #[must_use]
 pub fn pseudo_v6(source: [u8; 16], destination: [u8; 16], protocol: u8, len: u32) -> u16 {
     add(add(sum(&source), sum(&destination)), fold(u64::from(protocol) + u64::from(len)))
@@ -50,7 +45,7 @@ pub fn pseudo_v6(source: [u8; 16], destination: [u8; 16], protocol: u8, len: u32
 #[inline]
 #[must_use]
 pub fn update(checksum: u16, old: u16, new: u16) -> u16 {
-    !fold(u64::from(!checksum) + u64::from(!old) + u64::from(new))
+    !add(add(!checksum, !old), new)
 }
 
 /// Completes a checksum that its sender left to others: the field at `start + offset` holds the sum of the pseudo
@@ -67,17 +62,22 @@ pub fn complete(packet: &mut [u8], start: usize, offset: usize) -> bool {
     true
 }
 
-fn fold(mut total: u64) -> u16 {
-    while total > 0xffff {
-        total = (total & 0xffff) + (total >> 16);
-    }
-    total as u16
+/// Folds a sum to 16 bits. Each step leaves a carry of fewer bits: 33 bits, 18 and 17 are left, and then none.
+const fn fold(total: u64) -> u16 {
+    let total = (total >> 32) + (total & 0xffff_ffff);
+    let total = (total >> 16) + (total & 0xffff);
+    let total = (total >> 16) + (total & 0xffff);
+    ((total >> 16) + (total & 0xffff)) as u16
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn any_word() -> impl Strategy<Value = u16> {
+        prop_oneof![any::<u16>(), Just(0), Just(0xffff), Just(1), Just(0xfffe)]
+    }
 
     /// RFC 1071, section 3: the example sum is 0xddf2.
     #[test]
@@ -104,17 +104,74 @@ mod tests {
         assert_eq!(update(before, 0x4006, 0x3f06), !sum(&header));
     }
 
-    /// Word by word, as RFC 1071 has it.
-    fn slowly(bytes: &[u8]) -> u16 {
-        bytes.chunks(2).fold(0, |total, word| {
-            add(total, u16::from_be_bytes([word[0], word.get(1).copied().unwrap_or(0)]))
-        })
+    /// What the functions above compute, as RFC 1071 describes it: word after word, each carry added at once.
+    fn slow_sum(bytes: &[u8]) -> u16 {
+        let word = |pair: &[u8]| u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]);
+        bytes.chunks(2).map(word).fold(0, slow_add)
+    }
+
+    fn slow_add(a: u16, b: u16) -> u16 {
+        let total = u32::from(a) + u32::from(b);
+        if total > 0xffff { (total - 0xffff) as u16 } else { total as u16 }
+    }
+
+    /// `cargo test -p tamis-packet --lib checksum::tests::how_long -- --ignored --nocapture`
+    #[test]
+    #[ignore = "measures"]
+    fn how_long_it_takes() {
+        use std::hint::black_box;
+        use std::time::Instant;
+
+        let time = |name: &str, one: &dyn Fn(u16) -> u16| {
+            let rounds = (0..7).map(|_| {
+                let start = Instant::now();
+                let last = (0..1_000_000_u32).fold(0, |last, at| one(last ^ at as u16));
+                black_box(last);
+                start.elapsed().as_nanos() / 100_000
+            });
+            let tenths = rounds.min().unwrap_or_default();
+            println!("{name}: {}.{} ns", tenths / 10, tenths % 10);
+        };
+        time("update", &|word| update(word, black_box(word), 0x1234));
+        time("six updates", &|word| (0..6).fold(word, |sum, at| update(sum, word ^ at, at)));
+        for len in [4, 20, 64, 1440] {
+            let bytes = vec![0x5a_u8; len];
+            time(&format!("sum of {len} bytes"), &|word| word ^ sum(black_box(&bytes)));
+        }
+    }
+
+    /// The longest sums there can be, and those at which a step of folding carries.
+    #[test]
+    fn folding_loses_no_carry() {
+        let ends =
+            [0_u64, 0xffff, 0x1_0000, 0xffff_ffff, 0x1_0000_0000, 0xffff_ffff_0000, u64::MAX];
+        for end in ends {
+            for total in (0..=70_000).flat_map(|by| [end.wrapping_add(by), end.wrapping_sub(by)]) {
+                let expected = match total % 0xffff {
+                    0 if total > 0 => 0xffff,
+                    rest => rest as u16,
+                };
+                assert_eq!(fold(total), expected, "{total:#x}");
+            }
+        }
     }
 
     proptest! {
         #[test]
-        fn long_sums_are_those_of_the_rfc(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-            prop_assert_eq!(sum(&bytes), slowly(&bytes));
+        fn sums_are_those_of_the_slow_way(
+            bytes in proptest::collection::vec(prop_oneof![any::<u8>(), Just(0xff), Just(0)], 0..100),
+            start in 0..4_usize,
+        ) {
+            let bytes = bytes.get(start..).unwrap_or_default();
+            prop_assert_eq!(sum(bytes), slow_sum(bytes));
+        }
+
+        #[test]
+        fn adding_and_updating_are_those_of_the_slow_way(
+            a in any_word(), b in any_word(), checksum in any_word(),
+        ) {
+            prop_assert_eq!(add(a, b), slow_add(a, b));
+            prop_assert_eq!(update(checksum, a, b), !slow_add(slow_add(!checksum, !a), b));
         }
 
         /// The field may lie anywhere in what is covered, odd lengths included: then all of it sums to 0xffff.

@@ -1,16 +1,16 @@
-//! [`Joined`]: consecutive TCP segments or UDP datagrams of one flow, put together to one frame that stands for all of
-//! them, as the kernel does it when it receives (GRO).
+//! [`Joined`]: consecutive TCP segments or UDP datagrams of one flow, put together to one frame that stands for all
+//! of them, as the kernel does it when it receives (GRO).
 //!
 //! Contract: pure, and nothing is allocated: the first packet's headers are remembered, and payloads are appended by
 //! whoever has the frame. Packets are joined if [`Superframe`](crate::Superframe) cuts what comes out into the same
-//! packets again, byte for byte, but for one thing: the identifications of IPv4 packets that may not be fragmented, if
-//! they were all the same, count up afterwards. Wrong checksums are never made right: such a packet stays alone.
+//! packets again, byte for byte, but for one thing: the identifications of IPv4 packets that may not be fragmented,
+//! if they were all the same, count up afterwards. Wrong checksums are never made right: such a packet stays alone.
 //!
 //! | | joined |
 //! |---|---|
-//! | IPv4 | no options, no fragments; TOS, TTL and "don't fragment" the same; identification one more than the last, or fixed where "don't fragment" is set |
+//! | IPv4 | no options, no fragments; TOS, TTL and DF the same; identification counts up, or is fixed where DF is set |
 //! | IPv6 | no extension headers; traffic class, flow label and hop limit the same |
-//! | TCP | ACK alone, and PSH, which ends it; acknowledgement, window and options the same; the next sequence number |
+//! | TCP | ACK alone, and PSH, which ends it; acknowledgement, window, options the same; the next sequence number |
 //! | UDP | with a checksum; 64 at most |
 //! | both | payloads as long as the first; a shorter one ends it; 65,535 bytes in all at most |
 //!
@@ -169,8 +169,8 @@ impl Joined {
         (first.len() <= BYTES_MOST).then_some(joined)
     }
 
-    /// Takes the packet that follows: where its payload lies in `next`, to be appended. `None` if it does not follow, or
-    /// stays alone; then what is joined so far goes before it ([`Joined::is_of_flow`]).
+    /// Takes the packet that follows: where its payload lies in `next`, to be appended. `None` if it does not follow,
+    /// or stays alone; then what is joined so far goes before it ([`Joined::is_of_flow`]).
     pub fn take(&mut self, next: &[u8]) -> Option<Range<usize>> {
         let payload = self.layout.payload..next.len();
         let has_room = !self.is_over()
@@ -191,8 +191,8 @@ impl Joined {
         Some(payload)
     }
 
-    /// Whether a packet is of the same flow, or may be: a fragment of its protocol between the same addresses, or one with
-    /// extension headers. Such a packet may not overtake what is joined.
+    /// Whether a packet is of the same flow, or may be: a fragment of its protocol between the same addresses, or one
+    /// with extension headers. Such a packet may not overtake what is joined.
     #[must_use]
     pub fn is_of_flow(&self, packet: &[u8]) -> bool {
         let ports = self.layout.upper..self.layout.upper + 4;
@@ -227,8 +227,8 @@ impl Joined {
         self.count
     }
 
-    /// Makes the first packet and the payloads appended to it one frame: lengths, PSH, the IPv4 header's checksum and the
-    /// sum of the pseudo header. `None`, and nothing changes, if it is one packet alone, or of another length.
+    /// Makes the first packet and the payloads appended to it one frame: lengths, PSH, the IPv4 header's checksum and
+    /// the sum of the pseudo header. `None`, and nothing changes, if it is one packet alone, or of another length.
     #[must_use]
     pub fn finish(self, superframe: &mut [u8]) -> Option<Offload> {
         if self.count == 1 || superframe.len() != self.len {

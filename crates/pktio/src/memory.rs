@@ -305,6 +305,20 @@ impl Taken<'_> {
             }
         }
     }
+
+    /// The same, with this much room before and after the frame where memory is allocated for it.
+    pub fn into_roomy_buf(self, room: usize) -> FrameBuf {
+        match self {
+            Self::Moved(frame) => frame.into_buf(),
+            Self::Lent { bytes, meta } => {
+                let memory = Memory::owned(vec![0; bytes.len() + 2 * room].into(), 0);
+                let mut frame = FrameBuf::new(memory, Arc::new(Heap), room);
+                frame.extend(bytes);
+                frame.meta = meta;
+                frame
+            }
+        }
+    }
 }
 
 /// Memory of single frames, allocated for each.

@@ -8,6 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::memory::{FrameBuf, Memory, Region};
 
+/// Chunks that are larger, for superframes, seldom hold that much: they are made large enough for the allocator to ask the
+/// kernel for pages of their own, which take no memory until they are written to. The GNU C library does so from 128 KiB
+/// on, and musl.
+const LARGE: usize = 32 * 1024;
+const OWN_PAGES: usize = 132 * 1024;
+
 /// Memory for frames that are copied, made or read by a system call.
 #[derive(Clone, Debug)]
 pub struct Pool {
@@ -39,7 +45,8 @@ impl Pool {
     /// A pool of `chunks` chunks of `chunk_bytes` each, of which the first `headroom` are left free for what is put
     /// before a frame.
     pub fn new(chunks: usize, chunk_bytes: usize, headroom: usize) -> Self {
-        let chunk = |tag: usize| Memory::owned(vec![0; chunk_bytes].into(), tag as u64);
+        let bytes = if chunk_bytes > LARGE { chunk_bytes.max(OWN_PAGES) } else { chunk_bytes };
+        let chunk = |tag: usize| Memory::owned(vec![0; bytes].into(), tag as u64);
         let free = Mutex::new((0..chunks).map(chunk).collect());
         Self { shared: Arc::new(Shared { chunks, chunk_bytes, headroom, free }) }
     }

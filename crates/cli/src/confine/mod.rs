@@ -24,16 +24,15 @@ use dataplane::run::config::{Privileges, Settings};
 #[cfg(target_os = "linux")]
 use rustix::thread::CapabilitySet;
 
-/// Gives up what a run of this configuration does not need, which looks names up or not; with what could not be given
-/// up, each in one line.
+/// Gives up what a run of this configuration does not need; with what could not be given up, each in one line.
 ///
 /// # Errors
 /// Something could not, and it is required.
-pub(crate) fn confine(settings: &Settings, looks_up: bool) -> Result<(GivenUp, Vec<String>)> {
+pub(crate) fn confine(settings: &Settings) -> Result<(GivenUp, Vec<String>)> {
     match settings.privileges {
         Privileges::Off => Ok((GivenUp::default(), Vec::new())),
         asked @ (Privileges::Auto | Privileges::Required) => {
-            let (given_up, lacking) = give_up(settings, looks_up);
+            let (given_up, lacking) = give_up(settings, settings.looks_names_up());
             judged(asked, given_up, lacking)
         }
     }
@@ -61,7 +60,8 @@ fn give_up(settings: &Settings, looks_up: bool) -> (GivenUp, Vec<String>) {
         true => bail!("what the drivers of DPDK ask for is not known"),
         false => system_calls::keep_needed(looks_up),
     };
-    let (given_up, mut lacking) = all_but(kept, || files::keep_own(settings, looks_up), system_calls);
+    let (given_up, mut lacking) =
+        all_but(kept, || files::keep_own(settings, looks_up), system_calls);
     let kept_by_others = "the threads that DPDK started before keep their privileges";
     lacking.extend(is_dpdk.then(|| kept_by_others.to_owned()));
     (GivenUp { capabilities: given_up.capabilities && kept.is_empty(), ..given_up }, lacking)

@@ -13,18 +13,13 @@ use dataplane::run::GivenUp;
 use dataplane::run::config::{Privileges, Settings};
 use pktio::{AfPacketConfig, AfPacketPort, Pool};
 
-use super::judged;
+use super::{confine, give_up, judged};
 
 /// Set where a test runs in a process of its own.
 const ALONE: &str = "TAMIS_CONFINED_TEST";
 
 const ALL: GivenUp =
     GivenUp { capabilities: true, new_privileges: true, system_calls: true, files: true };
-
-/// Gives up what a run does not need that looks no names up.
-fn confine(settings: &Settings) -> anyhow::Result<(GivenUp, Vec<String>)> {
-    super::confine(settings, false)
-}
 
 /// Runs this test again in a process of its own, and gives its end; `None` in that process.
 fn apart(test: &str) -> Option<ExitStatus> {
@@ -145,7 +140,7 @@ fn names_are_looked_up_where_that_is_needed_and_little_else_is_left() {
     if let Some(end) = apart("names_are_looked_up_where_that_is_needed_and_little_else_is_left") {
         return assert!(end.success(), "{end}");
     }
-    let (given_up, lacking) = super::confine(&settings("/nowhere", "\"auto\""), true).unwrap();
+    let (given_up, lacking) = give_up(&settings("/nowhere", "\"auto\""), true);
     if !gives_up_all(given_up, &lacking) {
         return;
     }

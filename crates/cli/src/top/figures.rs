@@ -29,6 +29,8 @@ pub(super) struct Figures {
     pub(super) sources: Vec<Talker>,
     pub(super) services: Vec<Talker>,
     pub(super) workers: Vec<Worker>,
+    /// Of tunnels.
+    pub(super) peers: Vec<Peer>,
 }
 
 /// How much there is, and how much more in a second.
@@ -74,6 +76,21 @@ pub(super) struct Worker {
     pub(super) connections: u64,
 }
 
+/// A peer of a tunnel.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Peer {
+    pub(super) name: String,
+    /// Seconds since anything genuine came from it, if that ever was.
+    pub(super) heard: Option<f64>,
+    /// Bytes of inner packets.
+    pub(super) received: Count,
+    pub(super) sent: Count,
+    pub(super) lost: u64,
+    /// Of its datagrams at most, how many came before one that was sent before them.
+    pub(super) depth: u64,
+    pub(super) path_mtu: u64,
+}
+
 impl Figures {
     /// Of a reading, and one before it if there is one.
     pub(super) fn of(now: &Reading, before: Option<&Reading>) -> Self {
@@ -94,6 +111,7 @@ impl Figures {
             drops: drops(now, before, seconds),
             sources: talkers(now, "sources", |who| word(&who["address"])),
             services: talkers(now, "services", service),
+            peers: peers(now, before, &count),
             wires,
             workers,
         }
@@ -144,6 +162,27 @@ fn wires(now: &Reading, before: Option<&Reading>, count: &Counting<'_>) -> Vec<W
         }
     };
     list(&now.status["wires"]).iter().enumerate().map(of).collect()
+}
+
+fn peers(now: &Reading, before: Option<&Reading>, count: &Counting<'_>) -> Vec<Peer> {
+    let earlier = before.map(|before| list(&before.peers["peers"])).unwrap_or_default();
+    let of = |peer: &Value| {
+        let before = earlier.iter().find(|before| before["key"] == peer["key"]);
+        let counted = |key: &str| count(&peer[key], before.map(|before| &before[key]));
+        let total = |key: &str| peer[key].as_u64().unwrap_or_default();
+        Peer {
+            name: format!("{} {}", word(&peer["tunnel"]), word(&peer["name"])),
+            heard: peer["heard_s"].as_f64(),
+            received: counted("received_bytes"),
+            sent: counted("sent_bytes"),
+            lost: total("lost"),
+            depth: total("reorder_depth"),
+            path_mtu: total("path_mtu"),
+        }
+    };
+    let mut peers: Vec<Peer> = list(&now.peers["peers"]).iter().map(of).collect();
+    peers.sort_by(|a, b| descending(a.received, b.received));
+    peers
 }
 
 fn rules(now: &Reading, before: Option<&Reading>, count: &Counting<'_>) -> Vec<Rule> {

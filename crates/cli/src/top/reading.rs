@@ -17,6 +17,8 @@ pub(super) struct Reading {
     pub(super) counters: Value,
     /// `tamis.talkers/1`.
     pub(super) talkers: Value,
+    /// `tamis.peers/1`.
+    pub(super) peers: Value,
 }
 
 impl Reading {
@@ -30,6 +32,7 @@ impl Reading {
             status: answer(Request::Status {})?,
             counters: answer(Request::Counters { save: false })?,
             talkers: answer(Request::Talkers {})?,
+            peers: answer(Request::Peers {})?,
         })
     }
 

@@ -50,6 +50,7 @@ fn reading(uptime: f64, frames: u64) -> Reading {
                 { "protocol": "icmp", "port": null, "frames": 2000, "bytes": 1_000_000 },
             ],
         }),
+        peers: json!({ "peers": [] }),
     }
 }
 
@@ -87,6 +88,34 @@ WORKER STATE  BUSY                                           WAITING CONNECTIONS
 q quit  t totals  p pause
 "#;
     assert_eq!(text(&drawn(&shown(), (80, 24))), expected.trim_start());
+}
+
+/// Those who send the most stand first, between wires and rules.
+#[test]
+fn peers_of_tunnels_are_shown_where_there_are_any() {
+    let peer = |name: &str, heard: Value, bytes: u64| {
+        json!({
+            "tunnel": "office", "name": name, "key": name, "heard_s": heard, "lost": 3,
+            "received_bytes": bytes, "sent_bytes": bytes / 2, "reorder_depth": 1, "path_mtu": 1420,
+        })
+    };
+    let at = |uptime: f64, bytes: u64| Reading {
+        peers: json!({ "peers": [peer("road", Value::Null, 0), peer("home", json!(0.42), bytes)] }),
+        ..reading(uptime, bytes)
+    };
+    let figures = Figures::of(&at(12.0, 30_000), Some(&at(10.0, 10_000)));
+    let screen = drawn(&Shown { figures: Some(figures), ..Shown::default() }, (80, 24));
+    let screen = text(&screen);
+    let lines: Vec<_> =
+        screen.lines().skip_while(|line| !line.starts_with("PEER")).take(3).collect();
+    let expected = [
+        "PEER                  HEARD bit/s in      out     lost    depth path MTU",
+        "office home           0.4 s    80.0k    40.0k        3        1     1420",
+        "office road           never        0        0        3        1     1420",
+    ];
+    let squeezed = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(lines.iter().map(|line| squeezed(line)).collect::<Vec<_>>(), expected.map(squeezed));
+    assert!(screen.contains("RULE") && screen.contains("WORKER"));
 }
 
 #[test]
@@ -146,7 +175,12 @@ fn what_rules_have_not_in_common_is_shown() {
 #[test]
 fn answers_that_say_nothing_are_no_figures() {
     for status in [json!(null), json!([1]), json!({ "wires": 3, "workers": [7], "ports": [{}] })] {
-        let reading = Reading { status: status.clone(), counters: status.clone(), talkers: status };
+        let reading = Reading {
+            status: status.clone(),
+            counters: status.clone(),
+            talkers: status.clone(),
+            peers: status,
+        };
         let figures = Figures::of(&reading, Some(&reading));
         drawn(&Shown { figures: Some(figures), ..Shown::default() }, (80, 24));
     }

@@ -6,11 +6,14 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Cell, Row, Table};
 
-use super::figures::{Count, Figures, Talker, Wire, Worker};
+use super::figures::{Count, Figures, Peer, Talker, Wire, Worker};
 
 /// Rows of wires and workers that are shown at most: the rest is for rules and talkers.
 const MOST_WIRES: usize = 6;
 const MOST_WORKERS: usize = 8;
+
+/// Peers that are shown at most, those that send the most.
+const MOST_PEERS: usize = 5;
 
 /// Columns that are used at most, but by rules: numbers far from what they are of are hard to read.
 const MOST_COLUMNS: u16 = 132;
@@ -64,24 +67,35 @@ fn draw_figures(frame: &mut Frame<'_>, area: Rect, figures: &Figures, totals: bo
     let (wires, workers) =
         (figures.wires.len().min(MOST_WIRES), figures.workers.len().min(MOST_WORKERS));
     let rows = |count: usize| Constraint::Length(1 + count as u16);
-    let [title, notes, of_wires, _, of_rules, _, middle, _, of_workers] = Layout::vertical([
-        Constraint::Length(1),
-        Constraint::Length(figures.notes.len().min(3) as u16),
-        rows(wires),
-        Constraint::Length(1),
-        Constraint::Fill(6),
-        Constraint::Length(1),
-        Constraint::Fill(5),
-        Constraint::Length(1),
-        rows(workers),
-    ])
-    .areas(Rect { width: area.width.min(MOST_COLUMNS), ..area });
+    let peers = match figures.peers.len().min(MOST_PEERS) {
+        0 => Constraint::Length(0),
+        some => rows(some + 1),
+    };
+    let [title, notes, of_wires, of_peers, _, of_rules, _, middle, _, of_workers] =
+        Layout::vertical([
+            Constraint::Length(1),
+            Constraint::Length(figures.notes.len().min(3) as u16),
+            rows(wires),
+            peers,
+            Constraint::Length(1),
+            Constraint::Fill(6),
+            Constraint::Length(1),
+            Constraint::Fill(5),
+            Constraint::Length(1),
+            rows(workers),
+        ])
+        .areas(Rect { width: area.width.min(MOST_COLUMNS), ..area });
     let of_rules = Rect { width: area.width, ..of_rules };
     frame.render_widget(title_line(figures), title);
     let told: Vec<Line<'_>> =
         figures.notes.iter().map(|note| Line::styled(note.as_str(), ALARM)).collect();
     frame.render_widget(Text::from(told), notes);
     frame.render_widget(wires_table(figures, totals), of_wires);
+    if !figures.peers.is_empty() {
+        let [_, of_peers] =
+            Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(of_peers);
+        frame.render_widget(peers_table(&figures.peers, totals), of_peers);
+    }
     frame.render_widget(rules_table(figures, totals, of_rules.width), of_rules);
     let [drops, sources, services] =
         Layout::horizontal([Constraint::Fill(5), Constraint::Fill(7), Constraint::Fill(6)])
@@ -135,6 +149,35 @@ fn wires_table(figures: &Figures, totals: bool) -> Table<'static> {
         cells
     };
     table(&columns, figures.wires.iter().take(MOST_WIRES).map(row))
+}
+
+fn peers_table(peers: &[Peer], totals: bool) -> Table<'static> {
+    let number = |title| (title, Constraint::Length(8), Alignment::Right);
+    let columns: [Column; 7] = [
+        ("PEER", Constraint::Fill(1), Alignment::Left),
+        number("HEARD"),
+        number(if totals { "bytes in" } else { "bit/s in" }),
+        number("out"),
+        number("lost"),
+        number("depth"),
+        number("path MTU"),
+    ];
+    let row = |peer: &Peer| {
+        let heard = match peer.heard {
+            Some(seconds) => cell(format!("{} s", short(seconds))),
+            None => cell("never".to_owned()).style(ALARM),
+        };
+        vec![
+            Cell::from(peer.name.clone()),
+            heard,
+            bits(peer.received, totals),
+            bits(peer.sent, totals),
+            cell(short(peer.lost as f64)),
+            cell(short(peer.depth as f64)),
+            cell(peer.path_mtu.to_string()),
+        ]
+    };
+    table(&columns, peers.iter().take(MOST_PEERS).map(row))
 }
 
 fn rules_table(figures: &Figures, totals: bool, width: u16) -> Table<'static> {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use ::tunnel::PublicKey;
 use anyhow::{Result, bail};
 use dataplane::run::config::tunnel::{Endpoint, preshared_key};
-use dataplane::run::{ask, status_text};
+use dataplane::run::{NewPeer, Request, ask, status_text};
 use packet::visible;
 use serde_json::{Value, json};
 
@@ -70,7 +70,7 @@ pub(crate) struct RemovePeerArgs {
 pub(crate) fn status(args: &WhichArgs) -> Result<ExitCode> {
     of_each(args, |control| {
         let mut told = told_peers(control)?;
-        told["status"] = answer(control, &json!({ "command": "status" }))?;
+        told["status"] = answer(control, &Request::Status {})?;
         Ok(told)
     })
 }
@@ -81,7 +81,7 @@ pub(crate) fn peers(args: &WhichArgs) -> Result<ExitCode> {
 }
 
 fn told_peers(control: &Path) -> Result<Value> {
-    let mut answer = answer(control, &json!({ "command": "peers" }))?;
+    let mut answer = answer(control, &Request::Peers {})?;
     let name = control.file_stem().unwrap_or_default().to_string_lossy();
     Ok(json!({ "name": name, "control": control, "peers": answer["peers"].take() }))
 }
@@ -105,7 +105,7 @@ fn of_each(args: &WhichArgs, told: impl Fn(&Path) -> Result<Value>) -> Result<Ex
 }
 
 /// What a tunnel answers.
-fn answer(control: &Path, request: &Value) -> Result<Value> {
+fn answer(control: &Path, request: &Request) -> Result<Value> {
     match ask(control, request).map_err(|error| nobody(control, error))? {
         Ok(answer) => Ok(answer),
         Err(refusal) => bail!("{}: {}", control.display(), visible::word(&refusal.what)),
@@ -124,25 +124,25 @@ fn text(tunnel: &Value) -> String {
 pub(crate) fn add(args: &AddPeerArgs) -> Result<ExitCode> {
     let preshared = args.preshared.as_deref().map(preshared_key).transpose();
     let preshared = preshared.map_err(anyhow::Error::msg)?;
-    let request = json!({
-        "command": "add_peer",
-        "name": args.peer,
-        "key": args.key.to_string(),
-        "endpoint": args.endpoint.as_ref().map(ToString::to_string),
-        "allowed": args.allowed,
-        "keepalive": args.keepalive,
-        "preshared": preshared.as_ref().map(|key| key.text().to_string()),
+    let request = Request::AddPeer(NewPeer {
+        tunnel: None,
+        name: args.peer.clone(),
+        key: args.key.to_string(),
+        endpoint: args.endpoint.as_ref().map(ToString::to_string),
+        allowed: args.allowed.clone(),
+        keepalive: args.keepalive,
+        preshared: preshared.as_ref().map(|key| key.text().to_string()),
     });
     change(&args.tunnel, &request, &format!("added {}", args.peer))
 }
 
 /// Removes a peer.
 pub(crate) fn remove(args: &RemovePeerArgs) -> Result<ExitCode> {
-    let request = json!({ "command": "remove_peer", "peer": args.peer });
+    let request = Request::RemovePeer { tunnel: None, peer: args.peer.clone() };
     change(&args.tunnel, &request, &format!("removed {}", args.peer))
 }
 
-fn change(which: &str, request: &Value, done: &str) -> Result<ExitCode> {
+fn change(which: &str, request: &Request, done: &str) -> Result<ExitCode> {
     let control = place::control(which)?;
     match ask(&control, request).map_err(|error| nobody(&control, error))? {
         Ok(_) => {

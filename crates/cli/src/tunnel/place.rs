@@ -4,6 +4,7 @@
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,6 +22,7 @@ const TRIES: usize = 5;
 pub(super) struct Place {
     lock: File,
     path: PathBuf,
+    control: PathBuf,
 }
 
 impl Place {
@@ -37,7 +39,7 @@ impl Place {
             match lock.try_lock() {
                 // Who had it may have removed it meanwhile.
                 Ok(()) if is_same(&lock, &path) => {
-                    let mut place = Self { lock, path };
+                    let mut place = Self { lock, path, control: control.to_owned() };
                     write!(place.lock, "{}", std::process::id())?;
                     return Ok(place);
                 }
@@ -52,13 +54,22 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // Whatever cannot be removed does not keep the next one from coming up.
+        // Whatever cannot be removed does not keep the next one from coming up. A socket is left by who was killed.
+        if is_left(&self.control) {
+            let _ = fs::remove_file(&self.control);
+        }
         let _ = fs::remove_file(&self.path);
         if self.path.starts_with(FOLDER) {
             // It goes with the last one: it is empty then.
             let _ = fs::remove_dir(FOLDER);
         }
     }
+}
+
+/// Whether nobody listens at a socket any more.
+fn is_left(control: &Path) -> bool {
+    let connected = UnixStream::connect(control);
+    connected.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
 
 /// Makes the folder of a control socket, if it is the usual one.

@@ -43,10 +43,7 @@ pub(super) fn run(config: &Path) -> Result<ExitCode> {
         Err(error) => return failed(&error),
     };
     log.warn(opened.warnings());
-    let has_names = tunnel.peers.iter().any(|peer| {
-        peer.endpoint.as_ref().is_some_and(|endpoint| endpoint.name().is_some())
-    });
-    let (given_up, lacking) = match confine::confine(&settings, has_names) {
+    let (given_up, lacking) = match confine::confine(&settings) {
         Ok(confined) => confined,
         Err(error) => return failed(&error),
     };

@@ -1,12 +1,13 @@
 //! A tunnel as a run: the host's device and the tunnel's socket, each a port, and a wire between them.
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 use dataplane::Unresolved;
 use dataplane::run::config::tunnel::{HOST, TunnelSettings};
 use dataplane::run::config::{
-    At, BurstSettings, Cores, Gone, Kind, LinkLoss, LogFormat, OnPanic, Order, Other, PortSettings,
-    Reopen, RestartSettings, Settings, Ttl, WireSettings, Workers,
+    At, BurstSettings, Cores, Gone, Kind, LinkLoss, LogFormat, Named, OnPanic, Order, Other,
+    PortSettings, Reopen, RestartSettings, Settings, Ttl, WireSettings, Workers,
 };
 
 /// Of what the configuration of a tunnel does not say itself.
@@ -59,9 +60,9 @@ pub(super) fn of_run(tunnel: &TunnelSettings) -> Settings {
     }
 }
 
-/// The port of the tunnel.
-fn kind(_: &TunnelSettings) -> Kind {
-    Kind::Loopback
+/// The port of the tunnel, which reads the file itself.
+fn kind(tunnel: &TunnelSettings) -> Kind {
+    Kind::Tunnel { file: Named { path: PathBuf::from(&tunnel.file), at: AT } }
 }
 
 /// What packets are translated to that leave by the tunnel: the first address of each family.

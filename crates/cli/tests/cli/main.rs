@@ -44,6 +44,8 @@ mod shadow;
 mod shell;
 mod snapshot;
 mod streams;
+#[cfg(target_os = "linux")]
+mod tunnel;
 mod vlan;
 mod vs;
 mod watch;

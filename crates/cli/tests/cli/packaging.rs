@@ -1,4 +1,4 @@
-//! The systemd unit, as systemd reads it.
+//! The systemd units, as systemd reads them.
 
 use std::fs;
 use std::process::Command;
@@ -14,7 +14,21 @@ fn systemd_takes_the_unit_and_its_bypass() {
         folder.write("tamis.service", read("tamis.service").replace("/usr/bin/tamis", TAMIS));
     fs::create_dir(folder.file("tamis.service.d")).unwrap();
     folder.write("tamis.service.d/bypass.conf", read("bypass.conf"));
-    let Ok(verified) = Command::new("systemd-analyze").args(["verify", &unit]).output() else {
+    is_taken(&unit);
+}
+
+#[test]
+fn systemd_takes_the_unit_of_tunnels() {
+    let packaging = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging");
+    let folder = Scratch::new("packaging-tunnel");
+    let unit = fs::read_to_string(format!("{packaging}/tamis-tunnel@.service")).unwrap();
+    let unit = unit.replace("/usr/bin/tamis", TAMIS);
+    is_taken(&folder.write("tamis-tunnel@office.service", unit));
+}
+
+/// Without a word.
+fn is_taken(unit: &str) {
+    let Ok(verified) = Command::new("systemd-analyze").args(["verify", unit]).output() else {
         return skipped("the systemd unit: systemd-analyze is not there");
     };
     let said = String::from_utf8_lossy(&verified.stderr);

@@ -65,6 +65,8 @@ pub enum Reason {
     Middlebox,
     /// A middlebox failed over it, and that is configured to drop it.
     Handler,
+    /// There was no room for it in the ring to its middlebox.
+    MiddleboxRing,
     /// It is no IP packet, and a tunnel carries nothing else.
     NotIp,
     /// Its destination is no peer's of the tunnel.
@@ -87,7 +89,7 @@ pub enum Reason {
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 35] = [
         Self::Rule,
         Self::Policy,
         Self::HotDrop,
@@ -113,6 +115,7 @@ impl Reason {
         Self::Overdue,
         Self::Middlebox,
         Self::Handler,
+        Self::MiddleboxRing,
         Self::NotIp,
         Self::NoPeer,
         Self::NoSession,
@@ -153,6 +156,7 @@ impl Reason {
             Self::Overdue => "overdue",
             Self::Middlebox => "middlebox",
             Self::Handler => "handler_error",
+            Self::MiddleboxRing => "middlebox_ring",
             Self::NotIp => "tunnel_not_ip",
             Self::NoPeer => "tunnel_no_peer",
             Self::NoSession => "tunnel_no_session",
@@ -329,10 +333,12 @@ impl Account {
         }
     }
 
-    /// What was on its way when a burst ended early is dropped for this reason: how many frames.
-    pub(super) fn abandon(&self, reason: Reason) -> usize {
+    /// What was on its way when a burst ended early is dropped for this reason, but for so many frames that are
+    /// `elsewhere`: how many frames.
+    pub(super) fn abandon(&self, reason: Reason, elsewhere: usize) -> usize {
         let now = self.read();
         let left = (now.received + now.made).saturating_sub(now.sent + now.dropped()) as usize;
+        let left = left.saturating_sub(elsewhere);
         self.dropped(reason, left);
         left
     }
@@ -427,7 +433,7 @@ mod tests {
         }
         let now = account.read();
         let counts: Vec<_> = Reason::ALL.iter().map(|reason| now.of(*reason)).collect();
-        assert_eq!(counts, (1..=34).collect::<Vec<u64>>());
+        assert_eq!(counts, (1..=35).collect::<Vec<u64>>());
         assert!(now.balances());
     }
 
@@ -437,8 +443,9 @@ mod tests {
         account.received(5);
         account.sent(2);
         assert!(!account.read().balances());
-        let left = [(), ()].map(|()| account.abandon(Reason::Panic));
-        assert_eq!(left, [3, 0]);
+        assert_eq!(account.abandon(Reason::Panic, 1), 2);
+        let left = [(), ()].map(|()| account.abandon(Reason::Panic, 0));
+        assert_eq!(left, [1, 0]);
         assert_eq!((account.read().of(Reason::Panic), account.read().balances()), (3, true));
     }
 }

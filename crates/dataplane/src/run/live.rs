@@ -22,7 +22,7 @@ use super::shadow::{self, Shadow};
 use super::shared::Shared;
 use super::status::{Direction, Status, WorkerStatus};
 use super::taps::Taps;
-use super::tunnel::Site;
+use super::tunnel::{PeerTold, Site};
 use super::workers::Counted;
 use crate::publish::Published;
 use crate::wires::Wires;
@@ -51,6 +51,11 @@ pub(super) struct Live {
 }
 
 impl Live {
+    /// How all peers of tunnels are.
+    pub(super) fn peers(&self) -> Vec<PeerTold> {
+        self.tunnels.iter().flat_map(|site| site.told()).collect()
+    }
+
     /// Tells the workers to stop once they have handled what their ports still have.
     pub(super) fn stop(&self) {
         self.shared.stop();

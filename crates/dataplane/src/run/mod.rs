@@ -87,8 +87,8 @@ use live::Live;
 use metrics::Metrics;
 use revisions::Revisions;
 use steering::Steering;
-use watch::Watch;
 use tunnel::{Keeper, Site};
+use watch::Watch;
 use workers::{Crew, Joined, Queues, Thread};
 
 use crate::config::Config;
@@ -97,8 +97,8 @@ use crate::wires::{Crossing, Wires};
 
 pub use account::{Accounted, Reason};
 pub use control::{
-    BanAction, FlowWords, MOST_CHANGES, NewPeer, Refusal, RefusalKind, Request, Watch as WatchRequest, ask,
-    follow,
+    BanAction, FlowWords, MOST_CHANGES, NewPeer, Refusal, RefusalKind, Request,
+    Watch as WatchRequest, ask, follow,
 };
 pub use device::is_like;
 pub use error::RunError;
@@ -115,7 +115,8 @@ pub use restart::Resumed;
 pub use revisions::RevisionStatus;
 pub use running::Running;
 pub use status::{
-    Direction, PortState, PortStatus, Status, WorkerState, WorkerStatus, text as status_text,
+    Direction, PortState, PortStatus, RingStatus, Status, WorkerState, WorkerStatus,
+    text as status_text,
 };
 pub use taps::{FilterError, Listening, Next, Told, decided as told_verdict, text as told_text};
 pub use topology::{Processor, here as processors};
@@ -274,6 +275,10 @@ impl Run {
                 crew.equip(make);
                 (crew.start(cores, keeps).map_err(RunError::Workers)?, Vec::new())
             }
+            Driver::Ringed { burst, room, .. } => {
+                let hosted = crew.ring(room, burst).map_err(RunError::Workers)?;
+                (crew.start(cores, keeps).map_err(RunError::Workers)?, hosted)
+            }
         };
         let keepers = beside.tunnels.iter().map(Keeper::start).collect::<io::Result<_>>();
         let keepers = keepers.map_err(RunError::Workers)?;
@@ -292,7 +297,14 @@ impl Run {
             metrics: beside.metrics,
             tunnels: beside.tunnels,
         };
-        let run = Self { live: Arc::new(live), threads, control: None, metrics: None, connections, keepers };
+        let run = Self {
+            live: Arc::new(live),
+            threads,
+            control: None,
+            metrics: None,
+            connections,
+            keepers,
+        };
         Ok((run, hosted))
     }
 

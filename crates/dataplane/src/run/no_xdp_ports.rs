@@ -4,7 +4,7 @@ use std::io;
 
 use pktio::{Opener, PortError};
 
-use super::config::{BurstSettings, PortSettings, Settings};
+use super::config::{PortSettings, Settings};
 use super::wire::BoxedPort;
 
 /// Opens no ports of AF_XDP.
@@ -21,7 +21,7 @@ impl OpenXdp {
         _opener: &dyn Opener,
         port: &PortSettings,
         _workers: usize,
-        _burst: BurstSettings,
+        _settings: &Settings,
     ) -> Result<(String, Vec<BoxedPort>, Option<String>), PortError> {
         let source = io::ErrorKind::Unsupported.into();
         Err(PortError::Io { name: port.name.clone(), offset: 0, source })

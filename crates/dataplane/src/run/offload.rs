@@ -48,7 +48,9 @@ pub(super) fn as_left_to_a_port(burst: &mut Burst) {
         let is_left = burst.live(at).is_some_and(|live| {
             live.segments.is_some() && matches!(live.checksum, ChecksumState::Unfinished { .. })
         });
-        let Some(FrameMut { bytes, meta }) = burst.get_mut(at).filter(|_| is_left) else { continue };
+        let Some(FrameMut { bytes, meta }) = burst.get_mut(at).filter(|_| is_left) else {
+            continue;
+        };
         let Some(link) = link_of(meta.link_type) else { continue };
         let link = if link == Link::Ethernet { Link::Wire } else { link };
         let headers = parse(link, bytes, bytes.len(), Checksums::Ignore);

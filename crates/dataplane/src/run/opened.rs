@@ -190,17 +190,21 @@ impl Opened {
     /// The same with a middlebox for each worker, which `make` makes by its number.
     ///
     /// # Errors
-    /// As [`Opened::start`], or several workers keep the order of a wire.
+    /// As [`Opened::start`], or several workers keep the order of a wire, or the configuration asks for a ring.
     pub fn start_with(
         self,
         given_up: GivenUp,
         make: &mut dyn FnMut(usize) -> Box<dyn Middlebox>,
     ) -> Result<Run, RunError> {
+        if let Some(MiddleboxSettings { at, ring: 1.., .. }) = self.settings.middlebox {
+            let what = "expected no ring: this middlebox sees frames in the workers' own threads";
+            return Err(RunError::Config(self.settings.refuse(at, what)));
+        }
         Ok(self.begin(given_up, |slot| Driver::With(slot, make))?.0)
     }
 
     /// The same, with workers that have no threads: who is a middlebox polls each from a thread of its own, and is shown up
-    /// to `burst` frames at a time.
+    /// to `burst` frames at a time. Where the configuration asks for a ring they have threads, too, and a ring to who polls.
     ///
     /// # Errors
     /// As [`Opened::start_with`].
@@ -209,7 +213,11 @@ impl Opened {
         given_up: GivenUp,
         burst: usize,
     ) -> Result<(Run, Vec<Hosted>), RunError> {
-        self.begin(given_up, |slot| Driver::Hosted(slot, burst))
+        let room = self.settings.ring();
+        self.begin(given_up, |slot| match room {
+            0 => Driver::Hosted(slot, burst),
+            room => Driver::Ringed { slot, burst, room },
+        })
     }
 
     fn begin<'m>(

@@ -9,6 +9,9 @@ use super::config::{ConfigError, Kind, Named, PortSettings, Settings};
 use super::device::is_like;
 use super::{doctor, interface};
 
+/// Frames of a NUMA node's devices of DPDK, with those that the devices' own queues hold.
+const MBUFS: usize = (1 << 14) - 1;
+
 /// Whether everything that ports need is there; nothing is made or changed.
 ///
 /// # Errors
@@ -97,6 +100,15 @@ pub(super) fn warnings(settings: &Settings) -> Vec<String> {
         && let Some((why, todo)) = doctor::af_xdp()
     {
         told.push(format!("{}: af_xdp: {why}: {todo}", settings.file));
+    }
+    let kept = settings.ring() * settings.workers.count.unwrap_or(1);
+    let has_mbufs = settings.ports.iter().any(|port| matches!(port.kind, Kind::Dpdk { .. }));
+    if has_mbufs && kept > MBUFS / 2 {
+        let what = "and nothing is received once they have all";
+        told.push(format!(
+            "{}: [middlebox] ring: middleboxes may keep {kept} of {MBUFS} frames of DPDK, {what}",
+            settings.file
+        ));
     }
     told
 }

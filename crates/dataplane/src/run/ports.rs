@@ -8,7 +8,7 @@ use conntrack::steer::Instruction;
 use pktio::{FaultPort, MemoryPort, Opener, Pool, PortError};
 
 use super::capture_port::CapturePort;
-use super::config::{BurstSettings, Gone, Kind, Order, PortSettings, Settings, Ttl, WireSettings};
+use super::config::{Gone, Kind, Order, PortSettings, Settings, Ttl, WireSettings};
 use super::device::{Device, Open, Opened};
 use super::tunnel::{self, Site, TunnelPort};
 use super::wire::BoxedPort;
@@ -98,7 +98,13 @@ pub(super) fn open(
     let (opener, program) = (Arc::clone(&openers.opener), openers.program.clone());
     let again: Open = Box::new(move || {
         let (opener, program) = (Arc::clone(&opener), program.clone());
-        let mut openers = Openers { opener, program, dpdk: &mut (), xdp: OpenXdp::default(), tunnels: Vec::new() };
+        let mut openers = Openers {
+            opener,
+            program,
+            dpdk: &mut (),
+            xdp: OpenXdp::default(),
+            tunnels: Vec::new(),
+        };
         // No more queues than at first: workers rely on who receives.
         open_queues(&settings, place, receiving, &mut openers)?.opened(workers, order)
     });
@@ -148,18 +154,17 @@ fn open_queues(
         Kind::AfPacket { device, queues } => {
             let name = devices::found(device)?;
             let queues = workers.min(usize::from(*queues));
-            let (queues, idle_latency) =
-                devices::af_packet(openers, &name, queues, settings.burst)?;
+            let (queues, idle_latency) = devices::af_packet(openers, &name, queues, settings)?;
             return Ok(Found { idle_latency, ..Found::new(&name, queues) });
         }
         Kind::AfXdp { .. } => {
             let port = &settings.ports[place];
             let (name, queues, odd) =
-                openers.xdp.open(&*openers.opener, port, workers, settings.burst)?;
+                openers.xdp.open(&*openers.opener, port, workers, settings)?;
             return Ok(Found { odd, ..Found::new(&name, queues) });
         }
         Kind::Tun { device } => {
-            let queues = devices::tun(&*openers.opener, device, workers, settings.burst)?;
+            let queues = devices::tun(&*openers.opener, device, workers, settings)?;
             return Ok(Found::new(device, queues));
         }
         Kind::Dpdk { device } => {
@@ -172,7 +177,8 @@ fn open_queues(
             Box::new(TunnelPort::new(site))
         }
         Kind::Loopback => {
-            let pool = Pool::new(2 * LOOPED, LOOPED_BYTES, 0);
+            let kept = settings.ring() * workers;
+            let pool = Pool::new(2 * LOOPED + kept, LOOPED_BYTES, 0);
             Box::new(MemoryPort::looped(&pool, LOOPED, LOOPED_BURST))
         }
         // Ports that it wraps stand before it, and are opened with one queue.
@@ -203,7 +209,9 @@ fn mtu(settings: &Settings, place: usize, tunnels: &[Arc<Site>]) -> Option<u32> 
             interface::mtu(device)
         }
         Kind::Fault { of, .. } => mtu(settings, *of, tunnels),
-        Kind::Tunnel { .. } => tunnels.iter().find(|site| *site.name() == *port.name).map(|site| site.mtu()),
+        Kind::Tunnel { .. } => {
+            tunnels.iter().find(|site| *site.name() == *port.name).map(|site| site.mtu())
+        }
         Kind::Dpdk { .. } | Kind::Pcap { .. } | Kind::Loopback => port.mtu,
     }
 }
@@ -237,10 +245,11 @@ mod devices {
         TunPort,
     };
 
+    use super::super::config::BurstSettings;
     pub(super) use super::super::device::found;
-    use super::{BoxedPort, BurstSettings, Openers};
+    use super::{BoxedPort, Openers, Settings};
 
-    /// Frames that are copied out of a ring that is nearly full, and bytes of each.
+    /// Frames that are copied out of a ring that is nearly full, and bytes of each; those that middleboxes keep come on top.
     const COPIES: usize = 512;
     /// Chunks of a TUN device's frames, which may be superframes, and the room before each.
     const CHUNKS: usize = 256;
@@ -251,10 +260,10 @@ mod devices {
         openers: &Openers<'_>,
         device: &str,
         queues: usize,
-        burst: BurstSettings,
+        settings: &Settings,
     ) -> Result<(Vec<BoxedPort>, Duration), PortError> {
-        let pool = Pool::new(COPIES, CHUNK_BYTES, HEADROOM);
-        let BurstSettings { rx, tx, drain_us, .. } = burst;
+        let pool = Pool::new(COPIES + settings.ring() * queues, CHUNK_BYTES, HEADROOM);
+        let BurstSettings { rx, tx, drain_us, .. } = settings.burst;
         let instruction = |Instruction { code, jumps, operand }: &_| FilterInstruction {
             code: *code,
             jumps: *jumps,
@@ -277,9 +286,11 @@ mod devices {
         opener: &dyn Opener,
         device: &str,
         queues: usize,
-        burst: BurstSettings,
+        settings: &Settings,
     ) -> Result<Vec<BoxedPort>, PortError> {
-        let pool = Pool::new(CHUNKS.max(2 * burst.rx) * queues, CHUNK_BYTES, HEADROOM);
+        let burst = settings.burst;
+        let chunks = CHUNKS.max(2 * burst.rx) + settings.ring();
+        let pool = Pool::new(chunks * queues, CHUNK_BYTES, HEADROOM);
         let config = TunConfig {
             name: device.to_owned(),
             queues: queues as u16,
@@ -298,7 +309,7 @@ mod devices {
 
     use pktio::{Opener, PortError};
 
-    use super::{BoxedPort, BurstSettings, Openers};
+    use super::{BoxedPort, Openers, Settings};
 
     fn none(device: &str) -> PortError {
         let source = io::ErrorKind::Unsupported.into();
@@ -313,7 +324,7 @@ mod devices {
         _: &Openers<'_>,
         device: &str,
         _: usize,
-        _: BurstSettings,
+        _: &Settings,
     ) -> Result<(Vec<BoxedPort>, Duration), PortError> {
         Err(none(device))
     }
@@ -322,7 +333,7 @@ mod devices {
         _: &dyn Opener,
         device: &str,
         _: usize,
-        _: BurstSettings,
+        _: &Settings,
     ) -> Result<Vec<BoxedPort>, PortError> {
         Err(none(device))
     }

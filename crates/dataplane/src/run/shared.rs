@@ -45,11 +45,23 @@ pub(super) struct Seat {
     waiting: AtomicUsize,
     /// Connections that it held then.
     flows: AtomicUsize,
+    ring: Ring,
     has_panicked: AtomicBool,
     is_stuck: AtomicBool,
     has_ended: AtomicBool,
     /// For it to answer between bursts.
     pub(super) questions: Questions,
+}
+
+/// The ring to its middlebox, if it has one.
+#[derive(Debug, Default)]
+struct Ring {
+    /// Frames that may be there; 0 where there is none.
+    room: AtomicUsize,
+    /// Those that were when it looked last.
+    frames: AtomicUsize,
+    /// The most that ever were.
+    most: AtomicUsize,
 }
 
 /// The phases of a worker's life. It ends when all are in the last one, and it has nothing left.
@@ -74,6 +86,7 @@ impl Shared {
                 turns: AtomicU64::new(0),
                 waiting: AtomicUsize::new(0),
                 flows: AtomicUsize::new(0),
+                ring: Ring::default(),
                 has_panicked: AtomicBool::new(false),
                 is_stuck: AtomicBool::new(false),
                 has_ended: AtomicBool::new(false),
@@ -208,6 +221,26 @@ impl Seat {
 
     pub(super) fn flows(&self) -> usize {
         self.flows.load(Ordering::Relaxed)
+    }
+
+    /// So many frames may be at its middlebox while it goes on.
+    pub(super) fn has_ring(&self, room: usize) {
+        self.ring.room.store(room, Ordering::Relaxed);
+    }
+
+    /// So many are.
+    pub(super) fn has_away(&self, frames: usize) {
+        self.ring.frames.store(frames, Ordering::Relaxed);
+        if frames > self.ring.most.load(Ordering::Relaxed) {
+            self.ring.most.store(frames, Ordering::Relaxed);
+        }
+    }
+
+    /// How many may be there, are, and were at most; `None` without a ring.
+    pub(super) fn ring(&self) -> Option<[usize; 3]> {
+        let Ring { room, frames, most } = &self.ring;
+        let counts = [room, frames, most].map(|count| count.load(Ordering::Relaxed));
+        (counts[0] > 0).then_some(counts)
     }
 
     pub(super) fn is_parked(&self) -> bool {

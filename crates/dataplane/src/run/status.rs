@@ -91,6 +91,19 @@ pub struct WorkerStatus {
     pub waiting: usize,
     /// Connections that it held then.
     pub connections: usize,
+    /// The ring to its middlebox, if it has one.
+    pub ring: Option<RingStatus>,
+}
+
+/// How a worker's ring to its middlebox is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RingStatus {
+    /// Frames that may be there.
+    pub room: usize,
+    /// Those that were when the worker looked last.
+    pub frames: usize,
+    /// The most that ever were.
+    pub most: usize,
 }
 
 /// What a worker does.
@@ -226,6 +239,11 @@ pub fn text(status: &Value) -> String {
         if worker["panicked"] == true {
             let _ = writeln!(text, "{}", watch::panicked(&worker["number"]));
         }
+        if let Some(ring) = worker["ring"].as_object() {
+            let (frames, room, most) = (&ring["frames"], &ring["room"], &ring["most"]);
+            let _ = write!(text, "worker {}: {frames} of {room} frames ", worker["number"]);
+            let _ = writeln!(text, "are at its middlebox, {most} at most so far");
+        }
         if worker["state"] == WorkerState::Stuck.name() {
             let _ = writeln!(text, "worker {} is stuck in its turn", worker["number"]);
         }
@@ -281,12 +299,13 @@ impl WorkerStatus {
             awake: seat.awake(),
             waiting: seat.waiting(),
             connections: seat.flows(),
+            ring: seat.ring().map(|[room, frames, most]| RingStatus { room, frames, most }),
         }
     }
 
     fn json(&self, number: usize) -> Value {
-        let Self { core, state, panicked, turns, awake, waiting, connections } = self;
-        json!({
+        let Self { core, state, panicked, turns, awake, waiting, connections, ring } = self;
+        let mut worker = json!({
             "number": number,
             "core": core,
             "state": state.name(),
@@ -295,7 +314,11 @@ impl WorkerStatus {
             "awake_seconds": awake.as_secs_f64(),
             "waiting": waiting,
             "connections": connections,
-        })
+        });
+        if let Some(RingStatus { room, frames, most }) = ring {
+            worker["ring"] = json!({ "room": room, "frames": frames, "most": most });
+        }
+        worker
     }
 }
 

@@ -24,7 +24,7 @@ use super::clock::now;
 use super::config::{OnPanic, Side};
 use super::handed::Handed;
 use super::handover::Handover;
-use super::middlebox::{Middlebox, Waiting};
+use super::middlebox::{Middlebox, Waiting, WorkerRing};
 use super::ordered::Ordered;
 use super::shadow::Shade;
 use super::shared::{Phase, Shared};
@@ -34,6 +34,9 @@ use crate::publish;
 
 /// How long frames are still taken that come after it is told to stop.
 pub const DRAIN: Duration = Duration::from_millis(200);
+
+/// Frames that a worker takes back from its middlebox in a turn, at most.
+const TAKEN_BACK: usize = 256;
 
 /// How often a worker looks after bursts that others have.
 const LOOK: Duration = Duration::from_millis(1);
@@ -57,6 +60,8 @@ pub(super) struct Worker {
     pub(super) taken: VecDeque<Handed>,
     /// Who sees its frames, unless that is whoever polls it.
     pub(super) middlebox: Option<Box<dyn Middlebox>>,
+    /// The way to who polls it, and back.
+    pub(super) ring: Option<Box<WorkerRing>>,
 }
 
 /// How far a worker is with its life.
@@ -65,6 +70,8 @@ pub(super) struct Stage {
     phase: Phase,
     /// When it stops receiving at the latest: it was told to stop.
     until: Option<Instant>,
+    /// That is over.
+    is_late: bool,
     has_panicked: bool,
     failed: Option<Failed>,
 }
@@ -108,11 +115,14 @@ impl Worker {
         let are_all_as_far = self.shared.have_all_reached(self.stage.phase);
         self.shared.seat(self.number).beat();
         let frames = self.caught(Self::turn);
+        if self.ring.as_mut().is_some_and(|ring| ring.is_forsaken()) {
+            self.gives_up();
+        }
         let is_over = self.is_to_stop(frames);
         match self.stage.phase {
             Phase::Receives if is_over => self.go_on_to(Phase::Gives),
             _ if frames > 0 => {}
-            _ if self.has_bursts() => self.sleep(most),
+            _ if self.has_bursts() || self.waits_for_verdicts() => self.sleep(most),
             Phase::Gives if are_all_as_far => {
                 self.handover.give_up();
                 self.go_on_to(Phase::Takes);
@@ -138,13 +148,15 @@ impl Worker {
         let mode = self.mode();
         let Self { rules, shade, sampler, handover, shared, wires, ordered, taken, stage, .. } =
             self;
-        let middlebox = &mut self.middlebox;
+        let (middlebox, ring) = (&mut self.middlebox, &mut self.ring);
         let now = now();
         shade.turns();
         let causes = &shared.causes;
-        let mut means = Means { rules, causes, shade, handover, sampler, mode, now };
+        let holds = false;
+        let mut means = Means { rules, causes, shade, handover, sampler, mode, holds, now };
+        let came_back = take_back(ring, wires, &mut means)?;
         let mut frames = 0;
-        if stage.phase == Phase::Receives {
+        if stage.phase == Phase::Receives && !stage.is_late {
             for wire in &mut *wires {
                 frames += wire.turn(&mut means)?;
             }
@@ -154,9 +166,12 @@ impl Worker {
             frames += usize::from(ordered.turn(receives, &mut means, &|| shared.wake_all())?);
         }
         show(middlebox, Side::Before, wires, &mut means)?;
+        give(ring, Side::Before, wires, now);
         means.handover.release(false);
         shared.seat(self.number).has_waiting(means.handover.waiting());
-        means.handover.take(taken);
+        if !means.holds {
+            means.handover.take(taken);
+        }
         frames += taken.len();
         while let Some(Handed { wire, from, is_placed, .. }) = taken.front() {
             let (wire, from, is_placed) = (*wire, *from, *is_placed);
@@ -168,6 +183,7 @@ impl Worker {
             wire.take_over(usize::from(from), some, is_placed, &mut means)?;
         }
         show(middlebox, Side::After, wires, &mut means)?;
+        give(ring, Side::After, wires, now);
         for (wire, from) in means.handover.dropped() {
             wires[usize::from(wire)].drop_held(usize::from(from));
         }
@@ -177,7 +193,11 @@ impl Worker {
             middlebox.idle(now);
         }
         shared.seat(self.number).holds(rules.state().flows());
-        Ok(frames)
+        if let Some(ring) = ring {
+            ring.wake();
+            shared.seat(self.number).has_away(ring.away());
+        }
+        Ok(frames + came_back)
     }
 
     /// The frames that wait for whoever polls it, by wire and end.
@@ -191,7 +211,8 @@ impl Worker {
             let mode = worker.mode();
             let Self { rules, shade, sampler, handover, shared, wires, .. } = worker;
             let (causes, now) = (&shared.causes, now());
-            let mut means = Means { rules, causes, shade, handover, sampler, mode, now };
+            let holds = false;
+            let mut means = Means { rules, causes, shade, handover, sampler, mode, holds, now };
             wires.iter_mut().try_for_each(|wire| wire.carry_out(&mut means))?;
             means.handover.release(false);
             means.handover.wake();
@@ -238,7 +259,13 @@ impl Worker {
 
     /// Gives up all frames that are on their way.
     fn abandon(&mut self, reason: Reason) {
-        self.wires.iter_mut().for_each(|wire| wire.abandon(reason));
+        if let Some(ring) = &mut self.ring {
+            ring.abandon();
+        }
+        for (number, wire) in self.wires.iter_mut().enumerate() {
+            let away = self.ring.as_ref().map(|ring| ring.away_of(number));
+            wire.abandon(reason, away.unwrap_or_default());
+        }
         self.ordered.iter_mut().for_each(|ordered| ordered.abandon(reason));
         for Handed { wire, from, frame, .. } in self.taken.drain(..) {
             if let Some(wire) = self.wires.get_mut(usize::from(wire)) {
@@ -252,9 +279,13 @@ impl Worker {
         if self.stage.until.is_none() && self.shared.is_stopping() {
             self.stage.until = Some(Instant::now() + DRAIN);
         }
+        let is_idle = frames == 0 && !self.has_bursts() && !self.waits_for_verdicts();
         match self.stage.until {
-            Some(until) => (frames == 0 && !self.has_bursts()) || Instant::now() >= until,
-            None => frames == 0 && self.ports_have_ended() && !self.has_bursts(),
+            Some(until) => {
+                self.stage.is_late |= Instant::now() >= until;
+                is_idle || (self.stage.is_late && !self.waits_for_verdicts())
+            }
+            None => is_idle && self.ports_have_ended(),
         }
     }
 
@@ -279,6 +310,11 @@ impl Worker {
         self.ordered.iter().any(Ordered::has_bursts)
     }
 
+    /// Whether frames of its wires are at whoever polls it by a ring.
+    fn waits_for_verdicts(&self) -> bool {
+        self.ring.as_ref().is_some_and(|ring| !ring.is_empty())
+    }
+
     /// Waits for frames, or for somebody who wakes it, for at most `most`.
     fn sleep(&self, most: Option<Duration>) {
         let mut descriptors: SmallVec<[BorrowedFd<'_>; 8]> = SmallVec::new();
@@ -286,10 +322,11 @@ impl Worker {
         let look = self.has_bursts().then_some(LOOK);
         let mut most = sooner(most, look);
         let mut is_awake = false;
+        let holds = self.ring.as_ref().is_some_and(|ring| ring.holds());
         for ready in self.readiness().filter(|_| self.stage.phase == Phase::Receives) {
             match ready {
                 Readiness::Never => {}
-                Readiness::Always => is_awake = true,
+                Readiness::Always => is_awake |= !holds,
                 Readiness::After(wait) => most = sooner(most, Some(wait)),
                 Readiness::Bell(bell) => is_awake |= bell.wakes(&self.waker),
                 Readiness::Descriptor(descriptor) => descriptors.push(descriptor),
@@ -310,6 +347,36 @@ fn show(
 ) -> Result<(), PortError> {
     let Some(middlebox) = middlebox else { return Ok(()) };
     wires.iter_mut().try_for_each(|wire| wire.show(side, &mut **middlebox, means))
+}
+
+/// Gives the frames of all wires on this side of the rules to whoever polls, if that is by a ring.
+fn give(ring: &mut Option<Box<WorkerRing>>, side: Side, wires: &mut [Wire], now: u64) {
+    if let Some(ring) = ring {
+        wires.iter_mut().for_each(|wire| wire.give(side, ring, now));
+    }
+}
+
+/// Has frames go on that come back by a ring: how many. What was held is given as far as there is room then.
+fn take_back(
+    ring: &mut Option<Box<WorkerRing>>,
+    wires: &mut [Wire],
+    means: &mut Means<'_>,
+) -> Result<usize, PortError> {
+    let Some(ring) = ring else { return Ok(0) };
+    let mut frames = 0;
+    while let Some((wire, from)) = ring.next()
+        && frames < TAKEN_BACK
+        && let Some(crossed) = wires.get_mut(usize::from(wire))
+    {
+        while ring.next() == Some((wire, from)) && frames < TAKEN_BACK {
+            ring.take().into_iter().for_each(|away| crossed.comes_back(away));
+            frames += 1;
+        }
+        crossed.carry_out(means)?;
+    }
+    ring.give_held();
+    means.holds = ring.holds();
+    Ok(frames)
 }
 
 /// The shorter of two waits, where nothing is as long as it takes.

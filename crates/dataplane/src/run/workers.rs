@@ -188,6 +188,7 @@ impl Crew {
             stage: Stage::default(),
             taken: VecDeque::new(),
             middlebox: None,
+            ring: None,
         };
         let all = of_workers.into_iter().zip(handovers).zip(wakers).enumerate();
         let workers = all.map(make).collect();
@@ -197,6 +198,16 @@ impl Crew {
     /// Gives each the middlebox that is made for it.
     pub(super) fn equip(&mut self, make: &mut dyn FnMut(usize) -> Box<dyn Middlebox>) {
         self.workers.iter_mut().for_each(|worker| worker.middlebox = Some(make(worker.number)));
+    }
+
+    /// Gives each a ring with room for so many frames: the other ends, which show so many frames at a time.
+    ///
+    /// # Errors
+    /// The machine has no descriptors left.
+    pub(super) fn ring(&mut self, room: usize, burst: usize) -> io::Result<Vec<Hosted>> {
+        self.shared.seats().for_each(|seat| seat.has_ring(room));
+        let ring = |worker: &mut Worker| Hosted::by_ring(worker, room, burst);
+        self.workers.iter_mut().map(ring).collect()
     }
 
     /// Starts a thread for each, on the core that it is given if it is given one. What connections they leave is asked

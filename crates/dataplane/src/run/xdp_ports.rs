@@ -6,7 +6,7 @@
 
 use pktio::{AfXdpConfig, AfXdpPort, Opener, PortError, Umem};
 
-use super::config::{BurstSettings, Kind, PortSettings, Settings};
+use super::config::{Kind, PortSettings, Settings};
 use super::device::found;
 use super::wire::BoxedPort;
 
@@ -23,7 +23,7 @@ impl OpenXdp {
     /// # Errors
     /// A device is not there, or no such memory.
     pub(super) fn sharing(settings: &Settings) -> Result<Self, PortError> {
-        let configs = settings.ports.iter().filter_map(|port| config(port, settings.burst));
+        let configs = settings.ports.iter().filter_map(|port| config(port, settings));
         let configs: Vec<_> = configs.collect::<Result<_, _>>()?;
         let umem = (!configs.is_empty()).then(|| Umem::for_ports(&configs)).transpose()?;
         Ok(Self { umem })
@@ -39,10 +39,10 @@ impl OpenXdp {
         opener: &dyn Opener,
         port: &PortSettings,
         workers: usize,
-        burst: BurstSettings,
+        settings: &Settings,
     ) -> Result<(String, Vec<BoxedPort>, Option<String>), PortError> {
         let gone = || PortError::Gone { name: port.name.clone() };
-        let config = config(port, burst).ok_or_else(gone)??;
+        let config = config(port, settings).ok_or_else(gone)??;
         let port = match &self.umem {
             Some(umem) => AfXdpPort::open_by(opener, &config, umem)?,
             None => AfXdpPort::open_alone(opener, &config)?,
@@ -57,12 +57,13 @@ impl OpenXdp {
 }
 
 /// What a port is opened with, if it is of this kind.
-fn config(port: &PortSettings, burst: BurstSettings) -> Option<Result<AfXdpConfig, PortError>> {
+fn config(port: &PortSettings, settings: &Settings) -> Option<Result<AfXdpConfig, PortError>> {
     let Kind::AfXdp { device, queues, mode } = &port.kind else { return None };
     Some(found(device).map(|name| AfXdpConfig {
         queues: *queues,
         mode: *mode,
-        burst_frames: burst.rx,
+        burst_frames: settings.burst.rx,
+        kept_frames: settings.ring(),
         ..AfXdpConfig::new(&name)
     }))
 }

@@ -18,11 +18,34 @@ fn every_command_has_its_help() {
         ("replay", "--peers"),
         ("rules", "--figure"),
         ("access", "--must-show"),
+        #[cfg(target_os = "linux")]
+        ("tunnel", "--forms"),
         ("workload", "--oracle"),
     ] {
         assert!(all.contains(command), "{all}");
         let help = bench(&[command, "--help"]);
         assert!(help.status.success() && text(&help.stdout).contains(option), "{help:?}");
+    }
+}
+
+/// Two hosts in namespaces, each with an end that seals by one thread: it moves, it restarts, and traffic is back.
+#[cfg(target_os = "linux")]
+#[test]
+fn ends_of_an_overlay_are_started_and_measured() {
+    let args = ["tunnel", "--without-tamis", "--forms", "--quick", "--only", "back", "--json"];
+    let ran = bench(&args);
+    let said = text(&ran.stderr);
+    if said.contains("it needs root") || said.contains("is not installed") {
+        eprintln!("SKIPPED: {said}");
+        return;
+    }
+    assert!(ran.status.success(), "{said}");
+    let document: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let rows = document["results"].as_array().unwrap();
+    for engine in ["conventional", "mutex"] {
+        let is = |row: &&serde_json::Value| row["name"] == "tunnel.back" && row["engine"] == engine;
+        let events = rows.iter().filter(is).count();
+        assert_eq!(events, 3, "{engine}: {}", document["missing"]);
     }
 }
 

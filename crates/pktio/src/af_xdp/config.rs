@@ -31,6 +31,8 @@ pub struct AfXdpConfig {
     pub ring_frames: u32,
     /// Frames received at once, at most.
     pub burst_frames: usize,
+    /// Frames of each queue that others keep meanwhile.
+    pub kept_frames: usize,
 }
 
 impl AfXdpConfig {
@@ -44,12 +46,14 @@ impl AfXdpConfig {
             promiscuous: true,
             ring_frames: 2048,
             burst_frames: 64,
+            kept_frames: 0,
         }
     }
 
     /// How many chunks the rings and bursts of as many queues use: those of ports that share a UMEM add up.
     pub fn chunks(&self) -> usize {
-        usize::from(self.queues) * (2 * self.ring_frames as usize + 4 * self.burst_frames)
+        let Self { ring_frames, burst_frames, kept_frames, .. } = self;
+        usize::from(self.queues) * (2 * *ring_frames as usize + 4 * burst_frames + kept_frames)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Addresses of datagrams as the kernel has them: `sockaddr_in` and `sockaddr_in6`, as bytes.
 //!
-//! Contract: pure. A socket of both families knows IPv4 addresses as mapped ones (`::ffff:192.0.2.1`); outside of this
-//! module nobody does. The flow label that an IPv6 address may carry is left out: it is none of who a peer is.
+//! Contract: pure. A socket of both families knows IPv4 addresses as mapped ones (`::ffff:192.0.2.1`); outside of
+//! this module nobody does. The flow label that an IPv6 address may carry is left out: it is none of who a peer is.
 //!
 //! Source: `ip(7)`, `ipv6(7)`, RFC 4291, 2.5.5.2.
 

@@ -1,10 +1,10 @@
 //! [`DatagramSocket`]: a UDP socket that sends and receives in batches, several datagrams of one flow as one message.
 //!
 //! Contract: one system call for a batch, and no copy of ours. A message is up to 64 datagrams, equally long but the
-//! last: the kernel, or the device, cuts what is sent (`UDP_SEGMENT`), and puts together what is received (`UDP_GRO`).
-//! Where the kernel does not, everything is the same, one by one. One socket speaks IPv4 and IPv6, or IPv4 alone on a
-//! host that has no other; addresses are given and told without mapping. Several threads may send and receive at once:
-//! each brings a batch of its own, and frames of a pool. Nothing blocks.
+//! last: the kernel, or the device, cuts what is sent (`UDP_SEGMENT`), and puts together what is received
+//! (`UDP_GRO`). Where the kernel does not, everything is the same, one by one. One socket speaks IPv4 and IPv6, or
+//! IPv4 alone on a host that has no other; addresses are given and told without mapping. Several threads may send and
+//! receive at once: each brings a batch of its own, and frames of a pool. Nothing blocks.
 //!
 //! Datagrams are never fragmented on their way: what a path does not take is told ([`SendBatch::too_long`]). What
 //! happens to one of them, there or here, is no end of the socket.
@@ -41,7 +41,8 @@ pub use transmit::{SendBatch, TooLong};
 /// Messages that one system call sends or receives, at most.
 const BATCH: usize = 32;
 
-/// Counters of a socket's memory that the kernel tells at once, and which of them counts losses (`linux/sock_diag.h`).
+/// Counters of a socket's memory that the kernel tells at once, and which of them counts losses
+/// (`linux/sock_diag.h`).
 const MEMORY_COUNTERS: usize = 9;
 const LOSSES: usize = 8;
 
@@ -218,11 +219,11 @@ impl DatagramSocket {
         Ok(counters[LOSSES])
     }
 
-    /// Receives messages that are there, each into a frame of `spare`, from its end on, after the frame's headroom; `each`
-    /// gets them in order. How many there were: none without a spare frame, or if nothing is there.
+    /// Receives messages that are there, each into a frame of `spare`, from its end on, after the frame's headroom;
+    /// `each` gets them in order. How many there were: none without a spare frame, or if nothing is there.
     ///
-    /// Frames should have room for 65,535 bytes, unless nobody sends so much at once: a message that is longer than its
-    /// chunk is lost ([`RecvBatch::lost`]), all of its datagrams.
+    /// Frames should have room for 65,535 bytes, unless nobody sends so much at once: a message that is longer than
+    /// its chunk is lost ([`RecvBatch::lost`]), all of its datagrams.
     ///
     /// # Errors
     /// When the socket fails.

@@ -1,7 +1,7 @@
 //! Gathering: consecutive datagrams to one destination become one message, which the kernel or the device cuts.
 //!
-//! Contract: pure. Order is kept, and so are the bounds of every datagram: all of a message's datagrams are equally long
-//! but the last one, which may be shorter and ends it. A datagram without bytes is a message of its own.
+//! Contract: pure. Order is kept, and so are the bounds of every datagram: all of a message's datagrams are equally
+//! long but the last one, which may be shorter and ends it. A datagram without bytes is a message of its own.
 //!
 //! Source: `udp(7)` (`UDP_SEGMENT`); Linux `net/ipv4/udp.c` (`udp_send_skb`).
 

@@ -96,8 +96,8 @@ impl RecvBatch {
     }
 }
 
-/// The messages that are there: none if there are none. What a datagram that was sent met on its way is an error of this
-/// socket, too, but no end of it: the call is made again.
+/// The messages that are there: none if there are none. What a datagram that was sent met on its way is an error of
+/// this socket, too, but no end of it: the call is made again.
 fn receive(
     calls: &impl Calls,
     rooms: &mut [IoSliceMut<'_>],

@@ -1,7 +1,8 @@
 //! The system calls of a UDP socket that no safe wrapper offers; everything around them is safe code.
 //!
 //! Contract: each function makes one call, with memory that outlives it, and hands back what the kernel said.
-//! Descriptors are owned, and closed by `std`.
+//! Descriptors are owned, and closed by `std`. (`nix` sends the same control messages with all of a batch; these
+//! differ.)
 //!
 //! Source: `sendmmsg(2)`, `recvmmsg(2)`, `udp(7)`.
 #![allow(unsafe_code)]
@@ -76,9 +77,9 @@ pub(super) fn receive(
         header.msg_controllen = slot.control.bytes.len() as _;
     }
     let (fd, at, flags) = (socket.as_raw_fd(), messages.as_mut_ptr(), libc::MSG_DONTWAIT as _);
-    // SAFETY: `at` points to `count` headers. Each has a name and control messages in a slot of its own, and one room,
-    // which is laid out as `iovec` (so `IoSliceMut` promises); all are borrowed mutably until the call returns, and of
-    // bytes, of which the kernel writes no more than it was told there are. It is given no time.
+    // SAFETY: `at` points to `count` headers. Each has a name and control messages in a slot of its own, and one
+    // room, which is laid out as `iovec` (so `IoSliceMut` promises); all are borrowed mutably until the call returns,
+    // and of bytes, of which the kernel writes no more than it was told there are. It is given no time.
     let came = checked(unsafe { libc::recvmmsg(fd, at, count as c_uint, flags, ptr::null_mut()) })?
         as usize;
     for (slot, message) in slots.iter_mut().zip(&messages[..came.min(count)]) {
@@ -114,8 +115,8 @@ pub(super) fn send(
         header.msg_controllen = outgoing.control.length as _;
     }
     let (fd, at, flags) = (socket.as_raw_fd(), messages.as_mut_ptr(), libc::MSG_DONTWAIT as _);
-    // SAFETY: `at` points to `count` headers, each with an address, control messages and slices, which are laid out as
-    // `iovec` (so `IoSlice` promises), all borrowed until the call returns. The kernel reads them, and writes only
+    // SAFETY: `at` points to `count` headers, each with an address, control messages and slices, which are laid out
+    // as `iovec` (so `IoSlice` promises), all borrowed until the call returns. The kernel reads them, and writes only
     // the headers' lengths.
     let sent = unsafe { libc::sendmmsg(fd, at, count as c_uint, flags) };
     checked(sent).map(|sent| sent as usize)

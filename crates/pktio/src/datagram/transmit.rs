@@ -7,7 +7,7 @@
 //! | too long (`EMSGSIZE`), of several datagrams | each is sent by itself |
 //! | too long, of one | lost, and told with its length |
 //! | no cutting (`EIO`, `EOPNOTSUPP`) | nothing is sent together by this socket from now on; each by itself |
-//! | invalid (`EINVAL`), of several | each by itself; the same, if all go as they are: it may be said of too long ones, too |
+//! | invalid (`EINVAL`), of several | each by itself; the same, if all go: kernels say it of too long ones, too |
 //! | a source address that is gone | sent again, from wherever the routes say; told |
 //! | what another datagram met on its way (`ECONNREFUSED`) | sent again, once |
 //! | anything else | these datagrams are lost, and counted |
@@ -23,7 +23,8 @@ use super::{BATCH, Calls, Message, Sent};
 /// Destinations that are told of after one call, at most.
 const MOST_TOLD: usize = 64;
 
-/// Room for the messages of one call, and what the last call had to tell: of a thread that sends, used again and again.
+/// Room for the messages of one call, and what the last call had to tell: of a thread that sends, used again and
+/// again.
 #[derive(Debug, Default)]
 pub struct SendBatch {
     outgoing: Vec<Outgoing>,
@@ -54,8 +55,8 @@ impl SendBatch {
         &self.told.too_long
     }
 
-    /// Destinations that can no longer be sent to from the address that the last call was given: it sent from another,
-    /// and whoever remembers that address forgets it. 64 at most.
+    /// Destinations that can no longer be sent to from the address that the last call was given: it sent from
+    /// another, and whoever remembers that address forgets it. 64 at most.
     #[must_use]
     pub fn astray(&self) -> &[SocketAddr] {
         &self.told.astray
@@ -188,8 +189,8 @@ impl<'a, C: Calls> Sending<'_, 'a, C> {
         Ok(())
     }
 
-    /// Does what can be done for a message that was refused: sends it in another way, or counts it. It is sent again as
-    /// it is if it `may_repeat`.
+    /// Does what can be done for a message that was refused: sends it in another way, or counts it. It is sent again
+    /// as it is if it `may_repeat`.
     fn mend(
         &mut self,
         one: &Outgoing,

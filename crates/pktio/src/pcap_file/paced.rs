@@ -140,7 +140,9 @@ impl<C: Fn() -> Instant> Port for PacedReader<C> {
     fn readiness(&self) -> Readiness<'_> {
         match self.read.get(self.handed_over) {
             _ if self.is_over => Readiness::Never,
-            None => Readiness::Always,
+            None if self.pace == Pace::FlatOut => Readiness::Always,
+            // It is read to know, and does not wait for who takes its frames.
+            None => Readiness::After(Duration::ZERO),
             Some(frame) => Readiness::After(self.wait(frame.meta, (self.clock)())),
         }
     }
@@ -185,21 +187,15 @@ mod tests {
         let mut port =
             PacedReader::with_clock(capture(&[500, 500, 600, 550, 700]), half, || now.get());
         let mut burst = Burst::new();
-        assert!(matches!(port.readiness(), Readiness::Always));
-        for (at, expected, wait) in [
-            (0, &[0, 1][..], Some(200)),
-            (199, &[], Some(1)),
-            (200, &[2, 3], Some(200)),
-            (1000, &[4], None),
-        ] {
+        assert!(matches!(port.readiness(), Readiness::After(Duration::ZERO)));
+        for (at, expected, wait) in
+            [(0, &[0, 1][..], 200), (199, &[], 1), (200, &[2, 3], 200), (1000, &[4], 0)]
+        {
             now.set(start + Duration::from_nanos(at));
             assert_eq!(port.rx_burst(&mut burst).unwrap(), expected.len());
             assert_eq!(bytes(&burst), expected);
-            match (wait, port.readiness()) {
-                (Some(nanos), Readiness::After(wait)) => assert_eq!(wait.as_nanos(), nanos),
-                (None, Readiness::Always) => {}
-                other => panic!("{other:?}"),
-            }
+            let Readiness::After(left) = port.readiness() else { panic!("{at}") };
+            assert_eq!(left.as_nanos(), wait);
         }
         assert_eq!(port.rx_burst(&mut burst).unwrap(), 0);
         assert!(matches!(port.readiness(), Readiness::Never));

@@ -47,7 +47,16 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) fn new((local, remote): (u32, u32), keys: Keys, initiator: bool, born: u64) -> Self {
         let keys = Arc::new(keys);
-        Self { local, remote, keys, window: Window::default(), next: 0, born, initiator, reached: 0 }
+        Self {
+            local,
+            remote,
+            keys,
+            window: Window::default(),
+            next: 0,
+            born,
+            initiator,
+            reached: 0,
+        }
     }
 
     fn age(&self, now: u64) -> u64 {

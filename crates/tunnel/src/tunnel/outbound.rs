@@ -67,7 +67,8 @@ impl Tunnel {
             peer.want_session(now);
             return Err(Unstaged::Wait(id));
         };
-        peer.sent = (peer.sent.0.wrapping_add(count as u64), peer.sent.1.wrapping_add(bytes as u64));
+        peer.sent =
+            (peer.sent.0.wrapping_add(count as u64), peer.sent.1.wrapping_add(bytes as u64));
         peer.timers.data_sent(now);
         Ok(run)
     }

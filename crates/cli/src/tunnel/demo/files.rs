@@ -20,7 +20,7 @@ pub(super) struct Host {
 /// Each a peer of the others.
 pub(super) const HOSTS: [Host; 3] = [host("office", 1), host("home", 2), host("laptop", 3)];
 
-/// What the office blocks.
+/// What the office blocks, of IPv4 and IPv6.
 pub(super) const RULE: &str = "-A FORWARD -i office -p tcp --dport 22 -j DROP";
 
 /// The UDP port that all listen at.
@@ -46,7 +46,9 @@ pub(super) fn write(folder: &Path) -> Result<()> {
     }
     let chains = ":INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]";
     let rules = format!("*filter\n{chains}\n{RULE}\nCOMMIT\n");
-    fs::write(folder.join("office.rules"), rules).context("office.rules")
+    ["office.rules", "office.rules6"]
+        .into_iter()
+        .try_for_each(|name| fs::write(folder.join(name), &rules).context(name))
 }
 
 fn toml(own: Host, keys: &[(Host, PublicKey)]) -> String {
@@ -56,7 +58,7 @@ fn toml(own: Host, keys: &[(Host, PublicKey)]) -> String {
          control = \"{name}.sock\"\n"
     );
     if name == "office" {
-        text += "rules = \"office.rules\"\n";
+        text += "rules = \"office.rules\"\nrules6 = \"office.rules6\"\n";
     }
     for (Host { name, outer, inner }, key) in keys.iter().filter(|(host, _)| host.name != own.name)
     {

@@ -37,6 +37,10 @@ impl Host {
         let mut host = Self::default();
         let name = &*tunnel.name;
         ip(&["link", "set", "dev", name, "mtu", &tunnel.mtu.to_string()])?;
+        if Path::new("/proc/sys/net/ipv6").exists() {
+            // No link-local address of the kernel's own: nobody solicits routers by it, which no peer would be.
+            ip(&["link", "set", "dev", name, "addrgenmode", "none"])?;
+        }
         for (address, bits) in &tunnel.addresses {
             let family = if address.is_ipv6() { "-6" } else { "-4" };
             ip(&[family, "address", "add", &format!("{address}/{bits}"), "dev", name])?;

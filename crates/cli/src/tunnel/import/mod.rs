@@ -6,8 +6,6 @@
 mod interface;
 mod lines;
 mod peers;
-#[cfg(test)]
-mod tests;
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;

@@ -14,6 +14,9 @@ pub struct Slot {
     pub on_error: OnError,
 }
 
+/// The longest ring.
+const MOST_FRAMES: u64 = 1 << 20;
+
 /// On which side of the rules a middlebox sees frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Side {
@@ -39,6 +42,8 @@ pub enum OnError {
 pub struct MiddleboxSettings {
     /// Where they are.
     pub slot: Slot,
+    /// Frames that may be at a worker's middlebox while the worker goes on; 0 where it waits for its verdicts.
+    pub ring: usize,
     /// Where the configuration says so.
     pub at: At,
 }
@@ -49,12 +54,13 @@ pub(super) fn middlebox(
     at: impl Fn(usize) -> At,
 ) -> Result<Option<MiddleboxSettings>, Wrong> {
     let Some(value) = top.get("middlebox") else { return Ok(None) };
-    let section = Section::new("[middlebox]", value, &["place", "on_error"], &[])?;
+    let section = Section::new("[middlebox]", value, &["place", "on_error", "ring"], &[])?;
     let sides = [("after", Side::After), ("before", Side::Before)];
     let errors = [("drop", OnError::Drop), ("pass", OnError::Pass)];
     let slot = Slot {
         side: section.choice("place", &sides, &[])?.unwrap_or_default(),
         on_error: section.choice("on_error", &errors, &[])?.unwrap_or_default(),
     };
-    Ok(Some(MiddleboxSettings { slot, at: at(value.span().start) }))
+    let ring = section.number("ring", MOST_FRAMES)?.unwrap_or_default() as usize;
+    Ok(Some(MiddleboxSettings { slot, ring, at: at(value.span().start) }))
 }

@@ -367,6 +367,11 @@ impl Settings {
         read::settings(file, text)
     }
 
+    /// Frames that may be at the middlebox of a worker while the worker goes on.
+    pub(super) fn ring(&self) -> usize {
+        self.middlebox.map_or(0, |set| set.ring)
+    }
+
     /// Folders that a run reads files of, once it is told to read them again.
     #[must_use]
     pub fn folders_read(&self) -> Vec<&Path> {

@@ -6,7 +6,6 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use serde::Serialize;
 use serde_json::Value;
 
 use super::request::{Refusal, Request};
@@ -14,11 +13,11 @@ use super::request::{Refusal, Request};
 /// How long an answer may take: reading the longest text of rules that there may be takes its time.
 const ANSWER: Duration = Duration::from_secs(120);
 
-/// Asks whoever listens at a socket, a [`Request`] or what stands for one on the line: the answer, or why there is none.
+/// Asks whoever listens at a socket: the answer, or why there is none.
 ///
 /// # Errors
 /// Nobody listens there, or answers.
-pub fn ask(socket: &Path, request: &impl Serialize) -> io::Result<Result<Value, Refusal>> {
+pub fn ask(socket: &Path, request: &Request) -> io::Result<Result<Value, Refusal>> {
     let mut stream = UnixStream::connect(socket)?;
     stream.set_read_timeout(Some(ANSWER))?;
     let sent = writeln!(stream, "{}", serde_json::to_string(request)?);

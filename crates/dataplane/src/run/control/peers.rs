@@ -14,8 +14,7 @@ use super::request::{NewPeer, Refusal};
 
 /// How all peers are: `tamis.peers/1`.
 pub(super) fn told(live: &Live) -> Value {
-    let peers: Vec<_> = live.tunnels.iter().flat_map(|site| site.told()).collect();
-    json!({ "schema": "tamis.peers/1", "peers": peers })
+    json!({ "schema": "tamis.peers/1", "peers": live.peers() })
 }
 
 /// Adds one.
@@ -26,7 +25,8 @@ pub(super) fn add(new: &NewPeer, live: &Live) -> Result<Value, Refusal> {
     let site = site(new.tunnel.as_deref(), live)?;
     let preshared = new.preshared.as_deref().map(|key| read(key, "a key in base64")).transpose()?;
     let endpoint = new.endpoint.as_deref();
-    let endpoint = endpoint.map(|it| read(it, "an endpoint such as 192.0.2.1:51900")).transpose()?;
+    let endpoint =
+        endpoint.map(|it| read(it, "an endpoint such as 192.0.2.1:51900")).transpose()?;
     let allowed = new.allowed.iter().map(|prefix| read(prefix, "a prefix such as 10.77.0.2/32"));
     let settings = PeerSettings {
         name: new.name.clone(),

@@ -20,6 +20,7 @@ use super::super::account::{Accounted, Reason};
 use super::super::connections::ByState;
 use super::super::live::Live;
 use super::super::status::{Direction, PortState, Status, WorkerState};
+use super::super::tunnel::PeerTold;
 use crate::publish::Snapshot;
 
 /// Rules whose counters a page has.
@@ -33,6 +34,8 @@ pub(super) struct Figures {
     pub(super) most_connections: usize,
     /// How many there are, by protocol and state; nothing of those whose worker does not answer.
     pub(super) connections: ByState,
+    /// Peers of tunnels.
+    pub(super) peers: Vec<PeerTold>,
     /// Counters of rules and policies, where they are asked for.
     pub(super) counters: Option<OfRules>,
 }
@@ -55,6 +58,7 @@ impl Figures {
             status: live.status(),
             most_connections: program.config().ct.max,
             connections: live.connections_by_state().unwrap_or_default(),
+            peers: live.peers(),
             counters: snapshot.as_ref().map(OfRules::of),
         }
     }
@@ -196,6 +200,47 @@ impl Figures {
     }
 }
 
+impl Figures {
+    fn of_peers(&self, page: &mut Page<'_>) -> fmt::Result {
+        fn each<V>(
+            peers: &[PeerTold],
+            get: impl Fn(&PeerTold) -> Option<V>,
+        ) -> impl Iterator<Item = (Labels, V)> {
+            let of = |peer: &PeerTold| {
+                vec![("tunnel", peer.tunnel.clone()), ("peer", peer.name.clone())]
+            };
+            peers.iter().filter_map(move |peer| Some((of(peer), get(peer)?)))
+        }
+        let peers = &self.peers;
+        let sent = each(peers, |peer| Some(peer.sent_packets));
+        page.counter("peer_sent_packets", None, "Packets that were sealed for a peer.", sent)?;
+        let sent = each(peers, |peer| Some(peer.sent_bytes));
+        page.counter("peer_sent", Some(Unit::Bytes), "Bytes of those packets.", sent)?;
+        let received = each(peers, |peer| Some(peer.received_packets));
+        let what = "Packets of a peer that were opened.";
+        page.counter("peer_received_packets", None, what, received)?;
+        let received = each(peers, |peer| Some(peer.received_bytes));
+        page.counter("peer_received", Some(Unit::Bytes), "Bytes of those packets.", received)?;
+        let lost = each(peers, |peer| Some(peer.lost as i64));
+        let what = "Datagrams of a peer that are missing; those that come late are not any more.";
+        page.gauge("peer_lost_datagrams", None, what, lost)?;
+        let depth = each(peers, |peer| Some(peer.reorder_depth as i64));
+        let what = "Datagrams of a peer that came before one that was sent before them, at most.";
+        page.gauge("peer_reorder_depth", None, what, depth)?;
+        let ages = each(peers, |peer| peer.handshake_s);
+        let what = "Time since the session was made that a peer is sent to by.";
+        page.gauge("peer_handshake_age", Some(Unit::Seconds), what, ages)?;
+        let ages = each(peers, |peer| peer.heard_s);
+        let what = "Time since a peer was heard.";
+        page.gauge("peer_heard_age", Some(Unit::Seconds), what, ages)?;
+        let mtus = each(peers, |peer| Some(i64::from(peer.path_mtu)));
+        let what = "Longest packet that the path to a peer takes.";
+        page.gauge("peer_path_mtu", Some(Unit::Bytes), what, mtus)?;
+        let waiting = each(peers, |peer| Some(peer.waiting as i64));
+        page.gauge("peer_waiting_packets", None, "Packets that wait for a session.", waiting)
+    }
+}
+
 impl OfRules {
     fn of(snapshot: &Snapshot) -> Self {
         let mut all = Self::default();
@@ -251,6 +296,7 @@ impl Collector for Figures {
         self.of_queues(page)?;
         self.of_workers(page)?;
         self.of_ports(page)?;
+        self.of_peers(page)?;
         self.counters.as_ref().map_or(Ok(()), |counters| counters.encode(page))
     }
 }

@@ -12,6 +12,7 @@ use super::super::given_up::GivenUp;
 use super::super::ordered::Queue;
 use super::super::restart::Resumed;
 use super::super::status::{PortStatus, WorkerState, WorkerStatus};
+use super::super::tunnel::PeerTold;
 use super::super::{Direction, Ends, Order, Other, PortState, Run};
 use super::figures::OfRules;
 use super::*;
@@ -51,6 +52,7 @@ fn figures(frames: Accounted) -> Figures {
         awake: Duration::from_millis(250),
         waiting: 4,
         connections: 11,
+        ring: None,
     };
     let counters = rules::model::Counters { packets: 2, bytes: 80 };
     let of = vec![("family", "ip".to_owned()), ("chain", HOSTILE.to_owned())];
@@ -74,6 +76,24 @@ fn figures(frames: Accounted) -> Figures {
         },
         most_connections: 100,
         connections: [(("tcp", "ESTABLISHED"), 3)].into(),
+        peers: vec![PeerTold {
+            tunnel: "office".to_owned(),
+            name: HOSTILE.to_owned(),
+            key: String::new(),
+            endpoint: None,
+            allowed: Vec::new(),
+            handshake_s: Some(1.5),
+            suite: None,
+            heard_s: Some(0.5),
+            sent_packets: 2,
+            sent_bytes: 80,
+            received_packets: 3,
+            received_bytes: 120,
+            lost: 1,
+            reorder_depth: 2,
+            path_mtu: 1420,
+            waiting: 0,
+        }],
         counters: Some(OfRules {
             rules: vec![(of.clone(), counters)],
             policies: vec![(of, counters)],
@@ -166,6 +186,7 @@ fn a_page_is_openmetrics_whatever_names_there_are() {
     assert_eq!(value("tamis_worker_awake_seconds", "worker=\"1\""), Some(0.25));
     assert_eq!(value("tamis_rule_bytes", r#"chain="a\"b\\c\nd{e=\"f\"} # EOF""#), Some(80.0));
     assert_eq!(value("tamis_port_state", "state=\"down\""), Some(1.0));
+    assert_eq!(value("tamis_peer_path_mtu_bytes", "tunnel=\"office\""), Some(1420.0));
     assert_eq!(value("tamis_port_state", "state=\"up\""), Some(0.0));
 }
 

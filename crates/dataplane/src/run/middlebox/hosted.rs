@@ -1,11 +1,11 @@
-//! [`Hosted`]: a worker without a thread of its own. Whoever has it takes its steps, and is shown the frames that wait for
-//! their verdicts as [`Descriptor`]s.
+//! [`Hosted`]: a worker whose frames whoever has this is shown as [`Descriptor`]s, and gives their verdicts. Either it takes
+//! the worker's steps, which has no thread of its own then, or the worker has one and a ring is between them (`ring`).
 //!
 //! Contract: one thread polls; each worker of a run has one of its own, since workers wait for each other. [`Hosted::poll`]
-//! carries out the verdicts of the frames that it showed last, then goes on as any worker does until others wait.
-//! Descriptors stay at one address; the memory of the frames that they name is the middlebox's until the next poll, and
-//! nobody's after that. One that is dropped before it ended is a worker whose thread panicked: a thread of its own has
-//! what waits with it, and what still comes, dropped and counted, and the run ends.
+//! carries out the verdicts of the frames that it showed last, then goes on as any worker does until others wait; by a ring
+//! it gives them back to the worker, which carries them out. Descriptors stay at one address; the memory of the frames that they name is the middlebox's until the next poll, and
+//! nobody's after that. One that is dropped before it ended is a worker whose thread panicked: the worker's thread, or one
+//! that it gets for this, has what waits with it, and what still comes, dropped and counted, and the run ends.
 
 use std::fmt;
 use std::io;
@@ -16,33 +16,38 @@ use std::time::{Duration, Instant};
 
 use conntrack::Listing;
 
+use super::super::shared::Shared;
 use super::super::topology;
 use super::super::worker::{Failed, Left, Step, Worker};
 use super::descriptor::Descriptor;
+use super::ring::{self, PollerRing};
+use super::shown::{Polled, show, take_back};
 
 /// A worker that is polled.
 pub struct Hosted {
-    /// Until it has ended.
-    worker: Option<Box<Worker>>,
+    frames: Frames,
     number: usize,
     core: Option<usize>,
-    /// Whether somebody asks for the connections that it leaves.
-    keeps: bool,
     descriptors: Box<[Descriptor]>,
     /// How many of them are frames that wait for their verdicts.
     shown: usize,
-    end: Arc<End>,
+    shared: Arc<Shared>,
 }
 
-/// What a poll came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Polled {
-    /// So many frames wait for their verdicts: the first descriptors are theirs.
-    Frames(usize),
-    /// No frame came in time.
-    Idle,
-    /// The worker has ended; [`Run::wait`](crate::run::Run::wait) says how.
-    Ended,
+/// Where its frames come from.
+enum Frames {
+    Steps(Steps),
+    Ring(PollerRing),
+}
+
+/// A worker without a thread.
+struct Steps {
+    /// Until it has ended.
+    worker: Option<Box<Worker>>,
+    number: usize,
+    /// Whether somebody asks for the connections that it leaves.
+    keeps: bool,
+    end: Arc<End>,
 }
 
 /// Where the end of a worker is told.
@@ -64,7 +69,7 @@ impl End {
 }
 
 impl Hosted {
-    /// With room for so many frames at a time.
+    /// A worker that has no thread, with room for so many frames at a time.
     pub(in crate::run) fn new(
         worker: Worker,
         burst: usize,
@@ -72,16 +77,38 @@ impl Hosted {
         keeps: bool,
     ) -> (Self, Arc<End>) {
         let end = Arc::<End>::default();
-        let hosted = Self {
-            number: worker.number,
-            worker: Some(Box::new(worker)),
-            core,
-            keeps,
-            descriptors: vec![Descriptor::default(); burst.max(1)].into(),
-            shown: 0,
-            end: Arc::clone(&end),
-        };
-        (hosted, end)
+        let (number, shared) = (worker.number, Arc::clone(&worker.shared));
+        let worker = Some(Box::new(worker));
+        let steps = Steps { worker, number, keeps, end: Arc::clone(&end) };
+        (Self::of(Frames::Steps(steps), number, burst, core, shared), end)
+    }
+
+    /// Gives a worker a ring with room for so many frames: the other end of it. No core is its own: the worker's thread
+    /// has that.
+    ///
+    /// # Errors
+    /// The machine has no descriptors left.
+    pub(in crate::run) fn by_ring(
+        worker: &mut Worker,
+        room: usize,
+        burst: usize,
+    ) -> io::Result<Self> {
+        let (number, shared) = (worker.number, Arc::clone(&worker.shared));
+        let wires = worker.wires.len();
+        let (own, other) = ring::ring(room.max(1), wires, worker.waker.clone())?;
+        worker.ring = Some(Box::new(own));
+        Ok(Self::of(Frames::Ring(other), number, burst, None, shared))
+    }
+
+    fn of(
+        frames: Frames,
+        number: usize,
+        burst: usize,
+        core: Option<usize>,
+        shared: Arc<Shared>,
+    ) -> Self {
+        let descriptors = vec![Descriptor::default(); burst.max(1)].into();
+        Self { frames, number, core, descriptors, shown: 0, shared }
     }
 
     /// Its number, from 0.
@@ -90,7 +117,7 @@ impl Hosted {
         self.number
     }
 
-    /// The core that the configuration gives it, if it gives it one.
+    /// The core that the configuration gives to whoever polls it, if it gives it one.
     #[must_use]
     pub fn core(&self) -> Option<usize> {
         self.core
@@ -106,7 +133,7 @@ impl Hosted {
 
     /// Tells all workers of the run to stop once they have handled what their ports still have.
     pub fn stop(&self) {
-        self.worker.iter().for_each(|worker| worker.shared.stop());
+        self.shared.stop();
     }
 
     /// All descriptors; the first ones are those of the frames that the last poll showed. They stay at this address.
@@ -116,14 +143,27 @@ impl Hosted {
 
     /// Carries out the verdicts of the frames that were shown last, and waits for others for at most `timeout`.
     pub fn poll(&mut self, timeout: Duration) -> Polled {
+        let (shown, descriptors) = (mem::take(&mut self.shown), &mut *self.descriptors);
+        let polled = match &mut self.frames {
+            Frames::Steps(steps) => steps.poll(shown, descriptors, timeout),
+            Frames::Ring(ring) => ring.poll(shown, descriptors, timeout),
+        };
+        if let Polled::Frames(shown) = polled {
+            self.shown = shown;
+        }
+        polled
+    }
+}
+
+impl Steps {
+    fn poll(&mut self, shown: usize, descriptors: &mut [Descriptor], timeout: Duration) -> Polled {
         let Some(worker) = &mut self.worker else { return Polled::Ended };
-        if self.shown > 0 {
-            take_back(worker, &self.descriptors[..mem::take(&mut self.shown)]);
-            self.shown = show(worker, &mut self.descriptors);
-            if self.shown > 0 {
-                return Polled::Frames(self.shown);
+        if shown > 0 {
+            take_back(worker.waiting(), &descriptors[..shown]);
+            match show(worker.waiting(), descriptors) {
+                0 => worker.carry_out(),
+                shown => return Polled::Frames(shown),
             }
-            worker.carry_out();
         }
         let mut until = None;
         loop {
@@ -133,9 +173,8 @@ impl Hosted {
                 Some(until) => Instant::saturating_duration_since(&until, Instant::now()),
             };
             let step = worker.step(Some(left));
-            self.shown = show(worker, &mut self.descriptors);
-            match (step, self.shown) {
-                (_, 1..) => return Polled::Frames(self.shown),
+            match (step, show(worker.waiting(), descriptors)) {
+                (_, shown @ 1..) => return Polled::Frames(shown),
                 (Step::Ended, _) => break,
                 (Step::Goes, _) if until.is_some() && left.is_zero() => return Polled::Idle,
                 (Step::Goes, _) => {}
@@ -157,26 +196,7 @@ impl Hosted {
     }
 }
 
-/// Shows the frames that were not shown yet, as many as there is room for: how many.
-fn show(worker: &mut Worker, descriptors: &mut [Descriptor]) -> usize {
-    let mut shown = 0;
-    for waiting in worker.waiting() {
-        shown += waiting.describe(&mut descriptors[shown..]);
-    }
-    shown
-}
-
-/// Takes the verdicts of those that were shown last.
-fn take_back(worker: &mut Worker, mut descriptors: &[Descriptor]) {
-    for waiting in worker.waiting() {
-        let own = waiting.unseen().min(descriptors.len());
-        let (taken, left) = descriptors.split_at(own);
-        waiting.take_back(taken);
-        descriptors = left;
-    }
-}
-
-impl Drop for Hosted {
+impl Drop for Steps {
     fn drop(&mut self) {
         let Some(mut worker) = self.worker.take() else { return };
         let (number, end) = (self.number, Arc::clone(&self.end));

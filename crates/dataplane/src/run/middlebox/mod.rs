@@ -6,19 +6,25 @@
 //! [`Reason::Handler`](super::Reason::Handler). A middlebox that panics is a worker that panics; after that none sees any
 //! frame.
 
+mod away;
 mod descriptor;
 mod hosted;
 mod offsets;
+mod ring;
+mod shown;
 mod waiting;
 
 use std::fmt;
 
 use super::config::Slot;
 
+pub(super) use away::Away;
 pub use descriptor::{Descriptor, LAYOUT_VERSION};
 pub(super) use hosted::End;
-pub use hosted::{Hosted, Polled};
+pub use hosted::Hosted;
 pub use offsets::Offsets;
+pub(super) use ring::WorkerRing;
+pub use shown::Polled;
 pub use waiting::{Shown, Waiting};
 
 /// Who sees the frames of a worker.
@@ -65,6 +71,15 @@ pub enum Driver<'m> {
     With(Slot, &'m mut dyn FnMut(usize) -> Box<dyn Middlebox>),
     /// Whoever polls them, with room for so many frames at a time.
     Hosted(Slot, usize),
+    /// Threads of theirs. Whoever polls sees their frames by a ring, as many of each worker at most as `room` says.
+    Ringed {
+        /// Where frames wait.
+        slot: Slot,
+        /// Frames that are shown at a time.
+        burst: usize,
+        /// Frames that may be in the ring, or be shown, or wait for their verdicts to be carried out; at least 1.
+        room: usize,
+    },
 }
 
 impl Driver<'_> {
@@ -72,7 +87,7 @@ impl Driver<'_> {
     pub(super) fn slot(&self) -> Option<Slot> {
         match self {
             Self::Alone => None,
-            Self::With(slot, _) | Self::Hosted(slot, _) => Some(*slot),
+            Self::With(slot, _) | Self::Hosted(slot, _) | Self::Ringed { slot, .. } => Some(*slot),
         }
     }
 }

@@ -13,11 +13,15 @@ use packet::{Headers, Link};
 use pktio::{Burst, FrameMeta};
 
 use super::Verdict;
+use super::away::Away;
 use super::descriptor::Descriptor;
 use super::offsets::Offsets;
 
 /// The least that a frame has that a middlebox made shorter: the header of Ethernet, or a byte of another link.
 const LEAST: [usize; 2] = [14, 1];
+
+/// Bytes before and after a frame that has no memory of its own, and leaves for another thread.
+const ROOM: usize = 64;
 
 /// Frames that wait for verdicts.
 #[derive(Debug)]
@@ -49,6 +53,12 @@ impl Waiting {
     pub(in crate::run) fn new(wire: u16, from: u8) -> Self {
         let (offsets, verdicts) = (Vec::new(), Vec::new());
         Self { wire, from, burst: Burst::new(), offsets, verdicts, now: 0 }
+    }
+
+    /// The same for frames with memory of their own.
+    pub(super) fn without_buffer() -> Self {
+        let (offsets, verdicts) = (Vec::new(), Vec::new());
+        Self { wire: 0, from: 0, burst: Burst::with_capacity(0), offsets, verdicts, now: 0 }
     }
 
     /// The wire that they cross, in the order of the configuration.
@@ -162,6 +172,44 @@ impl Waiting {
         let new = new.zip(known.chain(iter::repeat(None)));
         let found = new.map(|(frame, known)| Offsets::known(frame.bytes, frame.meta, known));
         self.offsets.extend(found);
+    }
+
+    /// Whether a frame goes the same way.
+    pub(super) fn is_of(&self, away: &Away) -> bool {
+        (self.wire, self.from) == (away.wire, away.from)
+    }
+
+    /// From now on those of another direction wait, as none does.
+    pub(super) fn turn_to(&mut self, away: &Away) {
+        (self.wire, self.from) = (away.wire, away.from);
+    }
+
+    /// Takes a frame that is on its way to a middlebox.
+    pub(super) fn push(&mut self, away: Away) {
+        self.now = away.now;
+        self.offsets.push(away.offsets);
+        self.burst.push_frame(away.frame);
+    }
+
+    /// Takes one that is on its way back.
+    pub(in crate::run) fn push_judged(&mut self, away: Away) {
+        self.verdicts.push(away.verdict);
+        self.push(away);
+    }
+
+    /// All frames leave for another thread, with the verdicts that they have; those that lie in a burst's buffer are copied.
+    pub(in crate::run) fn leave(&mut self) -> impl Iterator<Item = Away> {
+        let Self { burst, offsets, verdicts, wire, from, now } = self;
+        verdicts.resize(burst.len(), Verdict::Pass);
+        let told = offsets.drain(..).zip(verdicts.drain(..));
+        burst.drain(usize::MAX).zip(told).map(|(frame, (offsets, verdict))| Away {
+            wire: *wire,
+            from: *from,
+            verdict,
+            offsets,
+            now: *now,
+            frame: frame.into_roomy_buf(ROOM),
+        })
     }
 
     /// How many have no verdict yet.

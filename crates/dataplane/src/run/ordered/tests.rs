@@ -105,7 +105,8 @@ impl Rig {
         let handover = &mut handover;
         let shade = &mut Shade::new(Arc::default(), None);
         let sampler = &mut Sampler::of(&Arc::new(Talkers::of(1)), 0);
-        let mut means = Means { rules, causes: &causes, shade, handover, sampler, mode, now: 0 };
+        let (causes, holds) = (&causes, false);
+        let mut means = Means { rules, causes, shade, handover, sampler, mode, holds, now: 0 };
         does(&mut Hand { ordered, from: 0, means: &mut means, wake: &|| () })
     }
 

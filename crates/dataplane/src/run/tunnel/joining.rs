@@ -93,7 +93,8 @@ impl Joins {
 fn finish(bytes: &mut [u8], range: Range<usize>, joined: Option<Joined>) -> Group {
     let mut live = LiveMeta::default();
     if let Some(joined) = joined.filter(|joined| joined.count() > 1)
-        && let Some(Offload { size, kind, start, offset }) = joined.finish(&mut bytes[range.clone()])
+        && let Some(Offload { size, kind, start, offset }) =
+            joined.finish(&mut bytes[range.clone()])
     {
         let kind = match kind {
             JoinedKind::TcpV4 => SegmentKind::TcpV4,

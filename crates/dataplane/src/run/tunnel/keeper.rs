@@ -63,13 +63,14 @@ impl Keeper {
     pub(in crate::run) fn start(site: &Arc<Site>) -> io::Result<Self> {
         let end = Arc::<End>::default();
         let (of, until) = (Arc::clone(site), Arc::clone(&end));
-        let deadlines = thread::Builder::new().name(format!("tunnel {}", site.name)).spawn(move || {
-            let mut sending = SendBatch::default();
-            while until.wait(TICK) {
-                of.send_due(&mut sending);
-                of.probe(&mut sending);
-            }
-        })?;
+        let deadlines =
+            thread::Builder::new().name(format!("tunnel {}", site.name)).spawn(move || {
+                let mut sending = SendBatch::default();
+                while until.wait(TICK) {
+                    of.send_due(&mut sending);
+                    of.probe(&mut sending);
+                }
+            })?;
         let keeper = Self { end, deadlines: Some(deadlines) };
         if site.has_names() {
             let (of, until) = (Arc::clone(site), Arc::clone(&keeper.end));
@@ -115,7 +116,8 @@ impl Site {
         self.is_narrow.store(is_narrow, Ordering::Relaxed);
         drop(state);
         for (buffer, range, to, from) in &probes {
-            let message = Message { bytes: &buffer[range.clone()], segment: 0, to: *to, from: *from, tos: 0 };
+            let message =
+                Message { bytes: &buffer[range.clone()], segment: 0, to: *to, from: *from, tos: 0 };
             self.socket.send(sending, [message]);
             self.learn(sending);
         }
@@ -123,7 +125,10 @@ impl Site {
 
     /// Whether any peer is named.
     fn has_names(&self) -> bool {
-        self.lock().peers.values().any(|peer| peer.endpoint.as_ref().is_some_and(|endpoint| endpoint.name().is_some()))
+        self.lock()
+            .peers
+            .values()
+            .any(|peer| peer.endpoint.as_ref().is_some_and(|endpoint| endpoint.name().is_some()))
     }
 
     /// Asks for names of peers that are not known, or are silent though they are spoken to. `asked` has those that were asked
@@ -136,9 +141,11 @@ impl Site {
         let wanted: Vec<(PeerId, Endpoint)> = {
             let (state, now) = (self.lock(), self.now());
             let named = state.peers.iter().filter_map(|(id, peer)| {
-                let endpoint = peer.endpoint.as_ref().filter(|endpoint| endpoint.name().is_some())?;
+                let endpoint =
+                    peer.endpoint.as_ref().filter(|endpoint| endpoint.name().is_some())?;
                 let status = state.tunnel.status(*id)?;
-                let is_silent = status.heard.is_none_or(|heard| now.saturating_sub(heard) >= SILENT);
+                let is_silent =
+                    status.heard.is_none_or(|heard| now.saturating_sub(heard) >= SILENT);
                 let is_lost = status.endpoint.is_none() || (status.handshaking && is_silent);
                 let is_free = asked.iter().all(|(other, _)| other != id);
                 (is_lost && is_free).then(|| (*id, endpoint.clone()))

@@ -40,11 +40,12 @@ use pktio::{
 use tunnel::Outgoing;
 
 pub(super) use keeper::Keeper;
+pub(super) use peers::PeerTold;
 pub(super) use site::Site;
 
 use self::outer::{OUTER, Outer};
-use super::config::tunnel::TunnelSettings;
 use self::seal::Worker;
+use super::config::tunnel::TunnelSettings;
 
 /// Chunks for what is received, and bytes of each: the longest UDP datagram that the kernel joins, and what is noted before
 /// it.
@@ -123,10 +124,9 @@ impl Port for TunnelPort {
         burst.clear();
         self.pool.fill(&mut self.spare, BURST);
         let mut arrived = std::mem::take(&mut self.arrived);
-        let received =
-            self.site.socket.recv(&mut self.batch, &mut self.spare, |frame, from| {
-                arrived.push((frame, from));
-            });
+        let received = self.site.socket.recv(&mut self.batch, &mut self.spare, |frame, from| {
+            arrived.push((frame, from));
+        });
         let received = received.map_err(|source| self.failure(source));
         let timestamp = (!arrived.is_empty()).then(Timestamp::now);
         for (mut frame, from) in arrived.drain(..) {

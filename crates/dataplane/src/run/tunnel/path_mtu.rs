@@ -55,7 +55,9 @@ impl PathMtu {
         }
         let (len, tries, fits, too_long) = match self.search {
             Search::Rests { until } if now < until => return None,
-            Search::Rests { .. } => (self.most, 1, BASE.min(self.most), self.most.saturating_add(1)),
+            Search::Rests { .. } => {
+                (self.most, 1, BASE.min(self.most), self.most.saturating_add(1))
+            }
             Search::Probes { sent, .. } if now < sent + PATIENCE => return None,
             Search::Probes { len, tries, fits, too_long, .. } if tries < TRIES => {
                 (len, tries + 1, fits, too_long)
@@ -92,7 +94,9 @@ impl PathMtu {
         self.search = match middle(fits, too_long) {
             None => Search::Rests { until: now + AGAIN },
             // As if it had been lost once less than never: it is due at once.
-            Some(len) => Search::Probes { len, tries: 0, sent: now.saturating_sub(PATIENCE), fits, too_long },
+            Some(len) => {
+                Search::Probes { len, tries: 0, sent: now.saturating_sub(PATIENCE), fits, too_long }
+            }
         };
     }
 

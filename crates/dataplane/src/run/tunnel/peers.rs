@@ -14,27 +14,27 @@ const SECOND: u64 = 1_000_000_000;
 /// A peer, as the control socket tells of it. Ages are in seconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(in crate::run) struct PeerTold {
-    tunnel: String,
-    name: String,
-    key: String,
+    pub(in crate::run) tunnel: String,
+    pub(in crate::run) name: String,
+    pub(in crate::run) key: String,
     /// Where it was heard last, or is said to be.
-    endpoint: Option<String>,
-    allowed: Vec<String>,
+    pub(in crate::run) endpoint: Option<String>,
+    pub(in crate::run) allowed: Vec<String>,
     /// How long ago the session was made that is sent by.
-    handshake_s: Option<f64>,
-    suite: Option<&'static str>,
+    pub(in crate::run) handshake_s: Option<f64>,
+    pub(in crate::run) suite: Option<&'static str>,
     /// How long ago anything genuine came.
-    heard_s: Option<f64>,
-    sent_packets: u64,
-    sent_bytes: u64,
-    received_packets: u64,
-    received_bytes: u64,
+    pub(in crate::run) heard_s: Option<f64>,
+    pub(in crate::run) sent_packets: u64,
+    pub(in crate::run) sent_bytes: u64,
+    pub(in crate::run) received_packets: u64,
+    pub(in crate::run) received_bytes: u64,
     /// Datagrams that it sent and that did not come.
-    lost: u64,
+    pub(in crate::run) lost: u64,
     /// How many came in between at most, of datagrams that came late.
-    reorder_depth: u64,
-    path_mtu: u16,
-    waiting: usize,
+    pub(in crate::run) reorder_depth: u64,
+    pub(in crate::run) path_mtu: u16,
+    pub(in crate::run) waiting: usize,
 }
 
 impl Site {
@@ -70,7 +70,10 @@ impl Site {
             path: PathMtu::new(self.mtu),
         };
         // A prefix that it takes is no other's any more.
-        state.peers.values_mut().for_each(|other| other.allowed.retain(|one| !allowed.contains(one)));
+        state
+            .peers
+            .values_mut()
+            .for_each(|other| other.allowed.retain(|one| !allowed.contains(one)));
         state.peers.insert(id, peer);
         Ok(())
     }
@@ -101,9 +104,7 @@ impl State {
     /// The peer of that name or key.
     fn find(&self, which: &str) -> Option<PeerId> {
         let by_name = self.peers.iter().find(|(_, peer)| *peer.name == *which).map(|(id, _)| *id);
-        by_name.or_else(|| {
-            self.tunnel.find(&which.parse::<PublicKey>().ok()?)
-        })
+        by_name.or_else(|| self.tunnel.find(&which.parse::<PublicKey>().ok()?))
     }
 
     /// Bytes of the longest packet that the path to a peer takes.

@@ -100,7 +100,13 @@ impl Worker {
         }
     }
 
-    fn seal_one(&self, taken: Taken<'_>, run: SealingRun, how: How, out: &mut Burst) -> Result<(), Lost> {
+    fn seal_one(
+        &self,
+        taken: Taken<'_>,
+        run: SealingRun,
+        how: How,
+        out: &mut Burst,
+    ) -> Result<(), Lost> {
         match (how.pieces, taken) {
             (Some(size), Taken::Moved(frame)) => {
                 self.seal_pieces(frame.frame(), size, run, how, out)
@@ -118,7 +124,11 @@ impl Worker {
                     Taken::Lent { bytes, meta } => (*bytes, *meta),
                 };
                 copy.meta = meta;
-                if copy.extend(bytes) { seal_in_place(copy, run, how, out) } else { Err(Lost::NoRoom) }
+                if copy.extend(bytes) {
+                    seal_in_place(copy, run, how, out)
+                } else {
+                    Err(Lost::NoRoom)
+                }
             }
         }
     }
@@ -294,7 +304,10 @@ pub(super) fn headers_of(bytes: &[u8]) -> Headers {
 }
 
 /// Whether a frame can be sealed where it lies.
-fn has_room<R: std::borrow::Borrow<Arc<dyn pktio::Region>>>(frame: &FrameBuf<R>, len: usize) -> bool {
+fn has_room<R: std::borrow::Borrow<Arc<dyn pktio::Region>>>(
+    frame: &FrameBuf<R>,
+    len: usize,
+) -> bool {
     let after = frame.bytes().len() - len.min(frame.bytes().len()) + frame.tailroom();
     frame.headroom() >= OUTER + HEADROOM && after >= TAILROOM
 }

@@ -5,12 +5,12 @@
 use std::iter;
 use std::mem;
 
-use pktio::{Frame, PortError, Taken};
+use pktio::{Frame, PortError, Readiness, Taken};
 
 use super::super::account::Reason;
 use super::super::config::{OnError, Side, Slot};
-use super::super::middlebox::{Middlebox, Verdict, Waiting};
-use super::{Means, Mode, Wire};
+use super::super::middlebox::{Away, Middlebox, Verdict, Waiting, WorkerRing};
+use super::{End, Means, Mode, Wire};
 
 /// Frames that wait for a middlebox's verdicts, by the end that they came in by.
 pub(super) struct Waits {
@@ -83,7 +83,38 @@ impl Wire {
         self.carry_out(means)
     }
 
-    /// Has what waits go on as its verdicts say.
+    /// Gives what waits on this side of the rules to a middlebox by its ring.
+    pub(in crate::run) fn give(&mut self, side: Side, ring: &mut WorkerRing, now: u64) {
+        let Self { waits: Some(waits), ends, tap, .. } = self else { return };
+        let is_on = waits.slot.side == side;
+        for (from, waiting) in waits.ends.iter_mut().enumerate() {
+            if !is_on || waiting.is_empty() {
+                continue;
+            }
+            let End { port, account, .. } = &ends[from];
+            // Nothing that is read from a capture is lost, nor what another worker reads, which waits in its turn.
+            let may_wait = matches!(port.readiness(), Readiness::Always | Readiness::Never);
+            tap.begins(now);
+            let mut refused = 0;
+            for away in waiting.leave() {
+                if let Some(Away { frame, .. }) = ring.give(away, may_wait) {
+                    tap.dropped(from, Reason::MiddleboxRing, Some(frame.frame()));
+                    refused += 1;
+                }
+            }
+            account.dropped(Reason::MiddleboxRing, refused);
+            waiting.clear();
+        }
+    }
+
+    /// A frame comes back from there with its verdict, and waits for that to be carried out.
+    pub(in crate::run) fn comes_back(&mut self, away: Away) {
+        if let Some(waits) = &mut self.waits {
+            waits.ends[usize::from(away.from)].push_judged(away);
+        }
+    }
+
+    /// Has what waits go on as its verdicts say, if anything may.
     pub(in crate::run) fn carry_out(&mut self, means: &mut Means<'_>) -> Result<(), PortError> {
         for from in [0, 1] {
             let Some(waits) = &self.waits else { return Ok(()) };
@@ -93,6 +124,10 @@ impl Wire {
             let side = waits.slot.side;
             self.tap.begins(means.now);
             self.judge_waiting(from);
+            if let Mode::Dropped(reason) = means.mode {
+                self.drop_judged(from, reason);
+                continue;
+            }
             match side {
                 Side::After => self.transmit(from)?,
                 Side::Before => {
@@ -102,6 +137,15 @@ impl Wire {
             }
         }
         Ok(())
+    }
+
+    /// What has its verdict is dropped, whatever that is.
+    fn drop_judged(&mut self, from: usize, reason: Reason) {
+        let Self { ends, back, tap, .. } = self;
+        ends[from].account.dropped(reason, back.len());
+        back.iter().for_each(|frame| tap.dropped(from, reason, Some(frame)));
+        back.clear();
+        self.drop_burst(from, reason);
     }
 
     /// What goes on is what the end has, what goes back is in `back`, and the rest is dropped.

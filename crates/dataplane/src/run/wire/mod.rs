@@ -79,6 +79,8 @@ pub(super) struct Means<'w> {
     pub(super) handover: &'w mut Handover,
     pub(super) sampler: &'w mut Sampler,
     pub(super) mode: Mode,
+    /// Frames that may not be lost wait for room: no others of that kind are received.
+    pub(super) holds: bool,
     /// Nanoseconds since the Unix epoch, for frames without a time of their own.
     pub(super) now: u64,
 }
@@ -144,6 +146,9 @@ impl Wire {
     pub(super) fn turn(&mut self, means: &mut Means<'_>) -> Result<usize, PortError> {
         let mut frames = 0;
         for from in [0, 1] {
+            if means.holds && matches!(self.ends[from].port.readiness(), Readiness::Always) {
+                continue;
+            }
             let received = self.receive(from)?;
             if received > 0 && !self.waits_before(from, means) {
                 self.pass(from, self.ends[from].steers, means)?;
@@ -229,10 +234,10 @@ impl Wire {
         self.ends.iter_mut().try_for_each(|end| end.port.flush())
     }
 
-    /// Gives up the burst that is on its way.
-    pub(super) fn abandon(&mut self, reason: Reason) {
-        for end in &mut self.ends {
-            self.tap.lose(end.account.abandon(reason));
+    /// Gives up the burst that is on its way, but for the frames of each end that are at a middlebox.
+    pub(super) fn abandon(&mut self, reason: Reason, away: [usize; 2]) {
+        for (end, away) in self.ends.iter_mut().zip(away) {
+            self.tap.lose(end.account.abandon(reason, away));
             end.burst.clear();
         }
         if let Some(waits) = &mut self.waits {

@@ -29,7 +29,7 @@ fn a_whole_configuration_is_read() {
          [burst]\nrx = 16\ndrain_us = 2500\n[conntrack]\nmax = 1000\nfile = \"ct\"\ngrace = 30\n\
          [privileges]\ndrop = \"required\"\n[control]\nsocket = \"c.sock\"\n\
          [metrics]\nlisten = \"[::1]:80\"\nrules = true\n[log]\nformat = \"json\"\n\
-         [middlebox]\nplace = \"before\"\non_error = \"pass\"\n"
+         [middlebox]\nplace = \"before\"\non_error = \"pass\"\nring = 4096\n"
     );
     let settings = Settings::from_text("conf/live.toml", &text).expect("a configuration");
     assert_eq!((settings.ports.len(), settings.wires[0].ports), (4, [2, 1]));
@@ -58,7 +58,7 @@ fn a_whole_configuration_is_read() {
     assert_eq!(settings.log, LogFormat::Json);
     let middlebox = settings.middlebox.expect("a middlebox");
     assert_eq!(middlebox.slot, Slot { side: Side::Before, on_error: OnError::Pass });
-    assert_eq!(middlebox.at.line, text.lines().count() - 2);
+    assert_eq!((middlebox.ring, middlebox.at.line), (4096, text.lines().count() - 3));
     assert_eq!((settings.ports[3].mtu, settings.ports[0].mtu), (Some(1492), None));
 }
 
@@ -121,7 +121,7 @@ fn every_error_has_its_place_and_says_what_is_allowed() {
     let wire = |rest: &str| format!("{PORTS}[[wire]]\n{rest}\n{RULES}");
     let rules = |rest: &str| format!("{PORTS}{WIRE}[rules]\n{rest}\n");
     let after = |rest: &str| format!("{PORTS}{WIRE}{RULES}{rest}\n");
-    let cases: [(String, &str); 63] = [
+    let cases: [(String, &str); 64] = [
         (String::new(), "1:1: expected at least one [[port]]"),
         ("a = ".into(), "1:5: TOML: string values must be quoted, expected literal string"),
         (
@@ -142,7 +142,11 @@ fn every_error_has_its_place_and_says_what_is_allowed() {
         (after("[middlebox]\non_error = 1"), "12:12: expected a string, found integer"),
         (
             after("[middlebox]\nkind = \"java\""),
-            "12:1: expected one of place on_error, found \"kind\"",
+            "12:1: expected one of place on_error ring, found \"kind\"",
+        ),
+        (
+            after("[middlebox]\nring = 2000000"),
+            "12:8: expected a whole number from 0 to 1048576, found 2000000",
         ),
         (after("[log]\nformat = \"xml\""), "12:10: expected one of text json, found \"xml\""),
         (after("[dpdk]"), "11:1: expected eal = … in this [dpdk]"),

@@ -72,7 +72,7 @@ pub(super) fn rows(tamis: &Path, plan: Plan, document: &mut Document) -> io::Res
 }
 
 /// A process that forwards, until this is dropped.
-struct Forwarding {
+pub(super) struct Forwarding {
     child: Child,
     /// Of the EAL.
     prefix: String,
@@ -81,8 +81,8 @@ struct Forwarding {
 
 /// Who counts its frames.
 enum Counter {
-    /// `tamis ctl`, by the socket in this folder.
-    Tamis(PathBuf, TempDir),
+    /// `tamis ctl`, by the socket in this folder; and the thread that counts.
+    Tamis(PathBuf, TempDir, &'static str),
     /// What it prints each second, with what its thread had spent then.
     Testpmd(Receiver<Sample>),
 }
@@ -92,24 +92,27 @@ type Sample = (u64, u64);
 
 impl Forwarding {
     fn tamis(tamis: &Path) -> io::Result<Self> {
+        let mut run = Command::new(tamis);
+        run.arg("run");
+        Self::by(run, tamis, "worker 0")
+    }
+
+    /// A program that is given the configuration as its last argument, says when it is ready as `tamis run` does, and
+    /// forwards in a thread of this name.
+    pub(super) fn by(mut run: Command, tamis: &Path, thread: &'static str) -> io::Result<Self> {
         let folder = TempDir::new()?;
         let prefix = prefix();
         fs::write(folder.path().join("rules.v4"), "*filter\n:FORWARD ACCEPT [0:0]\nCOMMIT\n")?;
         let config = folder.path().join("live.toml");
         fs::write(&config, configuration(&prefix))?;
-        let mut child = Command::new(tamis)
-            .arg("run")
-            .arg(&config)
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()?;
+        let mut child = run.arg(&config).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
         let said = child.stderr.take().map(BufReader::new);
-        let counter = Counter::Tamis(tamis.to_owned(), folder);
+        let counter = Counter::Tamis(tamis.to_owned(), folder, thread);
         let forwarding = Self { child, prefix, counter };
         let mut lines = said.into_iter().flat_map(BufRead::lines).map_while(Result::ok);
         match lines.any(|line| line == "ready") {
             true => Ok(forwarding),
-            false => Err(io::Error::other("tamis run ended before it was ready")),
+            false => Err(io::Error::other("a program ended before it was ready")),
         }
     }
 
@@ -142,7 +145,7 @@ impl Forwarding {
     }
 
     /// Frames for each second of processor time, over at least so many seconds.
-    fn rate(mut self, seconds: f64) -> io::Result<f64> {
+    pub(super) fn rate(mut self, seconds: f64) -> io::Result<f64> {
         thread::sleep(WARM_UP);
         let before = self.sample()?;
         thread::sleep(Duration::from_secs_f64(seconds));
@@ -154,9 +157,9 @@ impl Forwarding {
 
     fn sample(&mut self) -> io::Result<Sample> {
         match &self.counter {
-            Counter::Tamis(tamis, folder) => {
+            Counter::Tamis(tamis, folder, thread) => {
                 let frames = received(tamis, &folder.path().join("socket"))?;
-                Ok((frames, spent(self.child.id(), "worker 0")?))
+                Ok((frames, spent(self.child.id(), thread)?))
             }
             Counter::Testpmd(samples) => {
                 // Those of seconds that are over say nothing of now.

@@ -12,6 +12,7 @@ mod dpdk;
 pub mod figure;
 mod forward;
 mod forwarder;
+mod handlers;
 mod kinds;
 mod latency;
 mod line;
@@ -65,11 +66,13 @@ pub enum Part {
     Ordered,
     /// What a middlebox costs frames from memory; needs neither root nor devices.
     Middlebox,
+    /// A middlebox in Java beside the same in Rust, between those devices of DPDK.
+    Handlers,
 }
 
 impl Part {
     /// All of them, with the names that the command line has.
-    pub const ALL: [(Self, &'static str); 8] = [
+    pub const ALL: [(Self, &'static str); 9] = [
         (Self::Forward, "forward"),
         (Self::Processor, "cpu"),
         (Self::Latency, "latency"),
@@ -78,6 +81,7 @@ impl Part {
         (Self::Changes, "changes"),
         (Self::Ordered, "ordered"),
         (Self::Middlebox, "middlebox"),
+        (Self::Handlers, "handlers"),
     ];
 }
 
@@ -86,7 +90,7 @@ impl Plan {
         match self.only {
             Some(only) => only == part,
             // Not every build of tamis has DPDK.
-            None => part != Part::Dpdk,
+            None => !matches!(part, Part::Dpdk | Part::Handlers),
         }
     }
 
@@ -139,6 +143,9 @@ pub fn run(tamis: &Path, plan: Plan) -> io::Result<Document> {
     }
     if plan.has(Part::Dpdk) {
         dpdk::rows(tamis, plan, &mut document)?;
+    }
+    if plan.has(Part::Handlers) {
+        handlers::rows(tamis, plan, &mut document)?;
     }
     if plan.has(Part::Changes) {
         changes::rows(tamis, plan, &mut document)?;

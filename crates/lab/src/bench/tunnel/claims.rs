@@ -13,6 +13,9 @@ use crate::bench::document::Row;
 
 /// The name of the rows.
 const NAME: &str = "tunnel.claim";
+/// The study's starting point, and its own scheme.
+const CONVENTIONAL: &str = "conventional";
+const MUTEX: &str = "mutex";
 const MEBIBYTE: f64 = (1 << 20) as f64;
 
 /// When a claim holds.
@@ -50,6 +53,8 @@ enum What {
     By(About),
     /// A parameter by that of other rows.
     SeenBy(&'static str, About),
+    /// The figure by that of another engine, of the study's scheme and of ours.
+    To(&'static str),
 }
 
 struct Claim {
@@ -72,7 +77,7 @@ const IDLE: (&str, Is) = ("when", Is::Word("idle"));
 const LOADED: (&str, Is) = ("when", Is::Word("after loads"));
 const LEFT: (&str, Is) = ("when", Is::Word("peers left"));
 
-const CLAIMS: [Claim; 19] = [
+const CLAIMS: [Claim; 23] = [
     Claim {
         says: "one pair, TCP by one connection: at least 1.25 times the best peer",
         about: all("tunnel.tcp1"),
@@ -172,6 +177,34 @@ const CLAIMS: [Claim; 19] = [
         unit: "ns",
     },
     Claim {
+        says: "study: its scheme carries more by one TCP connection than the conventional one",
+        about: all("tunnel.tcp1"),
+        what: What::To(CONVENTIONAL),
+        holds: Holds::AtLeast(1.0),
+        unit: "x",
+    },
+    Claim {
+        says: "study: its scheme carries more datagrams than the conventional one",
+        about: all("tunnel.udp1300"),
+        what: What::To(CONVENTIONAL),
+        holds: Holds::AtLeast(1.0),
+        unit: "x",
+    },
+    Claim {
+        says: "study: its scheme delays less beside TCP than the conventional one",
+        about: About { name: "tunnel.ping_load", only: &[MEDIAN] },
+        what: What::To(CONVENTIONAL),
+        holds: Holds::AtMost(1.0),
+        unit: "x",
+    },
+    Claim {
+        says: "study: its scheme carries more from ten initiators than the conventional one",
+        about: About { name: "tunnel.ten_tcp", only: &[TEN] },
+        what: What::To(CONVENTIONAL),
+        holds: Holds::AtLeast(1.0),
+        unit: "x",
+    },
+    Claim {
         says: "study: the delay beside TCP grows little with connections, ten to one (twice at most)",
         about: About { name: "tunnel.ten_tcp_ping", only: &[TEN, MEDIAN] },
         what: What::By(About { name: "tunnel.ten_tcp_ping", only: &[ONE, MEDIAN] }),
@@ -221,14 +254,13 @@ pub(super) fn rows(results: &[Row]) -> Vec<Row> {
 
 fn answer(claim: &Claim, engine: &'static str, results: &[Row]) -> Option<Row> {
     let Claim { says, about, what, holds, unit } = claim;
-    let rows = |about: &About| -> Vec<&Row> {
-        results.iter().filter(|row| row.engine == engine && about.has(row)).collect()
+    let worst_of = |engine, about: &About, value: &dyn Fn(&Row) -> Option<f64>| -> Option<f64> {
+        let rows = results.iter().filter(|row| row.engine == engine && about.has(row));
+        rows.filter_map(value).max_by(|one, other| holds.worse(*one, *other))
     };
-    let worst = |about: &About, value: &dyn Fn(&Row) -> Option<f64>| -> Option<f64> {
-        let values = rows(about).into_iter().filter_map(value);
-        values.max_by(|one, other| holds.worse(*one, *other))
-    };
+    let worst = |about: &About, value: &dyn Fn(&Row) -> Option<f64>| worst_of(engine, about, value);
     let figure = |row: &Row| Some(row.runs.value);
+    let is_scheme = engine == OURS || engine == MUTEX;
     let value = match what {
         What::Figure => worst(about, &figure),
         What::Ratio => worst(about, &|row| row.peer.as_ref().map(|peer| peer.ratio)),
@@ -238,6 +270,10 @@ fn answer(claim: &Claim, engine: &'static str, results: &[Row]) -> Option<Row> {
             let seen = |row: &Row| number(row, name);
             Some(worst(about, &seen)? / worst(other, &seen)?)
         }
+        What::To(other) if is_scheme => {
+            Some(worst(about, &figure)? / worst_of(other, about, &figure)?)
+        }
+        What::To(_) => None,
     }?;
     // The bare way has neither memory nor threads.
     value.is_finite().then(|| {
@@ -314,6 +350,17 @@ mod tests {
         let overload = |times: u8, rate: f64| row("tunnel.overload", rate).with("times", times);
         let peer = Row { engine: "peer", ..overload(2, 1.0) };
         assert_eq!(answers(&[peer, overload(1, 10.0), overload(2, 9.0)]), [(0.9, "no")]);
+    }
+
+    #[test]
+    fn the_schemes_stand_by_the_conventional_one_and_nobody_else_does() {
+        let tcp = |engine, rate: f64| Row { engine, ..row("tunnel.tcp1", rate) };
+        let all = [tcp(OURS, 9.0), tcp("peer", 5.0), tcp(MUTEX, 2.0), tcp(CONVENTIONAL, 3.0)];
+        let engines: Vec<_> = rows(&all).iter().map(|row| row.engine).collect();
+        assert_eq!(
+            (engines, answers(&all)),
+            (vec![OURS, MUTEX], vec![(3.0, "yes"), (2.0 / 3.0, "no")])
+        );
     }
 
     #[test]

@@ -25,7 +25,7 @@ use std::path::PathBuf;
 
 use super::document::Document;
 use crate::studies::overlay::{self as study, Form};
-use overlay::{Overlay, PEERS, StudyForm, Veth, WireGuard};
+use overlay::{Overlay, PEERS, StudyForm, Tamis, Veth, WireGuard};
 use rounds::{Figures, Sheet};
 
 /// The command of `tamis-bench` that is one end by a form of the study's.
@@ -57,7 +57,7 @@ impl Part {
 /// What to measure, and with what.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The program that is measured; without it, its peers alone are.
+    /// The program that is measured; without it, everything else is.
     pub tamis: Option<PathBuf>,
     /// Whether to measure peers.
     pub peers: bool,
@@ -150,6 +150,9 @@ fn overlays(plan: &Plan, document: &mut Document) -> Vec<Box<dyn Overlay>> {
             Some(program) => overlays.push(Box::new(WireGuard { name, program, options })),
             None => document.lacks(name, format!("not on PATH (--peer {name}=FILE)")),
         }
+    }
+    if let Some(program) = &plan.tamis {
+        overlays.push(Box::new(Tamis { program: program.clone() }));
     }
     let own = std::env::current_exe();
     for (_, name) in Form::ALL.into_iter().filter(|_| plan.forms) {

@@ -27,7 +27,7 @@ pub(crate) struct LiveArgs {
     /// Draw delays and frames per second as SVG files into a directory
     #[arg(long, value_name = "DIR")]
     figure: Option<PathBuf>,
-    /// One part of it; dpdk is measured only if it is named
+    /// One part of it; dpdk and handlers are measured only if they are named
     #[arg(long, value_name = "PART", value_parser = parts())]
     only: Option<Part>,
     /// Look at the order of so many packets, in the part `ordered`, in one run; and of as many frames on a wire

@@ -46,9 +46,9 @@ pub(crate) struct TunnelArgs {
     /// Each initiator sends 1 GiB by TCP, as in the study, instead of for some seconds
     #[arg(long)]
     gibibyte: bool,
-    /// Measure no tamis, but its peers alone
+    /// Measure everything else, but not tamis
     #[arg(long)]
-    peers_alone: bool,
+    without_tamis: bool,
 }
 
 /// `NAME=FILE`.
@@ -85,10 +85,10 @@ pub(crate) fn end(args: &EndArgs) -> Result<ExitCode> {
 
 /// Measures, draws and prints.
 pub(crate) fn run(args: &TunnelArgs) -> Result<ExitCode> {
-    let TunnelArgs { peers, quick, rounds, only, forms, gibibyte, peers_alone, .. } = *args;
+    let TunnelArgs { peers, quick, rounds, only, forms, gibibyte, without_tamis, .. } = *args;
     let plan = Plan {
-        tamis: (!peers_alone).then(crate::tamis).transpose()?,
-        peers: peers || peers_alone,
+        tamis: (!without_tamis).then(crate::tamis).transpose()?,
+        peers,
         programs: args.peer.clone(),
         quick,
         only,

@@ -235,6 +235,7 @@ fn given() -> impl Strategy<Value = Vec<Given>> {
         6 => Just(1000_usize),
         3 => Just(1200),
         2 => 0..1500_usize,
+        1 => Just(0),
         1 => Just(5000),
         1 => 60_000..70_000_usize,
     ];
@@ -334,16 +335,26 @@ fn calls_are_few() {
 /// Once it was refused, nobody asks again: one datagram each, a batch to a call.
 #[test]
 fn what_is_refused_once_is_not_tried_again() {
-    let kernel = Kernel { uncut: Some(libc::EIO), ..Kernel::kind() };
-    let is_together = AtomicBool::new(true);
-    let way = Way { is_together: &is_together, is_both: true };
-    let mut batch = SendBatch::default();
-    let given = many(BATCH, 1000);
-    let send = |batch: &mut SendBatch| batch.send(&kernel, way, given.iter().map(Given::message));
-    assert_eq!(send(&mut batch).datagrams, BATCH as u64);
-    let calls = kernel.calls.get();
-    assert_eq!(send(&mut batch).datagrams, BATCH as u64);
-    assert_eq!(kernel.calls.get() - calls, 1);
+    for code in [libc::EIO, libc::EOPNOTSUPP, libc::EINVAL] {
+        let kernel = Kernel { uncut: Some(code), ..Kernel::kind() };
+        let is_together = AtomicBool::new(true);
+        let way = Way { is_together: &is_together, is_both: true };
+        let mut batch = SendBatch::default();
+        let given = many(BATCH, 1000);
+        let mut send = || batch.send(&kernel, way, given.iter().map(Given::message)).datagrams;
+        assert_eq!(send(), BATCH as u64);
+        let calls = kernel.calls.get();
+        assert_eq!(send(), BATCH as u64);
+        assert_eq!(kernel.calls.get() - calls, 1);
+    }
+}
+
+/// One that takes nothing, and says nothing of it, is full.
+#[test]
+fn a_call_that_takes_nothing_ends_it() {
+    let kernel = Kernel { at_once: 0, ..Kernel::kind() };
+    let (ours, is_together) = send(&kernel, &many(3, 1000));
+    assert_eq!((ours, is_together, kernel.calls.get()), (Plain::default(), true, 1));
 }
 
 /// An error that is not of this message is not its end; one that stays is.

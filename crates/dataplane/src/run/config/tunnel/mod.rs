@@ -210,6 +210,12 @@ impl TunnelSettings {
         prefix.is_empty() || endpoints.map(|to| to.ip()).any(|to| network.holds(to))
     }
 
+    /// Whether a peer has a name instead of an address, which is looked up while the tunnel is up.
+    #[must_use]
+    pub fn has_names(&self) -> bool {
+        self.peers.iter().filter_map(|peer| peer.endpoint.as_ref()).any(|to| to.name().is_some())
+    }
+
     /// Where the control socket is of a tunnel of this name, where nothing is said.
     #[must_use]
     pub fn control_of(name: &str) -> PathBuf {

@@ -152,6 +152,17 @@ pub(super) fn burst<'f>(
     tight: &Pool,
 ) -> Burst {
     let mut burst = Burst::new();
+    fill(&mut burst, frames, roomy, tight);
+    burst
+}
+
+/// The same of a burst that there is.
+pub(super) fn fill<'f>(
+    burst: &mut Burst,
+    frames: impl IntoIterator<Item = (&'f [u8], Memory, LiveMeta)>,
+    roomy: &Pool,
+    tight: &Pool,
+) {
     for (bytes, memory, live) in frames {
         let pool = match memory {
             Memory::Lent => {
@@ -167,5 +178,4 @@ pub(super) fn burst<'f>(
         *frame.live_mut() = live;
         burst.push_frame(frame);
     }
-    burst
 }

@@ -88,6 +88,27 @@ fn captures_are_the_same_byte_for_byte() {
             assert!(found == expected, "{place:?}");
         }
     }
+    for side in ["after", "before"] {
+        for (ring, burst) in [(1, 5), (7, 5), (300, 256), (4096, 64)] {
+            let ring = format!("[middlebox]\nplace = \"{side}\"\nring = {ring}\n");
+            let found = run(&folder, &format!("{CONFIG}{ring}"), How::Hosted(burst));
+            assert!(found == expected, "{ring}");
+        }
+    }
+}
+
+/// A middlebox in the workers' own threads has no ring.
+#[test]
+fn a_ring_is_for_those_who_poll() {
+    let folder = folder("live-middlebox-no-ring");
+    let settings = folder.settings(&format!("{CONFIG}[middlebox]\nring = 64\n"));
+    let opener: Arc<dyn Opener> = Arc::new(InProcess);
+    let opened = run::open(&settings, &opener, &mut ()).expect("a run to be");
+    let mut make = |_| Box::new(passes()) as Box<dyn Middlebox>;
+    let error = opened.start_with(GivenUp::default(), &mut make).expect_err("a ring").to_string();
+    let expected =
+        "live.toml:14:1: expected no ring: this middlebox sees frames in the workers' own threads";
+    assert_eq!(folder.within(&error), expected);
 }
 
 /// In a capture there is something between frames, which is the room of one of them alone.

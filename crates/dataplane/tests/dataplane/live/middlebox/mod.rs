@@ -5,6 +5,7 @@ mod captures;
 mod descriptors;
 mod ends;
 mod passing;
+mod ring;
 mod verdicts;
 
 use std::sync::atomic::AtomicBool;
@@ -118,8 +119,17 @@ impl Job {
 
     /// Polled, with descriptors for so many frames, which `judge` is shown.
     fn hosted(&self, burst: usize, judge: impl Judge) -> Left {
+        self.polled(Driver::Hosted(self.slot, burst), judge)
+    }
+
+    /// The same by a ring with room for so many frames.
+    fn ringed(&self, room: usize, burst: usize, judge: impl Judge) -> Left {
+        self.polled(Driver::Ringed { slot: self.slot, burst, room }, judge)
+    }
+
+    fn polled(&self, driver: Driver<'_>, judge: impl Judge) -> Left {
         let (ports, leaving) = self.ports();
-        let (run, hosted) = self.start(ports, Driver::Hosted(self.slot, burst));
+        let (run, hosted) = self.start(ports, driver);
         let drive = move |hosted| {
             let judge = judge.clone();
             thread::spawn(move || poll(hosted, judge))

@@ -72,7 +72,7 @@ fn same(found: Left, expected: Left, job: &Job) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn what_passes_is_as_it_was(
         rules in prop::sample::select(vec![
@@ -82,7 +82,10 @@ proptest! {
         on_error in prop::sample::select(vec![OnError::Drop, OnError::Pass]),
         ports in prop::sample::select(vec![Ports::Recorded, Ports::Joined]),
         workers in 1_usize..=2,
-        burst in prop::sample::select(vec![None, Some(1), Some(7), Some(256)]),
+        how in prop::sample::select(vec![
+            How::Own, How::Hosted(1), How::Hosted(7), How::Hosted(256),
+            How::Ringed(1, 1), How::Ringed(50, 7), How::Ringed(100, 256), How::Ringed(8192, 64),
+        ]),
         seed in 0..1000_u64,
     ) {
         // Replies have a rate for each worker, and frames that nobody looks into are whoever's they come to.
@@ -93,12 +96,24 @@ proptest! {
         let job = Job { ports, workers, slot, ..job(rules, seed) };
         let expected = job.alone();
         prop_assert!(expected.frames[1].len() > 50, "something passes");
-        let found = match burst {
-            None => job.with(passes),
-            Some(burst) => job.hosted(burst, |_: &mut [_]| {}),
+        let found = match how {
+            How::Own => job.with(passes),
+            How::Hosted(burst) => job.hosted(burst, |_: &mut [_]| {}),
+            // A live port loses what there is no room for.
+            How::Ringed(_, burst) if ports == Ports::Joined => job.ringed(8192, burst, |_: &mut [_]| {}),
+            How::Ringed(room, burst) => job.ringed(room, burst, |_: &mut [_]| {}),
         };
         same(found, expected, &job)?;
     }
+}
+
+/// Who shows frames, and how many at a time.
+#[derive(Debug, Clone, Copy)]
+enum How {
+    Own,
+    Hosted(usize),
+    /// With room for so many.
+    Ringed(usize, usize),
 }
 
 /// With `on_error = "pass"` a middlebox that fails over every frame is one that has every frame pass.

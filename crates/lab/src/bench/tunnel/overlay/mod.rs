@@ -4,14 +4,16 @@
 //! first packet goes. What was started ends with its [`Daemon`].
 
 mod form;
+mod processes;
+mod tamis;
 mod uapi;
 mod veth;
 
 use std::fmt;
-use std::io;
+use std::io::{self, BufReader};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,6 +24,7 @@ use tunnel::{PrivateKey, PublicKey};
 use super::namespace::Namespace;
 use crate::bench::live::counts::{resident, spent_by};
 pub(super) use form::{READY, StudyForm};
+pub(super) use tamis::Tamis;
 pub(super) use uapi::{PEERS, WireGuard};
 pub(super) use veth::{VETH, Veth};
 
@@ -78,12 +81,14 @@ pub(super) struct Daemon {
     socket: Option<PathBuf>,
     /// Where its configuration lies.
     folder: Option<TempDir>,
+    /// What it says, which it must be able to.
+    output: Option<BufReader<ChildStdout>>,
 }
 
 impl Daemon {
     /// A process, with the socket that it listens at, and its folder.
     fn new(child: Child, socket: Option<PathBuf>, folder: Option<TempDir>) -> Self {
-        Self { child: Some(child), socket, folder }
+        Self { child: Some(child), socket, folder, output: None }
     }
 
     /// Where it is asked for more.
@@ -96,27 +101,37 @@ impl Daemon {
         self.child.is_none()
     }
 
+    /// Its process, and those that it has started.
+    fn processes(&self) -> io::Result<Vec<u32>> {
+        self.child.as_ref().map_or(Ok(Vec::new()), |child| processes::with_children(child.id()))
+    }
+
     /// Nanoseconds that it was on a processor, with all its threads.
     pub(super) fn spent(&self) -> io::Result<u64> {
-        self.child.as_ref().map_or(Ok(0), |child| spent_by(child.id()))
+        self.processes()?.into_iter().map(spent_by).sum()
     }
 
     /// Its bytes that lie in memory.
     pub(super) fn resident(&self) -> io::Result<u64> {
-        self.child.as_ref().map_or(Ok(0), |child| resident(child.id()))
+        self.processes()?.into_iter().map(resident).sum()
     }
 
     /// How many threads it has.
     pub(super) fn threads(&self) -> io::Result<usize> {
-        let Some(child) = &self.child else { return Ok(0) };
-        Ok(std::fs::read_dir(format!("/proc/{}/task", child.id()))?.count())
+        let count = |id: u32| Ok(std::fs::read_dir(format!("/proc/{id}/task"))?.count());
+        self.processes()?.into_iter().map(count).sum()
     }
 
     /// Ends it without a warning, as a power cut would.
     pub(super) fn kill(mut self) -> io::Result<()> {
+        let all = self.processes()?;
+        all.iter().for_each(|id| signal(*id, Signal::KILL));
         if let Some(child) = &mut self.child {
-            child.kill()?;
             child.wait()?;
+        }
+        // Devices go with the last of them.
+        while all.iter().any(|id| processes::is_alive(*id)) {
+            thread::sleep(Duration::from_millis(1));
         }
         Ok(())
     }
@@ -149,15 +164,19 @@ impl fmt::Debug for Daemon {
 
 /// Asks a process to end, and then ends it.
 fn end(child: &mut Child) {
-    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    // One that has ended already is waited for all the same.
-    let _ = pid.map(|pid| kill_process(pid, Signal::TERM));
+    signal(child.id(), Signal::TERM);
     let since = Instant::now();
     while matches!(child.try_wait(), Ok(None)) && since.elapsed() < PATIENCE {
         thread::sleep(Duration::from_millis(10));
     }
     let _ = child.kill();
     let _ = child.wait();
+}
+
+/// Signals a process, which may have ended.
+fn signal(id: u32, signal: Signal) {
+    let pid = i32::try_from(id).ok().and_then(Pid::from_raw);
+    let _ = pid.map(|pid| kill_process(pid, signal));
 }
 
 /// Waits until something is there.

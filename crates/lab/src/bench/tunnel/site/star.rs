@@ -17,8 +17,8 @@ const OUT: &str = "out";
 pub(in crate::bench::tunnel) struct Star {
     pub(in crate::bench::tunnel) responder: Host,
     pub(in crate::bench::tunnel) initiators: Vec<Host>,
-    /// It goes with the rest.
-    _router: Namespace,
+    /// Where initiators come from, as the responder sees it.
+    router: Namespace,
 }
 
 impl Star {
@@ -31,7 +31,7 @@ impl Star {
         router.run(translate)?;
         // Only without an overlay: who has one never asks the router for it.
         router.ip(&format!("route add {}/32 via {RESPONDER}\n", responder.end.address))?;
-        let mut star = Self { responder, initiators: Vec::new(), _router: router };
+        let mut star = Self { responder, initiators: Vec::new(), router };
         for number in 1..=initiators {
             let host = star.initiator(number)?;
             star.initiators.push(host);
@@ -46,7 +46,7 @@ impl Star {
         let way = format!("via {gateway} dev {UNDER}");
         let mut host = Host::new(Namespace::new()?, inner(number), 0, way.clone())?;
         let (device, address) = (format!("in{number}"), format!("{gateway}/24"));
-        link((&host.place, UNDER, &own), (&self._router, &device, &address))?;
+        link((&host.place, UNDER, &own), (&self.router, &device, &address))?;
         host.place.ip(&format!("route add 192.0.2.0/24 {way}\n"))?;
         let endpoint = SocketAddr::V4(SocketAddrV4::new(RESPONDER, PORT));
         let peer = |of: &Host, endpoint| Peer {

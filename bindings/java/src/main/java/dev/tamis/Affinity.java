@@ -125,7 +125,8 @@ public abstract sealed class Affinity {
         @Override
         OptionalInt core(int worker, Status status) {
             for (Status.OneWorker one : status.workers()) {
-                if (one.number() == worker && one.core() != null) {
+                // By a ring the worker has a thread besides this one, which has the core.
+                if (one.number() == worker && one.core() != null && one.ring() == null) {
                     return OptionalInt.of(one.core());
                 }
             }

@@ -61,13 +61,29 @@ public record Status(List<Direction> wires, List<OneWorker> workers, long progra
      * @param number its number, from 0
      * @param core the core that the configuration gives it, or null
      * @param state {@code busy}, {@code asleep}, {@code stuck} or {@code ended}
+     * @param ring the ring to its handler, or null without {@code [middlebox] ring}
      */
-    public record OneWorker(int number, Integer core, String state) {
+    public record OneWorker(int number, Integer core, String state, Ring ring) {
         static OneWorker of(JsonObject worker) {
+            JsonObject ring = worker.getObject("ring");
             return new OneWorker(
                     worker.getInt("number"),
                     Json.integer(worker, "core"),
-                    worker.getString("state"));
+                    worker.getString("state"),
+                    ring == null ? null : Ring.of(ring));
+        }
+    }
+
+    /**
+     * The ring between a worker and its handler.
+     *
+     * @param room packets that may be there
+     * @param packets those that were when the worker looked last
+     * @param most the most that ever were
+     */
+    public record Ring(int room, int packets, int most) {
+        static Ring of(JsonObject ring) {
+            return new Ring(ring.getInt("room"), ring.getInt("frames"), ring.getInt("most"));
         }
     }
 

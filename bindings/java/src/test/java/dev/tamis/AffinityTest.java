@@ -49,12 +49,14 @@ class AffinityTest {
     void withoutAWordItIsWhatTheConfigurationSays() {
         List<Status.OneWorker> workers =
                 List.of(
-                        new Status.OneWorker(0, null, "asleep"),
-                        new Status.OneWorker(1, 5, "asleep"));
+                        new Status.OneWorker(0, null, "asleep", null),
+                        new Status.OneWorker(1, 5, "asleep", null),
+                        new Status.OneWorker(3, 7, "asleep", new Status.Ring(8, 0, 0)));
         Status status = new Status(List.of(), workers, 1, "");
         assertEquals(OptionalInt.empty(), Affinity.configured().core(0, status));
         assertEquals(OptionalInt.of(5), Affinity.configured().core(1, status));
         assertEquals(OptionalInt.empty(), Affinity.configured().core(2, status));
+        assertEquals(OptionalInt.empty(), Affinity.configured().core(3, status));
     }
 
     @Test

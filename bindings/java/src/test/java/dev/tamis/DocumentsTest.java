@@ -69,7 +69,7 @@ class DocumentsTest {
         assertEquals(Map.of("policy", 279L, "rule", 4L), right.dropped());
         assertEquals(
                 List.of(279L, 0L), List.of(right.dropped("policy"), right.dropped("middlebox")));
-        assertEquals(List.of(new Status.OneWorker(0, null, "ended")), status.workers());
+        assertEquals(List.of(new Status.OneWorker(0, null, "ended", null)), status.workers());
         assertEquals(1, status.program());
     }
 

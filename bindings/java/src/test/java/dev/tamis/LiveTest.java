@@ -20,6 +20,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 import java.util.logging.Level;
@@ -125,6 +126,72 @@ class LiveTest {
         assertTrue(udp > 0);
         assertEquals(udp, right.dropped("middlebox"));
         assertFrames(frames.stream().filter(frame -> !isUdp(frame)).toList(), out());
+    }
+
+    /** A handler that is slow costs a capture nothing: it waits for room in the ring. */
+    @Test
+    void whatPassesByARingLeavesAsItCame() throws IOException {
+        Status.Direction right =
+                run(
+                        "[middlebox]\nring = 16\n",
+                        () ->
+                                packet -> {
+                                    pause(packet.number() % 100 == 0 ? 10 : 0);
+                                    return Verdict.PASS;
+                                });
+        assertEquals(List.of(287L, 287L), List.of(right.received(), right.sent()));
+        assertFrames(Captures.frames(OFFICE), out());
+    }
+
+    /** All comes while the handler is blocked, as by a collector: what the ring has room for waits. */
+    @Test
+    void whatComesInAPauseWaitsInTheRingOrIsCounted() throws Exception {
+        for (int room : new int[] {8, 287}) {
+            Config config = config(ALL, "[middlebox]\nring = %d\n".formatted(room));
+            String paced = config.toml().replace("file =", "pace = \"capture\"\nspeed = 1e6\nfile =");
+            CountDownLatch goes = new CountDownLatch(1);
+            try (Dataplane dataplane = Dataplane.open(new Config(paced, folder))) {
+                Run run =
+                        dataplane.start(
+                                () ->
+                                        packet -> {
+                                            await(goes);
+                                            return Verdict.PASS;
+                                        });
+                while (arrived(run.status()) < 287) {
+                    pause(1);
+                }
+                goes.countDown();
+                Status last = run.await();
+                Status.Direction right = last.wires().get(0);
+                assertEquals(287 - room, right.dropped("middlebox_ring"));
+                assertEquals(room, right.sent());
+                assertEquals(new Status.Ring(room, 0, room), last.workers().get(0).ring());
+            }
+            assertFrames(Captures.frames(OFFICE).subList(0, room), out());
+        }
+    }
+
+    /** Frames that are in the ring, or were dropped for want of room there. */
+    private static long arrived(Status status) {
+        Status.Ring ring = status.workers().get(0).ring();
+        return ring.packets() + status.wires().get(0).dropped("middlebox_ring");
+    }
+
+    private static void pause(long millis) {
+        try {
+            Thread.sleep(millis);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static void await(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
     }
 
     /** Frames are rewritten, grown and cut where they are, and leave so. */
