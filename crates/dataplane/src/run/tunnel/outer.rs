@@ -130,14 +130,17 @@ mod tests {
         let v6 = (any::<[u8; 16]>(), any::<[u8; 16]>())
             .prop_map(|(peer, own)| (IpAddr::from(peer), IpAddr::from(own)));
         let rest = (any::<u16>(), any::<u32>(), any::<Option<u32>>(), any::<u8>(), any::<u16>());
-        (prop_oneof![v4, v6], rest).prop_map(|((peer, address), (port, scope, own, tos, segment))| {
-            let own = own.map(|interface| Source { address, interface: NonZeroU32::new(interface) });
-            let mut peer = SocketAddr::new(peer, port);
-            if let SocketAddr::V6(peer) = &mut peer {
-                peer.set_scope_id(scope);
-            }
-            Outer { peer, own, tos, segment }
-        })
+        (prop_oneof![v4, v6], rest).prop_map(
+            |((peer, address), (port, scope, own, tos, segment))| {
+                let own =
+                    own.map(|interface| Source { address, interface: NonZeroU32::new(interface) });
+                let mut peer = SocketAddr::new(peer, port);
+                if let SocketAddr::V6(peer) = &mut peer {
+                    peer.set_scope_id(scope);
+                }
+                Outer { peer, own, tos, segment }
+            },
+        )
     }
 
     proptest! {

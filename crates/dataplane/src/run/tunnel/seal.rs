@@ -7,7 +7,7 @@ use std::mem;
 use std::sync::Arc;
 
 use packet::{Checksums, Headers, L4, Link, Superframe, parse, tcp};
-use pktio::datagram::{SendBatch, Source};
+use pktio::datagram::{MOST_BYTES, SendBatch, Source};
 use pktio::{Burst, Envelope, Frame, FrameBuf, LinkType, LiveMeta, Lost, Pool, Taken};
 use tunnel::{HEADROOM, Inner, PeerId, SealingRun, TAILROOM, Unstaged};
 
@@ -21,9 +21,8 @@ use crate::run::config::tunnel::Dscp;
 
 /// Chunks for pieces of superframes, and for packets whose memory has no room to be sealed in.
 const CHUNKS: usize = 96;
-/// Datagrams that the kernel takes as one message, and bytes of them.
+/// Datagrams that the kernel takes as one message.
 const MOST_PIECES: usize = 64;
-const MOST_BYTES: usize = 65_507;
 
 /// One worker's hands.
 pub(super) struct Worker {

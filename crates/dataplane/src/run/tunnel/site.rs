@@ -180,12 +180,7 @@ impl Site {
     }
 
     /// Sends a datagram of the tunnel's own, which is sent again if it is lost.
-    pub(super) fn send_own(
-        &self,
-        own: &Outgoing,
-        from: Option<Source>,
-        sending: &mut SendBatch,
-    ) {
+    pub(super) fn send_own(&self, own: &Outgoing, from: Option<Source>, sending: &mut SendBatch) {
         self.socket.send(sending, [super::message(own, from)]);
         self.learn(sending);
     }

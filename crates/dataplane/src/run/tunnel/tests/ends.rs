@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ::tunnel::{Prefix, PresharedKey, PrivateKey};
 use packet::{Checksums, Link, Superframe, parse};
-use pktio::{Burst, Envelope, FrameMeta, LinkType, LiveMeta, Lost, Pool, Port};
+use pktio::{Burst, Envelope, FrameMeta, LinkType, LiveMeta, Lost, Pool, Port, Timestamp};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::super::seal::Worker;
@@ -190,7 +190,12 @@ impl End {
 }
 
 pub(super) fn raw(len: usize) -> FrameMeta {
-    FrameMeta { link_type: LinkType::RAW, wire_length: len as u32, ..FrameMeta::default() }
+    FrameMeta {
+        link_type: LinkType::RAW,
+        wire_length: len as u32,
+        timestamp: Some(Timestamp::now()),
+        ..FrameMeta::default()
+    }
 }
 
 /// Two ends that know each other; only the first knows where the other is.

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 mod ends;
+mod hostile;
+mod live;
 mod memory;
 mod narrow;
 mod packets;

@@ -6,6 +6,7 @@ use packet::craft::Craft;
 use pktio::{LiveMeta, Lost, Pool, SegmentKind, Segments};
 use proptest::prelude::*;
 
+use super::super::Site;
 use super::super::outer::OUTER;
 use super::ends::{End, MTU, Pair, assert_whole, cut};
 use super::packets::{Memory, burst, datagram, ping, segment, superframe};
@@ -17,12 +18,16 @@ const SEALED: usize = 32;
 
 /// Has an end find that its path takes less: how many bytes, which are no multiple of 16.
 pub(super) fn narrow(end: &End) -> u16 {
-    let mut state = end.site.lock();
+    narrow_site(&end.site)
+}
+
+pub(super) fn narrow_site(site: &Site) -> u16 {
+    let mut state = site.lock();
     let path = &mut state.peers.values_mut().next().unwrap().path;
     path.refused(MTU, NOW);
     let (number, _) = path.due(NOW, true).unwrap();
     path.answered(number, NOW);
-    end.site.is_narrow.store(true, Ordering::Relaxed);
+    site.is_narrow.store(true, Ordering::Relaxed);
     let usable = path.usable();
     assert!(usable < MTU && usable % 16 != 0, "{usable}");
     usable

@@ -85,7 +85,8 @@ impl Numbers {
             Kind::Later => Some(Fragment { offset: 800, more: false }),
             _ => None,
         };
-        let mut craft = Craft { ethernet: None, id: self.id, fragment, ..Craft::new(addresses, message) };
+        let mut craft =
+            Craft { ethernet: None, id: self.id, fragment, ..Craft::new(addresses, message) };
         let room = usize::from(MTU) - craft.header_len();
         craft.payload_len = match spec.kind {
             Kind::Bare => 0,
@@ -106,7 +107,8 @@ fn between(from: u8, to: u8, host: u8, is_v6: bool) -> Addresses {
 /// An echo request from the inside of `from` to that of `to`.
 pub(super) fn ping(from: u8, to: u8, sequence: u16) -> Vec<u8> {
     let message = Message::Icmp { kind: 8, code: 0, id: 1, sequence };
-    Craft { ethernet: None, payload_len: 56, ..Craft::new(between(from, to, 9, false), message) }.frame()
+    Craft { ethernet: None, payload_len: 56, ..Craft::new(between(from, to, 9, false), message) }
+        .frame()
 }
 
 /// A UDP datagram of `len` bytes of payload.
@@ -136,7 +138,8 @@ pub(super) fn superframe(craft: &Craft, size: u16) -> (Vec<u8>, LiveMeta) {
         (Message::Tcp { .. }, true) => (SegmentKind::TcpV6, tcp::CHECKSUM),
         _ => (SegmentKind::UdpDatagrams, udp::CHECKSUM),
     };
-    let packet::L4::Upper(upper) = parse(Link::Raw, &bytes, bytes.len(), Checksums::Ignore).l4 else {
+    let packet::L4::Upper(upper) = parse(Link::Raw, &bytes, bytes.len(), Checksums::Ignore).l4
+    else {
         panic!("no upper layer")
     };
     let checksum =

@@ -150,7 +150,9 @@ fn delivered(pair: &mut Pair, frame: &[u8]) -> Came {
 fn replays_forgeries_and_strays_are_told_apart() {
     let mut pair = Pair::established(false);
     let whole = sealed(&mut pair.a, &ping(1, 2, 7));
-    for (at, why) in [(OUTER + 4, Lost::Unknown), (whole.len() - 1, Lost::Forged), (OUTER + 20, Lost::Forged)] {
+    for (at, why) in
+        [(OUTER + 4, Lost::Unknown), (whole.len() - 1, Lost::Forged), (OUTER + 20, Lost::Forged)]
+    {
         let mut turned = whole.clone();
         turned[at] ^= 1;
         assert_eq!(delivered(&mut pair, &turned).lost, [why]);
