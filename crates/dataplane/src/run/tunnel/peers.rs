@@ -69,6 +69,7 @@ impl Site {
             allowed: allowed.clone(),
             own: None,
             waiting: Waiting::default(),
+            reached: 0,
             path: PathMtu::new(self.mtu),
         };
         // A prefix that it takes is no other's any more.
