@@ -2,7 +2,6 @@
 
 use toml::de::DeTable;
 
-use super::tunnel::TunnelSettings;
 use super::{Gone, Kind, LinkLoss, PortSettings, Settings};
 use crate::keys::{Section, Wrong};
 
@@ -77,17 +76,6 @@ impl Settings {
         let ends = passed.flat_map(|wire| wire.ports).filter_map(|place| self.ports.get(place));
         reopened.links = ends.filter_map(interface).collect();
         (reopened != Reopened::default()).then_some(reopened)
-    }
-
-    /// Whether names are looked up while it runs: those of a tunnel's peers.
-    #[must_use]
-    pub fn looks_names_up(&self) -> bool {
-        self.ports.iter().any(|port| match &port.kind {
-            Kind::Tunnel { file } => {
-                TunnelSettings::read(&file.path).is_ok_and(|tunnel| tunnel.has_names())
-            }
-            _ => false,
-        })
     }
 
     /// Ports of AF_XDP whose devices are waited for in vain, with the names of those: `reopen = "keep"` keeps no

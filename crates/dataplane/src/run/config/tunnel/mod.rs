@@ -5,6 +5,7 @@
 //! nothing. Files with secrets that others than their owner may read are refused. `docs/tunnel.md` has it for users.
 
 mod endpoint;
+mod file;
 mod peer;
 mod print;
 mod read;
@@ -22,7 +23,7 @@ use host::Network;
 pub use endpoint::{Endpoint, NoEndpoint, is_name as is_domain};
 pub use read::is_name;
 
-use super::{At, ConfigError, MetricsSettings, Named, Privileges, RulesSettings};
+use super::{At, ConfigError, Kind, MetricsSettings, Named, Privileges, RulesSettings, Settings};
 
 /// The mark of outer datagrams where routes into the tunnel would take them and nothing is said: by it they do not.
 pub const MARK: u32 = 0x7461;
@@ -229,4 +230,17 @@ impl TunnelSettings {
 /// In one line, with the file: it is none, or others may reach it.
 pub fn preshared_key(file: &Path) -> Result<PresharedKey, String> {
     secret::key(file)
+}
+
+impl Settings {
+    /// Whether names are looked up while it runs: those of a tunnel's peers.
+    #[must_use]
+    pub fn looks_names_up(&self) -> bool {
+        self.ports.iter().any(|port| match &port.kind {
+            Kind::Tunnel { file } => {
+                TunnelSettings::read(&file.path).is_ok_and(|tunnel| tunnel.has_names())
+            }
+            _ => false,
+        })
+    }
 }

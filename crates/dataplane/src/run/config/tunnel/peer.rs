@@ -8,7 +8,7 @@ use host::Network;
 
 use super::PeerSettings;
 use super::endpoint::Endpoint;
-use super::read::{Reader, list};
+use super::file::{Reader, list};
 use crate::keys::{Section, Value, Wrong, string};
 
 const PEER: [&str; 6] = ["name", "key", "preshared", "endpoint", "allowed", "keepalive"];

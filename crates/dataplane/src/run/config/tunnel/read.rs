@@ -8,10 +8,11 @@ use host::Network;
 use rules::model::Family;
 use toml::de::DeTable;
 
-use super::super::{At, ConfigError, MetricsSettings, Named, Privileges, RulesSettings};
+use super::super::{ConfigError, MetricsSettings, Privileges, RulesSettings};
 use super::super::{metrics, work};
+use super::file::{Reader, list};
 use super::{Ciphers, Dscp, HOST, Hooks, MARK, MTU, PeerSettings, Table, TunnelSettings};
-use super::{endpoint, peer, secret};
+use super::{endpoint, peer};
 use crate::keys::{Section, Value, Wrong, document, found, only, string};
 
 const TOP: [&str; 2] = ["tunnel", "peer"];
@@ -45,9 +46,6 @@ const TUNNEL: [&str; 24] = [
 /// Peers that a file may have.
 const MOST_PEERS: usize = 65_536;
 
-/// Entries of a list.
-const MOST: usize = 4096;
-
 /// Inner packets: what every host takes (RFC 791), every link of IPv6 carries (RFC 8200), and one sealed datagram holds.
 const LEAST_MTU: u64 = 576;
 const LEAST_MTU_V6: u16 = 1280;
@@ -59,12 +57,6 @@ pub(super) fn settings(file: &str, text: &str) -> Result<TunnelSettings, ConfigE
         let at = reader.at(span.start);
         ConfigError { file: file.to_owned(), at, what }
     })
-}
-
-/// A file that is being read.
-pub(super) struct Reader<'t> {
-    file: &'t str,
-    text: &'t str,
 }
 
 impl<'t> Reader<'t> {
@@ -169,24 +161,6 @@ impl<'t> Reader<'t> {
         let mut before = peer::Before::none(settings.key.public());
         tables.iter().map(|table| peer::read(self, table, &mut before)).collect()
     }
-
-    pub(super) fn named(&self, value: &Value<'t>) -> Result<Named, Wrong> {
-        Named::of(self.file, self.text, value)
-    }
-
-    /// A file with a key, and the key.
-    pub(super) fn secret<K: std::str::FromStr>(
-        &self,
-        value: &Value<'t>,
-    ) -> Result<(Named, K), Wrong> {
-        let named = self.named(value)?;
-        let key = secret::key(&named.path).map_err(|what| (value.span(), what))?;
-        Ok((named, key))
-    }
-
-    pub(super) fn at(&self, offset: usize) -> At {
-        At::of(self.text, offset)
-    }
 }
 
 /// Whether it can be the name of a device, of a file, and of a unit of systemd: wg-quick's rule, without options and
@@ -195,21 +169,6 @@ impl<'t> Reader<'t> {
 pub fn is_name(name: &str) -> bool {
     let is_good = |c: u8| c.is_ascii_alphanumeric() || b"_=+.-".contains(&c);
     (1..=15).contains(&name.len()) && name.bytes().all(is_good) && !name.starts_with(['.', '-'])
-}
-
-/// The entries of a list; none where the key is not there.
-pub(super) fn list<'t, T>(
-    section: &Section<'_, 't>,
-    key: &str,
-    what: &str,
-    entry: impl Fn(&Value<'t>) -> Result<T, Wrong>,
-) -> Result<Vec<T>, Wrong> {
-    let Some(value) = section.get(key) else { return Ok(Vec::new()) };
-    let values = value.get_ref().as_array().ok_or_else(|| found(value, what))?;
-    match values.len() {
-        ..=MOST => values.iter().map(entry).collect(),
-        many => Err((value.span(), format!("expected at most {MOST}, found {many}"))),
-    }
 }
 
 fn addresses(section: &Section<'_, '_>) -> Result<Vec<(IpAddr, u8)>, Wrong> {
