@@ -80,8 +80,8 @@ impl Pool {
 
     /// One empty frame, if a chunk is free.
     pub fn take(&self) -> Option<FrameBuf> {
-        let mut one = Vec::with_capacity(1);
-        self.fill(&mut one, 1);
-        one.pop()
+        let memory = self.shared.free().pop()?;
+        let region: Arc<dyn Region> = Arc::<Shared>::clone(&self.shared);
+        Some(FrameBuf::new(memory, region, self.shared.headroom))
     }
 }

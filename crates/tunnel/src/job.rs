@@ -102,6 +102,11 @@ impl SealingRun {
         self.to
     }
 
+    /// The same on a path whose longest packet has `most` bytes: padding does not go beyond that.
+    pub fn within(self, most: u16) -> Self {
+        Self { mtu: self.mtu.min(most.into()), ..self }
+    }
+
     /// Seals what lies at `inner`, an IP packet, by the next place, and says where the datagram lies then.
     ///
     /// # Errors

@@ -35,6 +35,7 @@ use outgoing::Outgoing;
 use receive::Slot;
 use transmit::Way;
 
+pub use outgoing::MOST_BYTES;
 pub use receive::RecvBatch;
 pub use transmit::{SendBatch, TooLong};
 

@@ -14,8 +14,9 @@ use super::{Message, Source};
 
 /// Datagrams of a message, at most: what Linux before 6.9 takes.
 pub(super) const MOST_DATAGRAMS: usize = 64;
-/// Bytes of a message, at most: those of a datagram over IPv4.
-pub(super) const MOST_BYTES: usize = 65_507;
+/// Bytes of a message, at most: with the headers of UDP, IPv6 and Ethernet, and a VLAN tag, less than the 65,536 from which
+/// on the kernel cuts it before the device (`gso_features_check` in Linux `net/core/dev.c`).
+pub const MOST_BYTES: usize = 65_535 - 8 - 40 - 14 - 4;
 
 /// A message for the kernel: one datagram or more.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use std::mem;
 
 use packet::fragment::{self, Cut, Frames};
 use packet::{L4, Packet, tcp};
-use pktio::{Burst, Pool, Taken};
+use pktio::{Burst, Frame, Lost, Pool, Taken};
 use tunnel::Inner;
 
 use super::seal::headers_of;
@@ -18,8 +18,17 @@ const FLAGS: usize = 6;
 const DONT_FRAGMENT: u8 = 0x40;
 
 /// Has each packet of a burst that is too long, and may be, leave in fragments.
-pub(super) fn fit(site: &Site, burst: &mut Burst, pool: &Pool) {
-    let most = site.usable(burst.iter().map(|frame| frame.bytes));
+pub(super) fn fit(
+    site: &Site,
+    burst: &mut Burst,
+    pool: &Pool,
+    lose: &mut dyn FnMut(Lost, Frame<'_>),
+) {
+    let mut most = site.usable(burst.iter().map(|frame| frame.bytes));
+    for (at, most) in most.iter_mut().enumerate() {
+        // What a superframe is cut into is what may be too long.
+        *most = most.filter(|_| burst.live(at).is_none_or(|live| live.segments.is_none()));
+    }
     let is_long = |bytes: &[u8], most: &Option<u16>| {
         most.is_some_and(|most| bytes.len() > usize::from(most) && may_be_cut(bytes))
     };
@@ -37,8 +46,15 @@ pub(super) fn fit(site: &Site, burst: &mut Burst, pool: &Pool) {
             out.append(taken);
             continue;
         }
-        for fragment in fragments.iter() {
-            let Some(mut frame) = pool.take() else { break };
+        let wanted = fragments.iter().count();
+        let mut frames = Vec::with_capacity(wanted);
+        pool.fill(&mut frames, wanted);
+        if frames.len() < wanted {
+            // Without one of its fragments the others are nothing.
+            lose(Lost::NoRoom, Frame { bytes, meta: &meta });
+            continue;
+        }
+        for (fragment, mut frame) in fragments.iter().zip(frames) {
             frame.meta = meta;
             frame.extend(fragment);
             out.push_frame(frame);

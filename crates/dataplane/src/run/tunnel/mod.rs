@@ -23,6 +23,8 @@ mod path_mtu;
 mod peers;
 mod seal;
 mod site;
+#[cfg(test)]
+mod tests;
 mod waiting;
 
 use std::io;
@@ -91,7 +93,7 @@ impl TunnelPort {
             }
             let (reply, established) = self.site.handshake(datagram, arrived);
             if let Some(reply) = reply {
-                self.site.send_own(&reply, &mut self.sending);
+                self.site.send_own(&reply, arrived.at, &mut self.sending);
             }
             if let Some(peer) = established {
                 self.worker.send_waiting(peer);

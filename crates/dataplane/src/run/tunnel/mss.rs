@@ -93,7 +93,7 @@ mod tests {
             true => {
                 let mut header = vec![0; 40];
                 (header[0], header[5], header[6], header[7]) = (0x60, tcp.len() as u8, 6, 64);
-                (header[23], header[39]) = (1, 2);
+                (header[8], header[23], header[24], header[39]) = (0xfd, 1, 0xfd, 2);
                 header
             }
             false => {

@@ -17,7 +17,7 @@ use super::{ecn, joining, mss};
 #[derive(Default)]
 pub(super) struct Opens {
     datagrams: Vec<Datagram>,
-    answers: Vec<Outgoing>,
+    answers: Vec<(Outgoing, Option<Source>)>,
     reached: Vec<PeerId>,
     pub(super) joins: joining::Joins,
 }
@@ -60,8 +60,8 @@ pub(super) fn open(worker: &mut Worker, burst: &mut Burst, lose: &mut dyn FnMut(
     mem::swap(burst, &mut out);
     out.clear();
     worker.out = out;
-    for answer in opens.answers.drain(..) {
-        worker.site.send_own(&answer, &mut worker.sending);
+    for (answer, from) in opens.answers.drain(..) {
+        worker.site.send_own(&answer, from, &mut worker.sending);
     }
     let reached = mem::take(&mut opens.reached);
     worker.opens = opens;
@@ -145,6 +145,7 @@ impl Opens {
             };
             state.heard(delivered.peer, datagram.outer.own);
             if delivered.established {
+                state.reached(delivered.peer);
                 self.reached.push(delivered.peer);
             }
             match delivered.content {
@@ -153,7 +154,7 @@ impl Opens {
                     let range = start + range.start..start + range.end;
                     datagram.state = Stage::Packet(range, state.usable(delivered.peer));
                 }
-                Ok(Content::Probe(answer)) => self.answers.push(answer),
+                Ok(Content::Probe(answer)) => self.answers.push((answer, datagram.outer.own)),
                 Ok(Content::Probed(number)) => state.probed(delivered.peer, number, now),
                 Ok(Content::Keepalive) => {}
                 Err(why) => lose(lost(why), Frame { bytes, meta: frame.meta }),

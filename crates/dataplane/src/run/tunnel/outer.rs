@@ -9,6 +9,7 @@
 //! | 6 | 1: there is an address of our own |
 //! | 8 | address of the other end, 16 bytes |
 //! | 24 | our own address, 16 bytes, and the index of its interface or 0, 4 bytes |
+//! | 44 | the interface of the other end's address, if that is one of a link (IPv6), 4 bytes |
 //!
 //! Numbers are in host byte order: it never leaves the process.
 
@@ -54,6 +55,9 @@ impl Outer {
         head[2..4].copy_from_slice(&self.peer.port().to_ne_bytes());
         head[4..6].copy_from_slice(&self.segment.to_ne_bytes());
         head[8..24].copy_from_slice(&wide(self.peer.ip()));
+        if let SocketAddr::V6(peer) = self.peer {
+            head[44..48].copy_from_slice(&peer.scope_id().to_ne_bytes());
+        }
         if let Some(Source { address, interface }) = self.own {
             head[6] = 1;
             head[24..40].copy_from_slice(&wide(address));
@@ -80,7 +84,11 @@ impl Outer {
             _ => None,
         };
         let (tos, segment) = (head[1], half(4));
-        Some(Self { peer: SocketAddr::new(address(8)?, half(2)), own, tos, segment })
+        let mut peer = SocketAddr::new(address(8)?, half(2));
+        if let SocketAddr::V6(peer) = &mut peer {
+            peer.set_scope_id(u32::from_ne_bytes(*head[44..].first_chunk()?));
+        }
+        Some(Self { peer, own, tos, segment })
     }
 }
 
@@ -121,12 +129,18 @@ mod tests {
             .prop_map(|(peer, own)| (IpAddr::from(peer), IpAddr::from(own)));
         let v6 = (any::<[u8; 16]>(), any::<[u8; 16]>())
             .prop_map(|(peer, own)| (IpAddr::from(peer), IpAddr::from(own)));
-        let rest = (any::<u16>(), any::<Option<u32>>(), any::<u8>(), any::<u16>());
-        (prop_oneof![v4, v6], rest).prop_map(|((peer, address), (port, own, tos, segment))| {
-            let own =
-                own.map(|interface| Source { address, interface: NonZeroU32::new(interface) });
-            Outer { peer: SocketAddr::new(peer, port), own, tos, segment }
-        })
+        let rest = (any::<u16>(), any::<u32>(), any::<Option<u32>>(), any::<u8>(), any::<u16>());
+        (prop_oneof![v4, v6], rest).prop_map(
+            |((peer, address), (port, scope, own, tos, segment))| {
+                let own =
+                    own.map(|interface| Source { address, interface: NonZeroU32::new(interface) });
+                let mut peer = SocketAddr::new(peer, port);
+                if let SocketAddr::V6(peer) = &mut peer {
+                    peer.set_scope_id(scope);
+                }
+                Outer { peer, own, tos, segment }
+            },
+        )
     }
 
     proptest! {

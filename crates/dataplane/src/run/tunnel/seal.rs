@@ -7,7 +7,7 @@ use std::mem;
 use std::sync::Arc;
 
 use packet::{Checksums, Headers, L4, Link, Superframe, parse, tcp};
-use pktio::datagram::{SendBatch, Source};
+use pktio::datagram::{MOST_BYTES, SendBatch, Source};
 use pktio::{Burst, Envelope, Frame, FrameBuf, LinkType, LiveMeta, Lost, Pool, Taken};
 use tunnel::{HEADROOM, Inner, PeerId, SealingRun, TAILROOM, Unstaged};
 
@@ -21,16 +21,15 @@ use crate::run::config::tunnel::Dscp;
 
 /// Chunks for pieces of superframes, and for packets whose memory has no room to be sealed in.
 const CHUNKS: usize = 96;
-/// Datagrams that the kernel takes as one message, and bytes of them.
+/// Datagrams that the kernel takes as one message.
 const MOST_PIECES: usize = 64;
-const MOST_BYTES: usize = 65_507;
 
 /// One worker's hands.
 pub(super) struct Worker {
     pub(super) site: Arc<Site>,
     pub(super) pool: Pool,
     plans: Vec<Plan>,
-    late: Vec<(PeerId, FrameBuf)>,
+    late: Vec<(PeerId, u64, FrameBuf)>,
     /// What is made of a burst, before they change places.
     pub(super) out: Burst,
     pub(super) opens: Opens,
@@ -42,7 +41,8 @@ enum Plan {
     /// It is sealed already.
     Sealed,
     Seal(SealingRun, How),
-    Waits(PeerId),
+    /// For its peer, which had been reached so often.
+    Waits(PeerId, u64),
     Lost(Lost),
 }
 
@@ -86,7 +86,7 @@ impl Worker {
     }
 
     /// Finds each frame its place.
-    fn plan(&mut self, burst: &Burst) {
+    pub(super) fn plan(&mut self, burst: &Burst) {
         let mut state = self.site.lock();
         let now = self.site.now();
         for (at, frame) in burst.iter().enumerate() {
@@ -180,9 +180,20 @@ impl Envelope for Worker {
 
     fn seal(&mut self, burst: &mut Burst, lose: &mut dyn FnMut(Lost, Frame<'_>)) -> usize {
         if self.site.is_narrow() {
-            fit::fit(&self.site, burst, &self.pool);
+            fit::fit(&self.site, burst, &self.pool, lose);
         }
         self.plan(burst);
+        self.carry_out(burst, lose)
+    }
+}
+
+impl Worker {
+    /// Does what is planned with each frame: how many wait.
+    pub(super) fn carry_out(
+        &mut self,
+        burst: &mut Burst,
+        lose: &mut dyn FnMut(Lost, Frame<'_>),
+    ) -> usize {
         let (mut plans, mut out) = (mem::take(&mut self.plans), mem::take(&mut self.out));
         for (taken, plan) in burst.drain(usize::MAX).zip(plans.drain(..)) {
             let (meta, bytes) = match &taken {
@@ -192,7 +203,7 @@ impl Envelope for Worker {
             match plan {
                 Plan::Sealed => out.append(taken),
                 Plan::Lost(why) => lose(why, Frame { bytes, meta: &meta }),
-                Plan::Waits(peer) => self.late.push((peer, taken.into_buf())),
+                Plan::Waits(peer, reached) => self.late.push((peer, reached, taken.into_buf())),
                 Plan::Seal(run, how) => {
                     if let Err(why) = self.seal_one(taken, run, how, &mut out) {
                         lose(why, Frame { bytes: &[], meta: &meta });
@@ -204,25 +215,28 @@ impl Envelope for Worker {
         (self.plans, self.out) = (plans, out);
         if self.late.is_empty() { 0 } else { self.wait(lose) }
     }
-}
 
-impl Worker {
     /// Has frames wait for their peers' sessions: how many do.
     #[cold]
     fn wait(&mut self, lose: &mut dyn FnMut(Lost, Frame<'_>)) -> usize {
-        let mut waiting = 0;
+        let (mut waiting, mut reached) = (0, Vec::new());
         let mut state = self.site.lock();
-        for (peer, frame) in self.late.drain(..) {
-            match state.peers.get_mut(&peer).filter(|peer| peer.waiting.has_room()) {
+        for (id, before, frame) in self.late.drain(..) {
+            match state.peers.get_mut(&id).filter(|peer| peer.waiting.has_room()) {
                 Some(peer) => {
                     peer.waiting.push(frame);
                     waiting += 1;
+                    // Another worker got its session meanwhile, and sent what waited then.
+                    if peer.reached != before && !reached.contains(&id) {
+                        reached.push(id);
+                    }
                 }
                 None => lose(Lost::NoSession, frame.frame()),
             }
         }
         drop(state);
         self.site.send_due(&mut self.sending);
+        reached.into_iter().for_each(|peer| self.send_waiting(peer));
         waiting
     }
 }
@@ -248,10 +262,10 @@ fn place(
     };
     let how = How { len: inner.len, pieces, tos: dscp | ecn::mark(tos), own: peer.own, most };
     match state.tunnel.stage_run(id, (count, inner.len), now) {
-        Ok(run) => Ok(Plan::Seal(run, how)),
-        Err(Unstaged::Wait(peer)) => Ok(Plan::Waits(peer)),
+        Ok(run) => Ok(Plan::Seal(run.within(most), how)),
+        Err(Unstaged::Wait(_)) => Ok(Plan::Waits(id, peer.reached)),
         // A name that is not resolved yet may be soon.
-        Err(Unstaged::Dropped(_)) if peer.endpoint.is_some() => Ok(Plan::Waits(id)),
+        Err(Unstaged::Dropped(_)) if peer.endpoint.is_some() => Ok(Plan::Waits(id, peer.reached)),
         Err(Unstaged::Dropped(_)) => Err(Lost::NoSession),
     }
 }

@@ -10,7 +10,7 @@ use pktio::datagram::{Arrived, DatagramConfig, DatagramSocket, Message, SendBatc
 use tunnel::message::SHORTEST_DATA;
 use tunnel::{Config, Due, Inner, Outgoing, PeerId, Received, SystemEntropy, Tunnel};
 
-use super::outer::{OUTER, Outer};
+use super::outer::{self, OUTER, Outer};
 use super::path_mtu::PathMtu;
 use super::waiting::Waiting;
 use crate::run::config::tunnel::{Dscp, Endpoint, TunnelSettings};
@@ -52,6 +52,8 @@ pub(super) struct Peer {
     /// Our address that it sent to last: answers come from there.
     pub(super) own: Option<Source>,
     pub(super) waiting: Waiting,
+    /// How often there was a new session to send by what waits.
+    pub(super) reached: u64,
     pub(super) path: PathMtu,
 }
 
@@ -143,6 +145,7 @@ impl Site {
             }
             Received::Established { peer, reply } => {
                 state.heard(peer, arrived.at);
+                state.reached(peer);
                 (Some(reply), Some(peer))
             }
             // The keeper has the next initiation.
@@ -169,14 +172,17 @@ impl Site {
                 }
                 Some(Due::Failed(..)) => continue,
             };
+            // An initiation goes as routes say now: its answer tells where from the peer is reached.
+            let from = outer::is_data(due.bytes()).then(|| state.own_towards(&due)).flatten();
             drop(state);
-            self.send_own(&due, sending);
+            self.send_own(&due, from, sending);
         }
     }
 
     /// Sends a datagram of the tunnel's own, which is sent again if it is lost.
-    pub(super) fn send_own(&self, own: &Outgoing, sending: &mut SendBatch) {
-        self.socket.send(sending, [super::message(own, None)]);
+    pub(super) fn send_own(&self, own: &Outgoing, from: Option<Source>, sending: &mut SendBatch) {
+        self.socket.send(sending, [super::message(own, from)]);
+        self.learn(sending);
     }
 
     /// Sends sealed frames in their order: how many the socket took.
@@ -216,6 +222,20 @@ impl State {
             if sending.astray().contains(&endpoint) {
                 peer.own = None;
             }
+        }
+    }
+
+    /// Our address from which the peer is spoken to that a datagram goes to.
+    fn own_towards(&self, own: &Outgoing) -> Option<Source> {
+        let mut peers = self.peers.iter();
+        let endpoint = |id| self.tunnel.status(id).and_then(|status| status.endpoint);
+        peers.find(|(id, _)| endpoint(**id) == Some(own.to())).and_then(|(_, peer)| peer.own)
+    }
+
+    /// There is a session to send by what waits for a peer.
+    pub(super) fn reached(&mut self, peer: PeerId) {
+        if let Some(peer) = self.peers.get_mut(&peer) {
+            peer.reached += 1;
         }
     }
 

@@ -1,0 +1,244 @@
+//! Two ends of a tunnel over the loopback device, whose ports and workers the tests drive by hand.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use ::tunnel::{Prefix, PresharedKey, PrivateKey};
+use packet::{Checksums, Link, Superframe, parse};
+use pktio::{Burst, Envelope, FrameMeta, LinkType, LiveMeta, Lost, Pool, Port, Timestamp};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::super::seal::Worker;
+use super::super::{Site, TunnelPort};
+use crate::run::config::tunnel::{Ciphers, Dscp, Hooks, PeerSettings, Table, TunnelSettings};
+use crate::run::config::{At, Named, Privileges};
+
+/// After that what is waited for does not come.
+const PATIENCE: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
+/// Bytes of the longest inner packet.
+pub(super) const MTU: u16 = 1_420;
+const AT: At = At { line: 1, column: 1 };
+
+/// One end.
+pub(super) struct End {
+    pub(super) site: Arc<Site>,
+    pub(super) port: TunnelPort,
+    pub(super) worker: Worker,
+}
+
+/// What became of what was offered to be sent.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Offered {
+    pub(super) sent: usize,
+    pub(super) waiting: usize,
+    pub(super) lost: Vec<Lost>,
+}
+
+/// What came, out of its envelopes.
+#[derive(Default)]
+pub(super) struct Came {
+    pub(super) frames: Vec<(Vec<u8>, LiveMeta)>,
+    pub(super) lost: Vec<Lost>,
+}
+
+impl Came {
+    /// Packets, superframes cut.
+    pub(super) fn packets(&self) -> Vec<Vec<u8>> {
+        self.frames.iter().flat_map(|(bytes, live)| cut(bytes, live)).collect()
+    }
+}
+
+/// The packets that a frame stands for.
+pub(super) fn cut(bytes: &[u8], live: &LiveMeta) -> Vec<Vec<u8>> {
+    let Some(segments) = live.segments else { return vec![bytes.to_vec()] };
+    let headers = parse(Link::Raw, bytes, bytes.len(), Checksums::Ignore);
+    let superframe = Superframe::new(bytes, &headers, segments.size).expect("a superframe");
+    let piece = |at| {
+        let mut piece = vec![0; superframe.piece_len(at).expect("a piece")];
+        superframe.write(at, &mut piece).expect("room");
+        piece
+    };
+    (0..superframe.count()).map(piece).collect()
+}
+
+/// An address of an end's inside.
+pub(super) fn inside(of: u8, host: u8, is_v6: bool) -> IpAddr {
+    match is_v6 {
+        false => Ipv4Addr::new(10, of, 0, host).into(),
+        true => Ipv6Addr::new(0xfd00 | u16::from(of), 0, 0, 0, 0, 0, 0, host.into()).into(),
+    }
+}
+
+pub(super) fn key(of: u8) -> PrivateKey {
+    PrivateKey::new([of; 32])
+}
+
+/// Another end, as an end is told of it: everything of its own inside is its.
+pub(super) fn peer(of: u8, endpoint: Option<SocketAddr>) -> PeerSettings {
+    PeerSettings {
+        name: format!("peer{of}"),
+        key: key(of).public(),
+        preshared: PresharedKey::default(),
+        preshared_file: None,
+        endpoint: endpoint.map(|endpoint| endpoint.to_string().parse().expect("an endpoint")),
+        allowed: [(false, 16), (true, 16)]
+            .map(|(is_v6, len)| Prefix::new(inside(of, 0, is_v6), len).expect("a prefix"))
+            .to_vec(),
+        keepalive: None,
+        at: AT,
+    }
+}
+
+pub(super) fn settings(of: u8, peers: Vec<PeerSettings>) -> TunnelSettings {
+    TunnelSettings {
+        file: "none".to_owned(),
+        name: format!("tunnel{of}"),
+        key: key(of),
+        key_file: Named { path: "none".into(), at: AT },
+        addresses: Vec::new(),
+        listen: 0,
+        mtu: MTU,
+        ciphers: Ciphers::Auto,
+        mark: None,
+        device: None,
+        dscp: Dscp::Copy,
+        dns: Vec::new(),
+        search: Vec::new(),
+        table: Table::Off,
+        hooks: Hooks::default(),
+        rules: Vec::new(),
+        ipset: None,
+        bans: None,
+        workers: 1,
+        privileges: Privileges::Off,
+        control: "none".into(),
+        metrics: None,
+        peers,
+    }
+}
+
+impl End {
+    pub(super) fn new(settings: &TunnelSettings) -> Self {
+        let site = Arc::new(Site::open(&settings.name, settings).expect("a socket"));
+        Self {
+            port: TunnelPort::new(Arc::clone(&site)),
+            worker: Worker::new(Arc::clone(&site)),
+            site,
+        }
+    }
+
+    /// Where it is on the loopback device.
+    pub(super) fn place(&self, is_v6: bool) -> SocketAddr {
+        let ip: IpAddr =
+            if is_v6 { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() };
+        SocketAddr::new(ip, self.site.socket.port())
+    }
+
+    /// Seals a burst.
+    pub(super) fn seal(&mut self, burst: &mut Burst) -> Offered {
+        let mut offered = Offered::default();
+        offered.waiting = self.worker.seal(burst, &mut |why, _| offered.lost.push(why));
+        offered
+    }
+
+    /// Seals a burst and sends it.
+    pub(super) fn send(&mut self, mut burst: Burst) -> Offered {
+        let mut offered = self.seal(&mut burst);
+        offered.sent = self.port.tx_burst(&mut burst).expect("a socket");
+        assert!(burst.is_empty(), "there is room in the kernel");
+        offered
+    }
+
+    pub(super) fn send_packets(&mut self, packets: &[Vec<u8>]) -> Offered {
+        let mut burst = Burst::new();
+        packets.iter().for_each(|packet| burst.push(packet, raw(packet.len())));
+        self.send(burst)
+    }
+
+    /// Receives one burst, which may be empty.
+    pub(super) fn receive(&mut self, came: &mut Came) {
+        let mut burst = Burst::new();
+        self.port.rx_burst(&mut burst).expect("a socket");
+        self.open(&mut burst, came);
+    }
+
+    pub(super) fn open(&mut self, burst: &mut Burst, came: &mut Came) {
+        self.worker.open(burst, &mut |why, _| came.lost.push(why));
+        let frames = (0..burst.len()).filter_map(|at| {
+            Some((burst.get(at)?.bytes.to_vec(), burst.live(at).copied().unwrap_or_default()))
+        });
+        came.frames.extend(frames);
+    }
+
+    /// Waits until there is something to receive.
+    pub(super) fn wait(&self) {
+        let mut polled = [PollFd::from_borrowed_fd(self.site.socket.as_fd(), PollFlags::IN)];
+        let ready = poll(&mut polled, Some(&PATIENCE)).expect("poll");
+        assert!(ready > 0, "nothing comes");
+    }
+
+    /// Receives until there are so many packets.
+    pub(super) fn receive_packets(&mut self, count: usize) -> Came {
+        let mut came = Came::default();
+        while came.packets().len() < count {
+            self.wait();
+            self.receive(&mut came);
+        }
+        came
+    }
+}
+
+pub(super) fn raw(len: usize) -> FrameMeta {
+    FrameMeta {
+        link_type: LinkType::RAW,
+        wire_length: len as u32,
+        timestamp: Some(Timestamp::now()),
+        ..FrameMeta::default()
+    }
+}
+
+/// Two ends that know each other; only the first knows where the other is.
+pub(super) struct Pair {
+    pub(super) a: End,
+    pub(super) b: End,
+}
+
+impl Pair {
+    pub(super) fn new(is_v6: bool) -> Self {
+        let b = End::new(&settings(2, vec![peer(1, None)]));
+        let a = End::new(&settings(1, vec![peer(2, Some(b.place(is_v6)))]));
+        Self { a, b }
+    }
+
+    /// With a session that both send by.
+    pub(super) fn established(is_v6: bool) -> Self {
+        let mut pair = Self::new(is_v6);
+        pair.establish();
+        pair
+    }
+
+    /// Has the first end begin a session.
+    pub(super) fn establish(&mut self) {
+        let probe = [super::packets::ping(1, 2, 0)];
+        assert_eq!(self.a.send_packets(&probe).waiting, 1);
+        self.shake_hands();
+        assert_eq!(self.b.receive_packets(1).packets(), probe);
+    }
+
+    /// Carries the initiation of the first end there, and the response back.
+    pub(super) fn shake_hands(&mut self) {
+        let mut came = Came::default();
+        self.b.wait();
+        self.b.receive(&mut came);
+        self.a.wait();
+        self.a.receive(&mut came);
+        assert!(came.frames.is_empty() && came.lost.is_empty(), "{:?}", came.lost);
+    }
+}
+
+/// Whether nobody has any chunk of it, but for so many that a port keeps.
+#[track_caller]
+pub(super) fn assert_whole(pool: &Pool, kept: usize) {
+    assert_eq!(pool.free() + kept, pool.chunks());
+}
