@@ -97,7 +97,8 @@ proptest! {
                 _ => *segment,
             };
             let mut frame = vec![0; OUTER];
-            prop_assert!(Outer { segment, ..outer }.write(&mut frame));
+            let is_written = Outer { segment, ..outer }.write(&mut frame);
+            prop_assert!(is_written);
             frame.extend(datagrams.concat());
             let meta = FrameMeta { link_type: LinkType::SEALED, ..raw(frame.len()) };
             burst.push(&frame, meta);
