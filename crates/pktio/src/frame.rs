@@ -3,7 +3,7 @@
 //!
 //! Contract: plain values, copied freely, in host byte order; units are in the item's text. What captures know, too,
 //! is the [`FrameMeta`] of every frame. The rest is the [`LiveMeta`] of a frame that has its memory with it: every
-//! record of a capture would be 28 bytes longer for it, and go from one core to another.
+//! record of a capture would be 24 bytes longer for it, and go from one core to another.
 //!
 //! Source of the latter: `struct virtio_net_hdr` (virtio 1.2, 5.1.6.1), `struct tpacket3_hdr` and `PACKET_AUXDATA`
 //! (`packet(7)`), `struct rte_mbuf` of DPDK.
@@ -106,8 +106,6 @@ pub struct LiveMeta {
     pub segments: Option<Segments>,
     /// The VLAN tag that was taken out of it.
     pub vlan: Option<VlanTag>,
-    /// The peer of a tunnel that it came from or goes to, as that tunnel numbers its peers.
-    pub peer: Option<NonZeroU32>,
 }
 
 impl LiveMeta {
@@ -146,6 +144,6 @@ mod tests {
     /// Bursts hold many; captures write one for each frame.
     #[test]
     fn frames_of_a_capture_pay_for_nothing_live() {
-        assert_eq!((size_of::<FrameMeta>(), size_of::<LiveMeta>()), (40, 28));
+        assert_eq!((size_of::<FrameMeta>(), size_of::<LiveMeta>()), (40, 24));
     }
 }

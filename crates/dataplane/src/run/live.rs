@@ -21,7 +21,7 @@ use super::revisions::{Asked, InForce, Peer, Revisions};
 use super::shadow::{self, Shadow};
 use super::shared::Shared;
 use super::status::{Direction, Status, WorkerStatus};
-use super::taps::Taps;
+use super::taps::{Taps, Told};
 use super::tunnel::{PeerTold, Site};
 use super::workers::Counted;
 use crate::publish::Published;
@@ -54,6 +54,21 @@ impl Live {
     /// How all peers of tunnels are.
     pub(super) fn peers(&self) -> Vec<PeerTold> {
         self.tunnels.iter().flat_map(|site| site.told()).collect()
+    }
+
+    /// A frame in a document, with the peers whose it is where it came by a tunnel or was to leave by one.
+    pub(super) fn told(&self, told: &Told, with_bytes: bool) -> Value {
+        let mut document = told.json(with_bytes);
+        let Some(flow) = told.flow() else { return document };
+        let sides =
+            [("in_peer", &told.input, flow.source), ("out_peer", &told.output, flow.destination)];
+        for (key, port, address) in sides {
+            let site = self.tunnels.iter().find(|site| site.name() == &**port);
+            if let Some(peer) = site.and_then(|site| site.peer_of(address)) {
+                document[key] = (*peer).into();
+            }
+        }
+        document
     }
 
     /// Tells the workers to stop once they have handled what their ports still have.

@@ -90,7 +90,7 @@ impl SendBatch {
 }
 
 /// The same room for slices, which no longer borrow anything.
-fn emptied(mut pieces: Vec<IoSlice<'_>>) -> Vec<IoSlice<'static>> {
+pub(super) fn emptied(mut pieces: Vec<IoSlice<'_>>) -> Vec<IoSlice<'static>> {
     pieces.clear();
     // Nothing is left to convert; the allocation stays, as both are laid out alike.
     pieces.into_iter().map(|_| IoSlice::new(&[])).collect()

@@ -22,8 +22,8 @@ use crate::screen;
 /// How long a connection is waited for: a dropped SYN is sent again after a second.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
-/// How long a tunnel may take over its end.
-const TO_END: Duration = Duration::from_secs(10);
+/// How long a tunnel may take over its end: longer than it gives the process that moves its packets.
+const TO_END: Duration = Duration::from_secs(15);
 
 /// What a connection comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use dataplane::run::config::tunnel::TunnelSettings;
+
 use crate::ran::{Scratch, tamis};
 
 #[test]
@@ -42,5 +44,35 @@ fn a_configuration_is_refused_before_anything_is_done() {
     for more in [&[][..], &["--detach"]] {
         let ran = tamis(&[&["tunnel", "up", &config], more].concat());
         assert!(ran.refusal().starts_with(&format!("{config}:3:9: ")), "{ran:?}");
+    }
+}
+
+/// What the page calls a configuration is one, and it has every key that there is.
+#[test]
+fn the_page_has_every_key_and_no_other() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/tunnel.md");
+    let page = fs::read_to_string(page).unwrap();
+    let block = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    let folder = Scratch::new("tunnel-page");
+    for (name, more) in [("office.key", &[][..]), ("home.psk", &["--preshared"])] {
+        let file = folder.file(name);
+        assert_eq!(tamis(&[&["tunnel", "keygen", "--out", &file], more].concat()).code, Some(0));
+    }
+    let config = folder.write("office.toml", block);
+    let read = TunnelSettings::read(config.as_ref()).unwrap();
+    assert_eq!((&*read.name, read.peers.len()), ("office", 1));
+    for section in ["[tunnel]", "[[peer]]"] {
+        let config =
+            folder.write("bad.toml", block.replace(section, &format!("{section}\nno = 1")));
+        let refused = TunnelSettings::read(config.as_ref()).unwrap_err().what;
+        let keys = refused.strip_prefix("expected one of ").unwrap().split(',').next().unwrap();
+        let (_, of_section) = block.split_once(&format!("\n{section}\n")).unwrap();
+        for key in keys.split(' ') {
+            assert!(
+                of_section.contains(&format!("\n{key} = "))
+                    || of_section.starts_with(&format!("{key} = ")),
+                "{key}"
+            );
+        }
     }
 }

@@ -74,8 +74,9 @@ fn whichever_process_ends_the_other_one_does_too() {
     });
     assert!(host.does("ip", &["route", "get", "198.51.100.1"]).contains("dev eth0"));
     // And are in nobody's way.
-    host.up(&config);
+    let mut up = host.up(&config);
     assert_eq!(host.says(TAMIS, &["tunnel", "down", &config]).code, Some(0));
+    assert!(up.wait().unwrap().success());
 }
 
 /// Whether a process has ended, and nobody has asked how.

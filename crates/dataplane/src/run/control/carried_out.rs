@@ -77,7 +77,7 @@ pub(super) fn carry_out(
 }
 
 fn drops(live: &Live) -> Value {
-    let drops: Vec<_> = live.taps.drops().iter().map(|told| told.json(false)).collect();
+    let drops: Vec<_> = live.taps.drops().iter().map(|told| live.told(told, false)).collect();
     json!({ "schema": "tamis.drops/1", "drops": drops })
 }
 

@@ -40,7 +40,7 @@ pub(super) fn watch(mut client: &UnixStream, live: &Live, asked: &Watch) -> io::
         }
         match listening.next(LOOK) {
             Next::Frame(told) => {
-                let mut document = told.json(asked.frames);
+                let mut document = live.told(&told, asked.frames);
                 document["lost"] = listening.lost().into();
                 writeln!(client, "{document}")?;
                 left -= 1;

@@ -67,6 +67,11 @@ impl Told {
         }
     }
 
+    /// Its addresses and ports, where they can be read.
+    pub(in crate::run) fn flow(&self) -> Option<FlowKey> {
+        self.flow
+    }
+
     pub(super) fn sight(&self) -> Sight<'_> {
         let Self { input, output, reason, verdict, flow, .. } = self;
         Sight { input, output, reason: *reason, verdict, flow: *flow }
@@ -122,7 +127,11 @@ pub fn text(told: &Value) -> String {
     let time = word(&told["time"]);
     // RFC 3339 with nine decimals: six tell packets of a link apart.
     let of_day = time.get(11..26).unwrap_or(&time);
-    let (input, output, packet) = (word(&told["in"]), word(&told["out"]), word(&told["packet"]));
+    let side = |key: &str| match told[format!("{key}_peer")].as_str() {
+        Some(peer) => format!("{}/{peer}", word(&told[key])),
+        None => word(&told[key]),
+    };
+    let (input, output, packet) = (side("in"), side("out"), word(&told["packet"]));
     let line = format!("{of_day} {input} > {output}  {packet}  {}", decided(told));
     visible::word(&line).into_owned()
 }

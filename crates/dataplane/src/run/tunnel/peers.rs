@@ -1,5 +1,8 @@
 //! Peers of a tunnel while it runs: added, removed, and told of.
 
+use std::net::IpAddr;
+use std::sync::Arc;
+
 use serde::Serialize;
 use tunnel::{AddPeerError, PeerConfig, PeerId, PublicKey, Suite};
 
@@ -85,6 +88,13 @@ impl Site {
         state.peers.remove(&id);
         state.peers.shrink_to_fit();
         state.tunnel.remove_peer(id)
+    }
+
+    /// The name of the peer that has an address inside.
+    pub(in crate::run) fn peer_of(&self, address: IpAddr) -> Option<Arc<str>> {
+        let state = self.lock();
+        let peer = state.tunnel.peer_of(address)?;
+        state.peers.get(&peer).map(|peer| Arc::clone(&peer.name))
     }
 
     /// All peers, by name.

@@ -69,6 +69,8 @@ pub struct Plan {
     pub only: Option<Part>,
     /// Rounds; 0 for as many as there are by default.
     pub rounds: usize,
+    /// How many initiators there are, in turn; none for as many as there are by default.
+    pub initiators: Vec<u8>,
     /// Whether to measure both forms of the study's packet handling.
     pub forms: bool,
     /// Each initiator sends 1 GiB by TCP, as in the study, instead of for some seconds.
@@ -103,9 +105,12 @@ impl Plan {
         if self.quick { 2.0 } else { 5.0 }
     }
 
-    /// How many initiators there are.
-    fn initiators(&self) -> &'static [u8] {
-        if self.quick { &[1, 10] } else { &[1, 2, 4, 7, 10] }
+    fn initiators(&self) -> &[u8] {
+        match (&*self.initiators, self.quick) {
+            ([], true) => &[1, 10],
+            ([], false) => &[1, 4, 7, 10],
+            (given, _) => given,
+        }
     }
 }
 

@@ -43,6 +43,9 @@ pub(crate) struct TunnelArgs {
     /// Measure both forms of the study's packet handling, too: by one thread, and with a lock for each packet
     #[arg(long)]
     forms: bool,
+    /// How many initiators there are, in turn [default: 1,4,7,10, or 1,10 with --quick]
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..=10))]
+    initiators: Vec<u8>,
     /// Each initiator sends 1 GiB by TCP, as in the study, instead of for some seconds
     #[arg(long)]
     gibibyte: bool,
@@ -93,6 +96,7 @@ pub(crate) fn run(args: &TunnelArgs) -> Result<ExitCode> {
         quick,
         only,
         rounds,
+        initiators: args.initiators.clone(),
         forms,
         gibibyte,
     };

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::super::outgoing::{MOST_BYTES, MOST_DATAGRAMS, Outgoing};
 use super::super::receive::Slot;
-use super::super::transmit::Way;
+use super::super::transmit::{Way, emptied};
 use super::super::{BATCH, Calls, Message, SendBatch, Sent, Source, TooLong};
 
 /// A datagram as it leaves.
@@ -320,6 +320,17 @@ fn many(count: usize, length: usize) -> Vec<Given> {
     let (to, from) = (destination(0), None);
     let one = |at| Given { bytes: vec![at as u8; length], segment: 0, to, from, tos: 0 };
     (0..count).map(one).collect()
+}
+
+/// A call allocates nothing that the last one had.
+#[test]
+fn room_for_slices_is_used_again() {
+    let bytes = [1; 9];
+    let mut pieces: Vec<IoSlice<'_>> = Vec::with_capacity(100);
+    let at = pieces.as_ptr().addr();
+    pieces.extend(bytes.chunks(2).map(IoSlice::new));
+    let pieces = emptied(pieces);
+    assert_eq!((pieces.as_ptr().addr(), pieces.capacity(), pieces.len()), (at, 100, 0));
 }
 
 /// 64 datagrams are one message, and a batch is one call.

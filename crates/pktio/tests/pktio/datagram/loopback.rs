@@ -1,8 +1,10 @@
 //! Over loopback, without root: datagrams keep their bounds, their order, and what their IP header says.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::thread;
 
-use pktio::datagram::{Arrived, Message, Sent, Source};
+use pktio::datagram::{Arrived, Message, RecvBatch, SendBatch, Sent, Source};
+use pktio::{FrameBuf, Pool};
 
 use super::end::{Came, End, message};
 
@@ -178,6 +180,51 @@ fn who_does_not_listen_is_no_end() {
         assert_eq!(from.send([message(b"here", to.at(ip))]).datagrams, 1);
         assert_eq!(to.one().bytes, b"here");
     }
+}
+
+/// Each thread with batches of its own; nothing is lost or sent twice, and each thread's are in order.
+#[test]
+fn threads_share_a_socket() {
+    const THREADS: u8 = 4;
+    let (from, to) = (End::new(), End::new());
+    let (socket, at) = (&from.socket, to.at(LOCAL[0]));
+    thread::scope(|scope| {
+        for number in 0..THREADS {
+            scope.spawn(move || {
+                let mut batch = SendBatch::default();
+                let given: Vec<_> = (0..100_u8).map(|at| [number, at]).collect();
+                for some in given.chunks(10) {
+                    let sent = socket.send(&mut batch, some.iter().map(|one| message(one, at)));
+                    assert_eq!(sent.datagrams, 10);
+                }
+            });
+        }
+    });
+    let receive = || {
+        let (mut batch, pool) = (RecvBatch::new(1), Pool::new(1, 65_600, 0));
+        let mut came: Vec<[u8; 2]> = Vec::new();
+        loop {
+            let mut spare: Vec<_> = pool.take().into_iter().collect();
+            let each = |frame: FrameBuf, arrived: Arrived| {
+                came.extend(frame.bytes().chunks(arrived.segment).map(|one| [one[0], one[1]]));
+            };
+            if to.socket.recv(&mut batch, &mut spare, each).unwrap() == 0 {
+                return came;
+            }
+        }
+    };
+    let came = thread::scope(|scope| {
+        let [one, other] = [scope.spawn(receive), scope.spawn(receive)];
+        [one.join().unwrap(), other.join().unwrap()]
+    });
+    for came in &came {
+        let of = |number: u8| came.iter().filter(move |one| one[0] == number);
+        assert!((0..THREADS).all(|number| of(number).is_sorted()));
+    }
+    let mut all = came.concat();
+    all.sort_unstable();
+    let sent = (0..THREADS).flat_map(|number| (0..100_u8).map(move |at| [number, at]));
+    assert!(all.into_iter().eq(sent));
 }
 
 /// What nobody receives in time is lost in the kernel, and counted there; with room for it, it is not.

@@ -5,3 +5,4 @@
 mod end;
 mod loopback;
 mod paths;
+mod throughput;
