@@ -128,6 +128,12 @@ soak-live: ## Millions of frames through faults and flapping links: memory stays
 	cargo build --release --bin tamis --bin tamis-bench
 	target/release/tamis-bench live --soak $(FRAMES)
 
+TUNNEL_PACKETS ?= 100000000
+
+tunnel-order: ## Packets through a tunnel by many workers: none is lost, repeated or out of order (TUNNEL_PACKETS=N)
+	TAMIS_TUNNEL_PACKETS=$(TUNNEL_PACKETS) cargo test --release -p tamis-dataplane --lib \
+		of_very_many -- --ignored
+
 lab-deps: PACKAGES := $(filter-out chromium,$(PACKAGES)) $(LAB_PACKAGES)
 lab-deps: deps
 
@@ -143,4 +149,4 @@ screen: ## Redraw docs/top.svg, README's picture of tamis top (root)
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
 
-.PHONY: help run test kill skips deps java java-quick-start java-bench java-handlers java-test lint package oracle lab lab-deps series soak-live picture screen loom golden fuzz
+.PHONY: help run test tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint package oracle lab lab-deps series soak-live picture screen loom golden fuzz

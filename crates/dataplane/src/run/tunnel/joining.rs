@@ -53,13 +53,13 @@ impl Joins {
         let mut frame = Some(frame);
         for (at, (group, apart)) in self.groups.drain(..).zip(self.apart.drain(..)).enumerate() {
             let placed = match at == keeper {
-                true => frame.take().filter(|_| true).map(|mut frame| {
-                    frame.narrow(group.range.clone());
-                    frame
-                }),
+                true => frame.take(),
                 false => apart,
             };
             let Some(mut placed) = placed else { continue };
+            if at == keeper {
+                placed.narrow(group.range.clone());
+            }
             placed.meta = meta;
             placed.meta.wire_length = group.range.len() as u32;
             *placed.live_mut() = group.live;

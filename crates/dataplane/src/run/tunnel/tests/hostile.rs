@@ -97,8 +97,8 @@ proptest! {
                 _ => *segment,
             };
             let mut frame = vec![0; OUTER];
-            let outer = Outer { segment, ..outer };
-            prop_assert!(outer.write(&mut frame));
+            let is_written = Outer { segment, ..outer }.write(&mut frame);
+            prop_assert!(is_written);
             frame.extend(datagrams.concat());
             let meta = FrameMeta { link_type: LinkType::SEALED, ..raw(frame.len()) };
             burst.push(&frame, meta);

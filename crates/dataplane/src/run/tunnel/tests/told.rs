@@ -98,9 +98,10 @@ fn congestion_and_class_are_carried() {
     ] {
         assert_eq!(marked(&mut pair, tos, outside), (tos, inside));
     }
-    let mut fixed = settings(1, vec![peer(2, Some(pair.b.place(false)))]);
+    let b = End::new(&settings(2, vec![peer(1, None)]));
+    let mut fixed = settings(1, vec![peer(2, Some(b.place(false)))]);
     fixed.dscp = Dscp::Fixed(10);
-    pair.a = End::new(&fixed);
+    let mut pair = Pair { a: End::new(&fixed), b };
     pair.establish();
     assert_eq!(marked(&mut pair, 0xb8 | 2, Some(2)), (10 << 2 | 2, Ok(0xb8 | 2)));
 }
