@@ -38,6 +38,13 @@ pub(super) fn add(new: &NewPeer, live: &Live) -> Result<Value, Refusal> {
         keepalive: new.keepalive,
         at: At { line: 1, column: 1 },
     };
+    if settings.endpoint.as_ref().is_some_and(|endpoint| endpoint.name().is_some())
+        && !site.asks_for_names()
+    {
+        let what =
+            "expected an address and a port: no peer of the file has a name, so none is looked up";
+        return Err(Refusal::refused(what));
+    }
     site.add_peer(&settings).map_err(Refusal::refused)?;
     Ok(json!({ "schema": "tamis.peer/1", "added": new.name }))
 }

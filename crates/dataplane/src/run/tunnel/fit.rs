@@ -6,11 +6,10 @@
 use std::mem;
 
 use packet::fragment::{self, Cut, Frames};
-use packet::{L4, Packet, tcp};
+use packet::{Checksums, Headers, L4, Link, Packet, parse, tcp};
 use pktio::{Burst, Frame, Lost, Pool, Taken};
 use tunnel::Inner;
 
-use super::seal::headers_of;
 use super::site::Site;
 
 /// Where the flags of an IPv4 header are, and which of them forbids it.
@@ -80,4 +79,9 @@ fn cut(bytes: &[u8], most: u16, to: &mut Frames) -> bool {
     to.clear();
     let cut = Cut { most: most.into(), pieces: &[], dont_fragment: false, id: 0 };
     fragment::cut(&packet, &cut, to)
+}
+
+/// The headers of a bare packet.
+pub(super) fn headers_of(bytes: &[u8]) -> Headers {
+    parse(Link::Raw, bytes, bytes.len(), Checksums::Ignore)
 }

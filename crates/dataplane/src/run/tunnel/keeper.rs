@@ -72,7 +72,7 @@ impl Keeper {
                 }
             })?;
         let keeper = Self { end, deadlines: Some(deadlines) };
-        if site.has_names() {
+        if site.asks_for_names() {
             let (of, until) = (Arc::clone(site), Arc::clone(&keeper.end));
             let names = move || {
                 let mut asked = Vec::new();
@@ -121,14 +121,6 @@ impl Site {
             self.socket.send(sending, [message]);
             self.learn(sending);
         }
-    }
-
-    /// Whether any peer is named.
-    fn has_names(&self) -> bool {
-        self.lock()
-            .peers
-            .values()
-            .any(|peer| peer.endpoint.as_ref().is_some_and(|endpoint| endpoint.name().is_some()))
     }
 
     /// Asks for names of peers that are not known, or are silent though they are spoken to. `asked` has those that were asked

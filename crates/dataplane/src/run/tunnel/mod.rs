@@ -8,7 +8,7 @@
 //!
 //! Contract: one [`Site`] for each tunnel, whose lock is taken twice for a burst that is opened and once for one that is
 //! sealed, never while anything is ciphered or sent. Frames are cut, sealed, opened and joined in memory of pools that
-//! are as large at the end as at the beginning. What waits for a peer is bounded ([`site::WAITING`]). What is lost is
+//! are as large at the end as at the beginning. What waits for a peer is bounded ([`waiting::WAITING`]). What is lost is
 //! told with its reason. Inner packets keep their order where bursts do: those of a burst are sealed and opened in order.
 //! Timers, names of peers and the length of paths are a keeper's ([`keeper`]).
 
@@ -26,6 +26,7 @@ mod site;
 #[cfg(test)]
 mod tests;
 mod waiting;
+mod worker;
 
 use std::io;
 use std::os::fd::AsFd;
@@ -44,7 +45,7 @@ pub(super) use peers::PeerTold;
 pub(super) use site::Site;
 
 use self::outer::{OUTER, Outer};
-use self::seal::Worker;
+use self::worker::Worker;
 use super::config::tunnel::TunnelSettings;
 
 /// Chunks for what is received, and bytes of each: the longest UDP datagram that the kernel joins, and what is noted before

@@ -5,20 +5,23 @@ use std::mem;
 use std::ops::Range;
 
 use pktio::datagram::Source;
-use pktio::{Burst, Frame, FrameBuf, Lost, Taken};
+use pktio::{Burst, Frame, FrameBuf, Lost, Pool, Taken};
 use tunnel::{Content, Dropped, Opened, Opening, Outgoing, PeerId, Received};
 
 use super::outer::{OUTER, Outer, is_data};
-use super::seal::Worker;
-use super::site::State;
+use super::site::{Site, State};
 use super::{ecn, joining, mss};
 
 /// What a worker keeps from burst to burst so that opening allocates nothing.
 #[derive(Default)]
 pub(super) struct Opens {
     datagrams: Vec<Datagram>,
-    answers: Vec<(Outgoing, Option<Source>)>,
-    reached: Vec<PeerId>,
+    /// What is to be sent, and from where.
+    pub(super) answers: Vec<(Outgoing, Option<Source>)>,
+    /// Peers that can be reached now.
+    pub(super) reached: Vec<PeerId>,
+    /// What is made of a burst, before they change places.
+    out: Burst,
     pub(super) joins: joining::Joins,
 }
 
@@ -49,28 +52,26 @@ enum Stage {
     Done,
 }
 
-/// Opens the frames of a burst.
-pub(super) fn open(worker: &mut Worker, burst: &mut Burst, lose: &mut dyn FnMut(Lost, Frame<'_>)) {
-    let mut opens = mem::take(&mut worker.opens);
-    opens.stage(&mut worker.site.lock(), worker.site.now(), burst, lose);
-    opens.open(burst, lose);
-    opens.release(&mut worker.site.lock(), worker.site.now(), burst, lose);
-    let mut out = mem::take(&mut worker.out);
-    opens.join(burst, worker, &mut out, lose);
-    mem::swap(burst, &mut out);
-    out.clear();
-    worker.out = out;
-    for (answer, from) in opens.answers.drain(..) {
-        worker.site.send_own(&answer, from, &mut worker.sending);
-    }
-    let reached = mem::take(&mut opens.reached);
-    worker.opens = opens;
-    for peer in reached {
-        worker.send_waiting(peer);
-    }
-}
-
 impl Opens {
+    /// Opens the frames of a burst: what they hold takes their place. What is to be answered, and who can be reached now, is
+    /// in `answers` and `reached` then.
+    pub(super) fn open(
+        &mut self,
+        site: &Site,
+        pool: &Pool,
+        burst: &mut Burst,
+        lose: &mut dyn FnMut(Lost, Frame<'_>),
+    ) {
+        self.stage(&mut site.lock(), site.now(), burst, lose);
+        self.decipher(burst, lose);
+        self.release(&mut site.lock(), site.now(), burst, lose);
+        let mut out = mem::take(&mut self.out);
+        self.join(burst, pool, &mut out, lose);
+        mem::swap(burst, &mut out);
+        out.clear();
+        self.out = out;
+    }
+
     /// Finds each datagram its session.
     fn stage(
         &mut self,
@@ -108,7 +109,7 @@ impl Opens {
     }
 
     /// Opens each where it lies.
-    fn open(&mut self, burst: &mut Burst, lose: &mut dyn FnMut(Lost, Frame<'_>)) {
+    fn decipher(&mut self, burst: &mut Burst, lose: &mut dyn FnMut(Lost, Frame<'_>)) {
         for datagram in &mut self.datagrams {
             let Stage::Staged(opening) = mem::replace(&mut datagram.state, Stage::Done) else {
                 continue;
@@ -166,7 +167,7 @@ impl Opens {
     fn join(
         &mut self,
         burst: &mut Burst,
-        worker: &Worker,
+        pool: &Pool,
         out: &mut Burst,
         lose: &mut dyn FnMut(Lost, Frame<'_>),
     ) {
@@ -187,7 +188,7 @@ impl Opens {
                     lose(Lost::Congestion, Frame { bytes, meta: &meta });
                 }
             }
-            self.joins.join(frame, &worker.pool, out, lose);
+            self.joins.join(frame, pool, out, lose);
         }
     }
 }

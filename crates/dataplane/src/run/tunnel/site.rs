@@ -15,9 +15,6 @@ use super::path_mtu::PathMtu;
 use super::waiting::Waiting;
 use crate::run::config::tunnel::{Dscp, Endpoint, TunnelSettings};
 
-/// Frames that wait for a peer's session, at most: later ones are lost.
-pub(super) const WAITING: usize = 16;
-
 /// Bytes that are asked for as room in the kernel for what was received and not read yet: a few milliseconds' worth. More
 /// would only make what waits older.
 const BUFFER: usize = 4 << 20;
@@ -34,6 +31,8 @@ pub(in crate::run) struct Site {
     /// Datagrams that are no data and came to nothing.
     pub(super) refused: AtomicU64,
     pub(super) is_narrow: AtomicBool,
+    /// Names of peers are looked up.
+    asks_for_names: bool,
 }
 
 /// What is known under the lock.
@@ -88,11 +87,17 @@ impl Site {
             state: Mutex::new(State { tunnel, peers: HashMap::new() }),
             refused: AtomicU64::new(0),
             is_narrow: AtomicBool::new(false),
+            asks_for_names: settings.has_names(),
         };
         for peer in &settings.peers {
             site.add_peer(peer).map_err(io::Error::other)?;
         }
         Ok(site)
+    }
+
+    /// Whether names of peers are looked up: some peer of its file has one.
+    pub(in crate::run) fn asks_for_names(&self) -> bool {
+        self.asks_for_names
     }
 
     /// What rules see it as.

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use pktio::FrameBuf;
 
-use super::site::WAITING;
+/// Frames that wait for a peer's session, at most: later ones are lost.
+pub(super) const WAITING: usize = 16;
 
 /// Frames for one peer, in their order.
 #[derive(Debug, Default)]

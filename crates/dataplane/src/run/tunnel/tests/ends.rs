@@ -9,7 +9,7 @@ use packet::{Checksums, Link, Superframe, parse};
 use pktio::{Burst, Envelope, FrameMeta, LinkType, LiveMeta, Lost, Pool, Port, Timestamp};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::super::seal::Worker;
+use super::super::worker::Worker;
 use super::super::{Site, TunnelPort};
 use crate::run::config::tunnel::{Ciphers, Dscp, Hooks, PeerSettings, Table, TunnelSettings};
 use crate::run::config::{At, Named, Privileges};

@@ -2,7 +2,7 @@
 
 use pktio::{Burst, Lost};
 
-use super::super::site::WAITING;
+use super::super::waiting::WAITING;
 use super::ends::{Came, Pair, assert_whole, raw};
 use super::packets::ping;
 
