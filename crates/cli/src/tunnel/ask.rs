@@ -41,7 +41,7 @@ pub(crate) struct AddPeerArgs {
     /// Its public key
     #[arg(value_name = "KEY")]
     pub key: PublicKey,
-    /// Where it is: ADDRESS:PORT, [ADDRESS]:PORT or NAME:PORT
+    /// Where it is: ADDRESS:PORT, `[ADDRESS]:PORT` or NAME:PORT
     #[arg(long)]
     pub endpoint: Option<Endpoint>,
     /// Addresses that are its own, with a comma between them
