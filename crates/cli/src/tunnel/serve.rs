@@ -67,7 +67,7 @@ pub(super) fn run(config: &Path) -> Result<ExitCode> {
 /// What the programs of this host send and receive waits for this process, so it goes before them, as the kernel's own
 /// forwarding does. Who may not ask for that goes with them.
 fn before_others() {
-    let _ = rustix::process::nice(PRIORITY);
+    let _ = rustix::process::setpriority_process(None, PRIORITY);
 }
 
 /// Asks for the end once standard input is closed.
