@@ -29,7 +29,7 @@ pub(super) fn narrow_site(site: &Site) -> u16 {
     path.answered(number, NOW);
     site.is_narrow.store(true, Ordering::Relaxed);
     let usable = path.usable();
-    assert!(usable < MTU && usable % 16 != 0, "{usable}");
+    assert!(usable < MTU && !usable.is_multiple_of(16), "{usable}");
     usable
 }
 
