@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
@@ -146,9 +147,9 @@ impl Hosts {
         if let Some(mut child) = self.up[side].take() {
             let _ = child.wait();
         }
-        wait_until("its end", || {
-            !self.does(side, "ip", &["link", "show", "tam"]).out.contains("tam")
-        });
+        // The last of its threads closes what it had open, after nothing else is seen of it.
+        let socket = self.folder.file(&format!("{}.sock", SIDES[side]));
+        wait_until("its end", || UnixStream::connect(&socket).is_err());
     }
 
     fn peers_of(&self, side: usize) -> Option<Value> {

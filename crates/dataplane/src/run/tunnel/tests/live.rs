@@ -18,7 +18,7 @@ use rules::save::{LoadOptions, load};
 use super::super::{Keeper, Site, TunnelPort};
 use super::ends::{cut, peer, raw, settings};
 use super::narrow::narrow_site;
-use super::packets::{datagram, ping};
+use super::packets::{datagram, ping, superframe};
 use crate::Config;
 use crate::run::config::{Cores, OnPanic, Order, Other, Workers};
 use crate::run::{BoxedPort, Ends, Reason, Run, Status};
@@ -525,4 +525,31 @@ fn a_packet_that_is_too_long_is_answered() {
         let [first, _] = sides.map(Side::stop);
         assert_eq!(first.directions[0].frames.of(Lost::TooLong { most }.into()), 1);
     }
+}
+
+/// A frame that leaves as several messages, or fragments, and one that comes as several packets.
+#[test]
+fn what_one_frame_becomes_is_counted() {
+    // Later fragments have no ports.
+    let how = How { workers: 2, order: Order::Wire, rules: "-A FORWARD -j ACCEPT\n" };
+    let mut sides = start(how, OnPanic::Closed, &plain);
+    let (bytes, live) = superframe(&datagram(1, 2, false, 2_000), 20);
+    let mut frame = sides[0].pool.take().expect("a chunk");
+    assert!(frame.extend(&bytes));
+    frame.meta = raw(bytes.len());
+    *frame.live_mut() = live;
+    let mut burst = Burst::new();
+    burst.push_frame(frame);
+    sides[0].send_burst(&mut burst);
+    let mut came = 0;
+    while came < 100 {
+        sides[1].hear(|_| came += 1);
+    }
+    narrow_site(&sides[0].site);
+    sides[0].send(&[datagram(1, 2, false, 1_300).frame()]);
+    while came < 102 {
+        sides[1].hear(|_| came += 1);
+    }
+    let [first, _] = sides.map(Side::stop);
+    assert_eq!(first.directions[0].frames.made, 2);
 }

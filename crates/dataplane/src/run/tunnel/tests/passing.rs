@@ -1,8 +1,10 @@
 //! What is sealed at one end is what is opened at the other: all of it, in its order, byte by byte.
 
-use pktio::Pool;
+use ::tunnel::HEADROOM;
+use pktio::{LiveMeta, Pool};
 use proptest::prelude::*;
 
+use super::super::outer::OUTER;
 use super::ends::{Pair, assert_whole, cut};
 use super::packets::{Memory, Numbers, burst, datagram, segment, spec, superframe};
 
@@ -85,4 +87,16 @@ fn a_stream_comes_joined() {
     assert_eq!(came.frames.len(), 1);
     assert_eq!(came.frames[0].1.segments, live.segments);
     assert_eq!(came.frames[0].1.checksum, live.checksum);
+}
+
+/// There is room before it to be sealed in, and none after it.
+#[test]
+fn a_packet_that_fills_its_memory_is_copied() {
+    let mut pair = Pair::established(false);
+    let packet = datagram(1, 2, false, 101).frame();
+    let full = Pool::new(1, OUTER + HEADROOM + packet.len(), OUTER + HEADROOM);
+    let frames = [(&packet[..], Memory::Roomy, LiveMeta::default())];
+    assert_eq!(pair.a.send(burst(frames, &full, &full)).lost, []);
+    assert_eq!(pair.b.receive_packets(1).packets(), [packet]);
+    assert_whole(&full, 0);
 }

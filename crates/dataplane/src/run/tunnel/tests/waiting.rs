@@ -1,5 +1,7 @@
 //! Packets for a peer that has no session yet.
 
+use std::net::UdpSocket;
+
 use pktio::{Burst, Lost};
 
 use super::super::waiting::WAITING;
@@ -30,10 +32,10 @@ fn the_first_ones_wait_and_come_in_order_and_later_ones_are_lost() {
 #[test]
 fn what_waits_at_the_end_that_answers_goes_too() {
     let mut pair = Pair::new(false);
-    // It has no place to send an initiation to.
-    let here = pair.a.place(false);
+    // Nobody is where it sends its own initiation.
+    let nobody = UdpSocket::bind("127.0.0.1:0").unwrap();
     let id = *pair.b.site.lock().peers.keys().next().unwrap();
-    pair.b.site.lock().tunnel.set_endpoint(id, here);
+    pair.b.site.lock().tunnel.set_endpoint(id, nobody.local_addr().unwrap());
     let [there, back] = [[ping(1, 2, 1)], [ping(2, 1, 2)]];
     assert_eq!(pair.a.send_packets(&there).waiting, 1);
     assert_eq!(pair.b.send_packets(&back).waiting, 1);
