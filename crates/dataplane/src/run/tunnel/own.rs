@@ -9,11 +9,12 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use pktio::datagram::DatagramSocket;
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use tunnel::PeerId;
 
 /// Sockets for peers of one tunnel, at most.
@@ -33,6 +34,8 @@ pub(super) struct OwnSockets {
     places: Mutex<Vec<Place>>,
     /// Tells which are ready, the main one among them.
     ready: OwnedFd,
+    /// Beginnings and ends of moves: odd while one is on its way.
+    moves: AtomicU64,
 }
 
 /// What a socket receives.
@@ -60,7 +63,7 @@ impl OwnSockets {
             epoll::add(&ready, socket, EventData::new_u64(number), EventFlags::IN)?;
         }
         let places = Mutex::new(vec![Place::default(); sockets.len()]);
-        Ok(Self { sockets, places, ready })
+        Ok(Self { sockets, places, ready, moves: AtomicU64::new(0) })
     }
 
     pub(super) fn get(&self, number: usize) -> Option<&DatagramSocket> {
@@ -71,15 +74,24 @@ impl OwnSockets {
         self.sockets.iter()
     }
 
+    /// How often sockets began or ended to move. Whoever finds one ready by a move sees the move here afterwards.
+    pub(super) fn moves(&self) -> u64 {
+        self.moves.load(Ordering::Acquire)
+    }
+
     /// Finds those that have something now.
     pub(super) fn find_ready(&self, ready: &mut Ready) -> io::Result<()> {
+        ready.is_main = false;
+        ready.own.clear();
         let mut room = [const { MaybeUninit::<Event>::uninit() }; MOST + 1];
-        let (events, _) = match epoll::wait(&self.ready, &mut room[..=self.sockets.len().min(MOST)], Some(&NOW)) {
+        let (events, _) = match epoll::wait(
+            &self.ready,
+            &mut room[..=self.sockets.len().min(MOST)],
+            Some(&NOW),
+        ) {
             Err(rustix::io::Errno::INTR) => return Ok(()),
             found => found?,
         };
-        (ready.is_main, ready.own) = (false, std::mem::take(&mut ready.own));
-        ready.own.clear();
         for event in events {
             match event.data.u64() {
                 MAIN => ready.is_main = true,
@@ -99,7 +111,8 @@ impl OwnSockets {
         }
         for (peer, endpoint, own) in peers {
             let held = places.iter().position(|place| place.peer == Some(*peer));
-            let Some(number) = held.or_else(|| places.iter().position(|place| place.peer.is_none()))
+            let Some(number) =
+                held.or_else(|| places.iter().position(|place| place.peer.is_none()))
             else {
                 continue;
             };
@@ -107,7 +120,9 @@ impl OwnSockets {
             place.peer = Some(*peer);
             if !place.is_at(*endpoint, *own) {
                 // Without a route there, it is tried again.
+                self.moves.fetch_add(1, Ordering::AcqRel);
                 let at = self.sockets[number].receive_from(*endpoint).ok();
+                self.moves.fetch_add(1, Ordering::AcqRel);
                 place.way = at.map(|at| (*endpoint, own.unwrap_or(at)));
             }
         }
