@@ -43,7 +43,6 @@ use tunnel::Outgoing;
 
 pub(super) use keeper::Keeper;
 pub(super) use peers::PeerTold;
-pub(super) use reception::CHUNK;
 pub(super) use site::Site;
 
 use self::outer::{Kind, Outer};

@@ -18,7 +18,7 @@ use super::site::Site;
 /// Chunks for what is received, and bytes of each: the longest UDP datagram that the kernel joins, and what is noted before
 /// it.
 const CHUNKS: usize = 128;
-pub(in crate::run) const CHUNK: usize = 68 * 1024;
+pub(super) const CHUNK: usize = 68 * 1024;
 /// Messages that are received at once.
 const BURST: usize = 16;
 /// Messages of anybody that are received in a turn in which peers are.

@@ -11,9 +11,9 @@ use pktio::datagram::{MOST_BYTES, SendBatch, Source};
 use pktio::{Burst, Envelope, Frame, FrameBuf, LinkType, LiveMeta, Lost, Pool, Taken};
 use tunnel::{HEADROOM, Inner, PeerId, SealingRun, TAILROOM, Unstaged};
 
-use super::CHUNK;
 use super::open::Opens;
 use super::outer::{OUTER, Outer};
+use super::reception::CHUNK;
 use super::site::{Site, State};
 use super::{ecn, fit, mss, open};
 use crate::link::link_of;
