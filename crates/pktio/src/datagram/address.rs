@@ -24,6 +24,8 @@ pub(super) struct Address {
 
 impl Address {
     pub(super) const EMPTY: Self = Self { bytes: [0; ROOM], length: 0 };
+    /// Of no family (`AF_UNSPEC`): whoever is connected to it is connected to nobody any more.
+    pub(super) const NOBODY: Self = Self { bytes: [0; ROOM], length: V4_LENGTH };
 
     /// As a socket of both families takes it, or one of IPv4 alone.
     pub(super) fn new(address: SocketAddr, is_both: bool) -> Self {

@@ -6,6 +6,10 @@
 //! IPv4 alone on a host that has no other; addresses are given and told without mapping. Several threads may send and
 //! receive at once: each brings a batch of its own, and frames of a pool. Nothing blocks.
 //!
+//! Beside a socket there may be others at its port, each for one sender ([`DatagramSocket::receive_from`]): the kernel
+//! gives a datagram to the one that is connected to where it comes from, so whoever floods the port fills the queue of
+//! the first one alone.
+//!
 //! Datagrams are never fragmented on their way: what a path does not take is told ([`SendBatch::too_long`]). What
 //! happens to one of them, there or here, is no end of the socket.
 //!
@@ -151,17 +155,50 @@ impl DatagramSocket {
     /// # Errors
     /// When the kernel refuses: a port that is taken, a device that is not there, a mark without `CAP_NET_ADMIN`.
     pub fn bind(config: &DatagramConfig) -> io::Result<Self> {
+        Self::bind_with(config, 0).map(|(socket, _)| socket)
+    }
+
+    /// A socket like that of [`Self::bind`], and so many others at the same port, which receive nothing until they are
+    /// told whose datagrams ([`Self::receive_from`]).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn bind_with(config: &DatagramConfig, others: usize) -> io::Result<(Self, Vec<Self>)> {
         let no_v6 = |error: &io::Error| {
             let code = error.raw_os_error();
             matches!(code, Some(libc::EAFNOSUPPORT | libc::EADDRNOTAVAIL))
         };
-        match Self::open(config, true) {
-            Err(error) if no_v6(&error) => Self::open(config, false),
+        match Self::open(config, true, others) {
+            Err(error) if no_v6(&error) => Self::open(config, false, others),
             opened => opened,
         }
     }
 
-    fn open(config: &DatagramConfig, is_both: bool) -> io::Result<Self> {
+    /// Of sockets that are all as good, the kernel has the one receive that was bound last: that is the main one. The
+    /// port is found by one that shares it with nobody, as another program's may be there; and nobody can join in
+    /// afterwards. That one is bound to whatever port, if any will do, and would lose it with whom it is connected to.
+    fn open(
+        config: &DatagramConfig,
+        is_both: bool,
+        others: usize,
+    ) -> io::Result<(Self, Vec<Self>)> {
+        let first = Self::unbound(config, is_both)?.bound(config.port)?;
+        if others == 0 {
+            return Ok((first, Vec::new()));
+        }
+        first.share(true)?;
+        let shared = || {
+            let socket = Self::unbound(config, is_both)?;
+            socket.share(true)?;
+            socket.bound(first.port)
+        };
+        let others = (0..others).map(|_| shared()).collect::<io::Result<Vec<_>>>()?;
+        let main = shared()?;
+        others.iter().chain([&main]).try_for_each(|socket| socket.share(false))?;
+        Ok((main, others))
+    }
+
+    fn unbound(config: &DatagramConfig, is_both: bool) -> io::Result<Self> {
         let socket = sys::socket(if is_both { libc::AF_INET6 } else { libc::AF_INET })?;
         if let Some(mark) = config.mark {
             set(&socket, SOL_SOCKET, libc::SO_MARK, &mark)?;
@@ -170,16 +207,42 @@ impl DatagramSocket {
             sys::set_text(&socket, libc::SO_BINDTODEVICE, device)?;
         }
         set_options(&socket, is_both)?;
-        let any: IpAddr =
-            if is_both { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
-        sys::bind(&socket, &Address::new(SocketAddr::new(any, config.port), is_both))?;
-        let bound = sys::bound(&socket)?.read();
-        let port = bound.map_or(config.port, |bound| bound.port());
-        let opened = Self { socket, port, is_both, is_together: AtomicBool::new(true) };
+        let opened = Self { socket, port: 0, is_both, is_together: AtomicBool::new(true) };
         if config.buffer > 0 {
             opened.set_buffer(config.buffer)?;
         }
         Ok(opened)
+    }
+
+    fn bound(mut self, port: u16) -> io::Result<Self> {
+        let any: IpAddr =
+            if self.is_both { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+        sys::bind(&self.socket, &Address::new(SocketAddr::new(any, port), self.is_both))?;
+        self.port = sys::bound(&self.socket)?.read().map_or(port, |bound| bound.port());
+        Ok(self)
+    }
+
+    /// Whether other sockets may be bound to its port.
+    fn share(&self, is_shared: bool) -> io::Result<()> {
+        set(&self.socket, SOL_SOCKET, libc::SO_REUSEADDR, &c_int::from(is_shared))
+    }
+
+    /// Receives datagrams from there alone from now on, and those at the address alone from which the routes have one
+    /// sent there: which one that is. No other socket at its port receives these. What is in its queue already
+    /// stays, and what comes in this moment may be of anybody. It is not to send any more.
+    ///
+    /// # Errors
+    /// There is no route there: it goes on as it was the first time, and may receive anything later.
+    pub fn receive_from(&self, from: SocketAddr) -> io::Result<IpAddr> {
+        let is_connected =
+            sys::bound(&self.socket)?.read().is_some_and(|at| !at.ip().is_unspecified());
+        if is_connected {
+            // Else it would keep the address that it had towards the one before.
+            sys::connect(&self.socket, &Address::NOBODY)?;
+        }
+        sys::connect(&self.socket, &Address::new(from, self.is_both))?;
+        let at = sys::bound(&self.socket)?.read();
+        at.map(|at| at.ip()).ok_or_else(|| ErrorKind::AddrNotAvailable.into())
     }
 
     /// The port that it receives at.

@@ -37,6 +37,14 @@ pub(super) fn bind(socket: &OwnedFd, address: &Address) -> io::Result<()> {
     checked(unsafe { libc::bind(socket.as_raw_fd(), at, address.length as _) }).map(drop)
 }
 
+/// Receives from this address alone from now on.
+pub(super) fn connect(socket: &OwnedFd, address: &Address) -> io::Result<()> {
+    let at = address.bytes.as_ptr().cast();
+    // SAFETY: `at` points to `length` bytes that live until the call returns; the kernel copies them, whatever their
+    // alignment.
+    checked(unsafe { libc::connect(socket.as_raw_fd(), at, address.length as _) }).map(drop)
+}
+
 /// The address that the socket is bound to.
 pub(super) fn bound(socket: &OwnedFd) -> io::Result<Address> {
     let mut address = Address::EMPTY;

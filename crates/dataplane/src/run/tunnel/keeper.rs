@@ -1,4 +1,5 @@
-//! [`Keeper`]: what a tunnel does by itself: handshakes and keepalives in time, probes of paths, and peers' names.
+//! [`Keeper`]: what a tunnel does by itself: handshakes and keepalives in time, probes of paths, sockets that follow
+//! their peers, and peers' names.
 //!
 //! Contract: two threads for each tunnel, one for deadlines and one that asks for names, as that may take long. They end
 //! with the keeper, but for a name that is being asked for: nobody waits for that. They start with the run, after it was
@@ -68,6 +69,7 @@ impl Keeper {
                 let mut sending = SendBatch::default();
                 while until.wait(TICK) {
                     of.send_due(&mut sending);
+                    of.follow_peers();
                     of.probe(&mut sending);
                 }
             })?;

@@ -19,8 +19,10 @@ mod keeper;
 mod mss;
 mod open;
 mod outer;
+mod own;
 mod path_mtu;
 mod peers;
+mod reception;
 mod seal;
 mod site;
 #[cfg(test)]
@@ -33,10 +35,10 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 
-use pktio::datagram::{Arrived, Message, RecvBatch, SendBatch};
+use pktio::datagram::{Arrived, Message, SendBatch};
 use pktio::{
-    Burst, Direction, Envelope, FrameBuf, FrameMeta, LinkType, Pool, Port, PortError, Readiness,
-    Stats, Timestamp,
+    Burst, Direction, Envelope, FrameBuf, FrameMeta, LinkType, Port, PortError, Readiness, Stats,
+    Timestamp,
 };
 use tunnel::Outgoing;
 
@@ -44,24 +46,18 @@ pub(super) use keeper::Keeper;
 pub(super) use peers::PeerTold;
 pub(super) use site::Site;
 
-use self::outer::{OUTER, Outer};
+use self::outer::{Kind, Outer};
+use self::reception::Reception;
 use self::worker::Worker;
 use super::config::tunnel::TunnelSettings;
 
-/// Chunks for what is received, and bytes of each: the longest UDP datagram that the kernel joins, and what is noted before
-/// it.
-const CHUNKS: usize = 96;
-pub(super) const CHUNK: usize = 68 * 1024;
-/// Messages that are received at once.
-const BURST: usize = 16;
+/// Handshake messages of anybody that are looked at in a turn in which peers are received.
+const HANDSHAKES: usize = 32;
 
-/// The socket of a tunnel.
+/// The sockets of a tunnel.
 pub(super) struct TunnelPort {
     site: Arc<Site>,
-    pool: Pool,
-    spare: Vec<FrameBuf>,
-    batch: RecvBatch,
-    arrived: Vec<(FrameBuf, Arrived)>,
+    reception: Reception,
     sending: SendBatch,
     worker: Worker,
     stats: Stats,
@@ -72,10 +68,7 @@ impl TunnelPort {
         let worker = Worker::new(Arc::clone(&site));
         Self {
             site,
-            pool: Pool::new(CHUNKS, CHUNK, OUTER),
-            spare: Vec::new(),
-            batch: RecvBatch::new(BURST),
-            arrived: Vec::new(),
+            reception: Reception::new(),
             sending: SendBatch::default(),
             worker,
             stats: Stats::default(),
@@ -86,19 +79,30 @@ impl TunnelPort {
         PortError::Io { name: self.site.name.to_string(), offset: 0, source }
     }
 
-    /// Answers the handshake messages among what arrived.
-    fn answer(&mut self, frame: &FrameBuf, arrived: &Arrived) {
+    /// Answers the handshake messages among what arrived, as many as there is `room` for; whether any datagram is data.
+    fn answer(&mut self, frame: &FrameBuf, arrived: &Arrived, room: &mut usize) -> bool {
+        let (mut has_data, mut refused) = (false, 0);
         for datagram in frame.bytes().chunks(arrived.segment.max(1)) {
-            if outer::is_data(datagram) {
-                continue;
+            match outer::kind(datagram) {
+                Kind::Data => has_data = true,
+                Kind::Handshake if *room > 0 => {
+                    *room -= 1;
+                    self.shake_hands(datagram, arrived);
+                }
+                Kind::Handshake | Kind::Noise => refused += 1,
             }
-            let (reply, established) = self.site.handshake(datagram, arrived);
-            if let Some(reply) = reply {
-                self.site.send_own(&reply, arrived.at, &mut self.sending);
-            }
-            if let Some(peer) = established {
-                self.worker.send_waiting(peer);
-            }
+        }
+        self.site.refuse(refused);
+        has_data
+    }
+
+    fn shake_hands(&mut self, datagram: &[u8], arrived: &Arrived) {
+        let (reply, established) = self.site.handshake(datagram, arrived);
+        if let Some(reply) = reply {
+            self.site.send_own(&reply, arrived.at, &mut self.sending);
+        }
+        if let Some(peer) = established {
+            self.worker.send_waiting(peer);
         }
     }
 }
@@ -123,21 +127,18 @@ impl Port for TunnelPort {
     /// Datagrams with data, as the kernel joined them, sealed. Handshakes are answered on the way.
     fn rx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
         burst.clear();
-        self.pool.fill(&mut self.spare, BURST);
-        let mut arrived = std::mem::take(&mut self.arrived);
-        let received = self.site.socket.recv(&mut self.batch, &mut self.spare, |frame, from| {
-            arrived.push((frame, from));
-        });
+        let received = self.reception.receive(&self.site);
         let received = received.map_err(|source| self.failure(source));
+        let mut arrived = std::mem::take(&mut self.reception.arrived);
+        let by_peers = self.reception.by_peers.clone();
+        // What peers send has its socket to itself, and where they send nothing there is nothing that has to wait.
+        let mut room = if by_peers.is_empty() { usize::MAX } else { HANDSHAKES };
         let timestamp = (!arrived.is_empty()).then(Timestamp::now);
-        for (mut frame, from) in arrived.drain(..) {
-            if !outer::is_all_data(frame.bytes(), from.segment) {
-                self.answer(&frame, &from);
-            }
+        for (number, (mut frame, from)) in arrived.drain(..).enumerate() {
+            let mut any = usize::MAX;
+            let room = if by_peers.contains(&number) { &mut any } else { &mut room };
             let length = frame.bytes().len();
-            if !outer::has_data(frame.bytes(), from.segment)
-                || !Outer::of(&from).put_before(&mut frame)
-            {
+            if !self.answer(&frame, &from, room) || !Outer::of(&from).put_before(&mut frame) {
                 continue;
             }
             self.stats.rx_frames += 1;
@@ -152,8 +153,8 @@ impl Port for TunnelPort {
             };
             burst.push_frame(frame);
         }
-        self.arrived = arrived;
-        received.map(|_| burst.len())
+        self.reception.arrived = arrived;
+        received.map(|()| burst.len())
     }
 
     fn tx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
@@ -171,11 +172,11 @@ impl Port for TunnelPort {
     }
 
     fn readiness(&self) -> Readiness<'_> {
-        Readiness::Descriptor(self.site.socket.as_fd())
+        Readiness::Descriptor(self.site.own.as_fd())
     }
 
     fn stats(&self) -> Stats {
-        self.stats
+        Stats { rx_lost: self.site.overruns() + self.reception.lost(), ..self.stats }
     }
 
     fn finishes(&self) -> bool {

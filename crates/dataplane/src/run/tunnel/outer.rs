@@ -104,19 +104,27 @@ fn wide(address: IpAddr) -> [u8; 16] {
     }
 }
 
+/// What a datagram claims to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Data,
+    /// Of a handshake, or a cookie.
+    Handshake,
+    /// None of ours, by its first bytes or its length.
+    Noise,
+}
+
+pub(super) fn kind(datagram: &[u8]) -> Kind {
+    match Message::parse(datagram) {
+        Ok(Message::Data { .. }) => Kind::Data,
+        Ok(Message::Initiation(_) | Message::Response(_) | Message::Cookie(_)) => Kind::Handshake,
+        Err(_) => Kind::Noise,
+    }
+}
+
 /// Whether a datagram is sealed data, or claims to be.
 pub(super) fn is_data(datagram: &[u8]) -> bool {
-    matches!(Message::parse(datagram), Ok(Message::Data { .. }))
-}
-
-/// Whether all datagrams are.
-pub(super) fn is_all_data(bytes: &[u8], segment: usize) -> bool {
-    bytes.chunks(segment.max(1)).all(is_data)
-}
-
-/// Whether any is.
-pub(super) fn has_data(bytes: &[u8], segment: usize) -> bool {
-    bytes.chunks(segment.max(1)).any(is_data)
+    kind(datagram) == Kind::Data
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use tunnel::message::SHORTEST_DATA;
 use tunnel::{Config, Due, Inner, Outgoing, PeerId, Received, SystemEntropy, Tunnel};
 
 use super::outer::{self, OUTER, Outer};
+use super::own::{self, OwnSockets, Whereabouts};
 use super::path_mtu::PathMtu;
 use super::waiting::Waiting;
 use crate::run::config::tunnel::{Dscp, Endpoint, TunnelSettings};
@@ -22,7 +23,9 @@ const BUFFER: usize = 4 << 20;
 /// One end of a tunnel.
 pub(in crate::run) struct Site {
     pub(super) name: Arc<str>,
+    /// By which all is sent, and whoever has no socket of its own is received.
     pub(super) socket: DatagramSocket,
+    pub(super) own: OwnSockets,
     pub(super) dscp: Dscp,
     /// Bytes of the longest inner packet.
     pub(super) mtu: u16,
@@ -62,12 +65,15 @@ impl Site {
     /// # Errors
     /// The system has no such port, or no randomness.
     pub(in crate::run) fn open(name: &str, settings: &TunnelSettings) -> io::Result<Self> {
-        let socket = DatagramSocket::bind(&DatagramConfig {
+        let config = DatagramConfig {
             port: settings.listen,
             mark: settings.mark,
             device: settings.device.clone(),
             buffer: BUFFER,
-        })?;
+        };
+        let (socket, others) =
+            DatagramSocket::bind_with(&config, settings.peers.len().min(own::MOST))?;
+        let own = OwnSockets::new(&socket, others)?;
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let config = Config {
             key: settings.key.clone(),
@@ -81,6 +87,7 @@ impl Site {
         let site = Self {
             name: name.into(),
             socket,
+            own,
             dscp: settings.dscp,
             mtu: settings.mtu,
             start: Instant::now(),
@@ -156,10 +163,37 @@ impl Site {
             // The keeper has the next initiation.
             Received::Told(_) => (None, None),
             Received::Opening(_) | Received::Dropped(_) => {
-                self.refused.fetch_add(1, Ordering::Relaxed);
+                self.refuse(1);
                 (None, None)
             }
         }
+    }
+
+    /// Counts datagrams that are no data and come to nothing.
+    pub(super) fn refuse(&self, count: u64) {
+        if count > 0 {
+            self.refused.fetch_add(count, Ordering::Relaxed);
+        }
+    }
+
+    /// Messages that the kernel lost as there was no room for them.
+    pub(super) fn overruns(&self) -> u64 {
+        let sockets = self.own.iter().chain([&self.socket]);
+        sockets.map(|socket| u64::from(socket.overruns().unwrap_or(0))).sum()
+    }
+
+    /// Has peers that are spoken to received by sockets of their own.
+    pub(super) fn follow_peers(&self) {
+        let state = self.lock();
+        let spoken_to = |(id, peer): (&PeerId, &Peer)| {
+            let status = state.tunnel.status(*id)?;
+            let is_spoken_to = status.session.is_some() || status.handshaking;
+            let endpoint = status.endpoint.filter(|_| is_spoken_to)?;
+            Some((*id, endpoint, peer.own.map(|own| own.address)))
+        };
+        let spoken_to: Vec<Whereabouts> = state.peers.iter().filter_map(spoken_to).collect();
+        drop(state);
+        self.own.follow(&spoken_to);
     }
 
     /// Sends what is due: handshakes, keepalives.

@@ -7,11 +7,12 @@ use pktio::datagram::SendBatch;
 use pktio::{Burst, Envelope, Frame, FrameBuf, LinkType, Lost, Pool, Taken};
 use tunnel::{HEADROOM, PeerId};
 
+use super::fit;
 use super::open::Opens;
 use super::outer::OUTER;
+use super::reception::CHUNK;
 use super::seal::{Plan, place, seal_one};
 use super::site::Site;
-use super::{CHUNK, fit};
 
 /// Chunks for pieces of superframes, and for packets whose memory has no room to be sealed in.
 const CHUNKS: usize = 96;

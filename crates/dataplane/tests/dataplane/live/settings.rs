@@ -161,13 +161,10 @@ fn every_error_has_its_place_and_says_what_is_allowed() {
         ("[port]\nname = \"a\"".into(), "1:1: expected at least one [[port]], found table"),
         ("port = [1]".into(), "1:9: expected a table, found integer"),
         (port(""), "1:1: expected kind = … in this [[port]]"),
-        (
-            port("kind = \"tunnel\""),
-            "3:8: kind \"tunnel\": not built into this tamis; expected one of af_packet af_xdp tun dpdk pcap loopback fault",
-        ),
+        (port("kind = \"tunnel\""), "1:1: expected file = … in this [[port]]"),
         (
             port("kind = \"wifi\""),
-            "3:8: expected one of af_packet af_xdp tun dpdk pcap loopback fault, found \"wifi\"",
+            "3:8: expected one of af_packet af_xdp tun dpdk pcap loopback tunnel fault, found \"wifi\"",
         ),
         (port("kind = 1"), "3:8: expected a string, found integer"),
         (

@@ -9,7 +9,7 @@ use crate::pool::Pool;
 /// On a host without IPv6 it is a socket of IPv4, and says so to nobody.
 #[test]
 fn a_socket_of_ipv4_alone_is_no_other() {
-    let open = || DatagramSocket::open(&DatagramConfig::default(), false).unwrap();
+    let open = || DatagramSocket::open(&DatagramConfig::default(), false, 0).unwrap().0;
     let (from, to) = (open(), open());
     let at = |socket: &DatagramSocket| ([127, 0, 0, 1], socket.port()).into();
     let message = Message { bytes: b"0123456789", segment: 4, to: at(&to), from: None, tos: 0x2e };
@@ -26,4 +26,15 @@ fn a_socket_of_ipv4_alone_is_no_other() {
     });
     assert!(count.unwrap() > 0);
     assert_eq!(came, [b"0123".as_slice(), b"4567", b"89"]);
+}
+
+/// Not even to a program that would share it.
+#[test]
+fn a_port_is_shared_with_nobody_once_it_is_bound() {
+    let config = DatagramConfig::default();
+    let (main, others) = DatagramSocket::open(&config, false, 2).unwrap();
+    let stranger = DatagramSocket::unbound(&config, false).unwrap();
+    stranger.share(true).unwrap();
+    assert!(stranger.bound(main.port()).is_err());
+    drop(others);
 }

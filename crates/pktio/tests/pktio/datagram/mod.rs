@@ -5,4 +5,5 @@
 mod end;
 mod loopback;
 mod paths;
+mod senders;
 mod throughput;

@@ -173,7 +173,7 @@ impl End {
 
     /// Waits until there is something to receive.
     pub(super) fn wait(&self) {
-        let mut polled = [PollFd::from_borrowed_fd(self.site.socket.as_fd(), PollFlags::IN)];
+        let mut polled = [PollFd::from_borrowed_fd(self.site.own.as_fd(), PollFlags::IN)];
         let ready = poll(&mut polled, Some(&PATIENCE)).expect("poll");
         assert!(ready > 0, "nothing comes");
     }

@@ -6,6 +6,7 @@ mod hostile;
 mod live;
 mod memory;
 mod narrow;
+mod own;
 mod packets;
 mod passing;
 mod told;

@@ -1,0 +1,143 @@
+//! [`OwnSockets`]: a UDP socket for each peer, at the tunnel's port, by which only that peer is received.
+//!
+//! Contract: whoever is no peer, and sends from wherever, fills the queue of the main socket alone, and what peers send
+//! waits elsewhere. They are made before the run is confined, as many as there are peers then, up to [`MOST`]; the
+//! keeper has them follow where their peers are. All is sent by the main socket. Where a peer has none, or is heard at
+//! another address of ours than the routes say, or has just moved, the main socket receives it: nothing else differs.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use pktio::datagram::DatagramSocket;
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use tunnel::PeerId;
+
+/// Sockets for peers of one tunnel, at most.
+pub(super) const MOST: usize = 64;
+/// What stands for the main socket among those that are ready.
+const MAIN: u64 = u64::MAX;
+const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+
+/// A peer, where it is, and our address at which it was heard.
+pub(super) type Whereabouts = (PeerId, SocketAddr, Option<IpAddr>);
+
+/// The sockets of peers.
+#[derive(Debug)]
+pub(super) struct OwnSockets {
+    sockets: Vec<DatagramSocket>,
+    /// Whose each is.
+    places: Mutex<Vec<Place>>,
+    /// Tells which are ready, the main one among them.
+    ready: OwnedFd,
+    /// Beginnings and ends of moves: odd while one is on its way.
+    moves: AtomicU64,
+}
+
+/// What a socket receives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Place {
+    peer: Option<PeerId>,
+    /// From there, at that address of ours, or at least one that was asked for.
+    way: Option<(SocketAddr, IpAddr)>,
+}
+
+/// Sockets that have something.
+#[derive(Default)]
+pub(super) struct Ready {
+    pub(super) is_main: bool,
+    /// Numbers of peers' sockets.
+    pub(super) own: Vec<usize>,
+}
+
+impl OwnSockets {
+    /// None of them receives anything yet.
+    pub(super) fn new(main: &DatagramSocket, sockets: Vec<DatagramSocket>) -> io::Result<Self> {
+        let ready = epoll::create(CreateFlags::CLOEXEC)?;
+        let numbered = sockets.iter().zip(0..).chain([(main, MAIN)]);
+        for (socket, number) in numbered {
+            epoll::add(&ready, socket, EventData::new_u64(number), EventFlags::IN)?;
+        }
+        let places = Mutex::new(vec![Place::default(); sockets.len()]);
+        Ok(Self { sockets, places, ready, moves: AtomicU64::new(0) })
+    }
+
+    pub(super) fn get(&self, number: usize) -> Option<&DatagramSocket> {
+        self.sockets.get(number)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &DatagramSocket> {
+        self.sockets.iter()
+    }
+
+    /// How often sockets began or ended to move. Whoever finds one ready by a move sees the move here afterwards.
+    pub(super) fn moves(&self) -> u64 {
+        self.moves.load(Ordering::Acquire)
+    }
+
+    /// Finds those that have something now.
+    pub(super) fn find_ready(&self, ready: &mut Ready) -> io::Result<()> {
+        ready.is_main = false;
+        ready.own.clear();
+        let mut room = [const { MaybeUninit::<Event>::uninit() }; MOST + 1];
+        let (events, _) = match epoll::wait(
+            &self.ready,
+            &mut room[..=self.sockets.len().min(MOST)],
+            Some(&NOW),
+        ) {
+            Err(rustix::io::Errno::INTR) => return Ok(()),
+            found => found?,
+        };
+        for event in events {
+            match event.data.u64() {
+                MAIN => ready.is_main = true,
+                number => ready.own.push(number as usize),
+            }
+        }
+        ready.own.sort_unstable();
+        Ok(())
+    }
+
+    /// Has the sockets receive these peers. One that is no longer among them gives its socket to another, when one comes
+    /// that has none; until then it stays where it was, as one that is connected to nobody would receive everybody.
+    pub(super) fn follow(&self, peers: &[Whereabouts]) {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        for place in &mut *places {
+            place.peer = place.peer.filter(|held| peers.iter().any(|(peer, ..)| peer == held));
+        }
+        for (peer, endpoint, own) in peers {
+            let held = places.iter().position(|place| place.peer == Some(*peer));
+            let Some(number) =
+                held.or_else(|| places.iter().position(|place| place.peer.is_none()))
+            else {
+                continue;
+            };
+            let place = &mut places[number];
+            place.peer = Some(*peer);
+            if !place.is_at(*endpoint, *own) {
+                // Without a route there, it is tried again.
+                self.moves.fetch_add(1, Ordering::AcqRel);
+                let at = self.sockets[number].receive_from(*endpoint).ok();
+                self.moves.fetch_add(1, Ordering::AcqRel);
+                place.way = at.map(|at| (*endpoint, own.unwrap_or(at)));
+            }
+        }
+    }
+}
+
+impl Place {
+    fn is_at(&self, endpoint: SocketAddr, own: Option<IpAddr>) -> bool {
+        self.way.is_some_and(|(from, at)| from == endpoint && own.is_none_or(|own| own == at))
+    }
+}
+
+impl AsFd for OwnSockets {
+    /// Readable when any socket is, the main one, too.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.ready.as_fd()
+    }
+}
