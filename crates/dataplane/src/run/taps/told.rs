@@ -58,7 +58,12 @@ impl Told {
             verdict: record.verdict(),
             reason,
             program: decision.as_ref().map(|decision| decision.program.number()),
-            packet: packet(&mut bytes, &meta),
+            packet: match reason {
+                Some(Reason::UnknownSession | Reason::Forged | Reason::Replayed) => {
+                    format!("a sealed datagram of {wire_length} bytes")
+                }
+                _ => packet(&mut bytes, &meta),
+            },
             wire_length,
             link_type,
             flow: tap::flow(&mut bytes, &meta),

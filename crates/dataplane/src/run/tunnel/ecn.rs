@@ -1,7 +1,7 @@
 //! Congestion marks of the outer packet, on their way in and out (RFC 6040): the inner mark is copied out, and congestion
 //! met outside is told inside, where the inner packet can be told.
 
-use packet::checksum;
+use packet::{Checksums, Link, Packet};
 
 /// Not ECN-capable, and congestion experienced.
 const NOT_ECT: u8 = 0;
@@ -30,32 +30,19 @@ pub(super) fn told(packet: &mut [u8], outer: u8) -> bool {
     match (mark(tos(packet)), packet) {
         (CE, _) => true,
         (NOT_ECT, _) => false,
-        (_, packet) => {
-            set_ce(packet);
-            true
-        }
+        (_, packet) => set_ce(packet),
     }
 }
 
-fn set_ce(packet: &mut [u8]) {
-    match packet {
-        [first, second, ..] if *first >> 4 == 4 => {
-            let old = u16::from_be_bytes([*first, *second]);
-            *second |= CE;
-            let new = u16::from_be_bytes([*first, *second]);
-            if let Some(field) = packet.get_mut(10..12) {
-                let sum = checksum::update(u16::from_be_bytes([field[0], field[1]]), old, new);
-                field.copy_from_slice(&sum.to_be_bytes());
-            }
-        }
-        [first, second, ..] if *first >> 4 == 6 => *second |= CE << 4,
-        _ => {}
-    }
+fn set_ce(bytes: &mut [u8]) -> bool {
+    let (tos, len) = (tos(bytes) | CE, bytes.len());
+    Packet::parse(bytes, len, Link::Raw, Checksums::Ignore).set_tos(tos)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use packet::checksum;
 
     fn v4(tos: u8) -> Vec<u8> {
         let mut packet = vec![0x45, tos, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
@@ -67,6 +54,7 @@ mod tests {
     fn v6(class: u8) -> Vec<u8> {
         let mut packet = vec![0; 40];
         (packet[0], packet[1]) = (0x60 | class >> 4, class << 4);
+        (packet[6], packet[8], packet[24]) = (59, 0xfd, 0xfd);
         packet
     }
 

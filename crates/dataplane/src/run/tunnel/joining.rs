@@ -28,6 +28,12 @@ struct Group {
 }
 
 impl Joins {
+    pub(super) fn clear(&mut self) {
+        self.packets.clear();
+        self.groups.clear();
+        self.apart.clear();
+    }
+
     /// Puts the packets of a frame into a burst, in order.
     pub(super) fn join(
         &mut self,

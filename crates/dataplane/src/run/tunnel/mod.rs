@@ -1,5 +1,5 @@
 //! A tunnel as a port: what is transmitted into it is sealed for the peer that has its destination, and sent as UDP
-//! datagrams; what its peers sealed is received. The protocol is [`tamis_tunnel`]'s, `docs/tunnel.md` has it.
+//! datagrams; what its peers sealed is received. The protocol is [`tunnel`]'s, `docs/tunnel.md` has it.
 //!
 //! | | sequential | parallel | sequential |
 //! |---|---|---|---|

@@ -1,18 +1,14 @@
 //! The largest segment that a TCP connection through a tunnel is told of: none longer than what its path takes, as its ends
 //! know only their own links (RFC 9293, section 3.7.1).
 
+use packet::options::{HeaderOption, NO_OPERATION};
 use packet::{Checksums, L3, L4, Link, checksum, ipv4, ipv6, parse, tcp};
 
-/// The option, and its length (RFC 9293, section 3.2).
+/// The option (RFC 9293, section 3.2).
 const MSS: u8 = 2;
-const MSS_LENGTH: usize = 4;
-const END: u8 = 0;
-const NOTHING: u8 = 1;
-/// Where the flags of a TCP header are, and SYN among them; where its length is; bytes of one without options.
-const FLAGS: usize = 13;
+/// SYN among the flags of a TCP header, and bytes of one without options.
 const SYN: u8 = 2;
-const OFFSET: usize = 12;
-const PLAIN: usize = 20;
+const PLAIN: usize = tcp::MIN_HEADER_LEN;
 
 /// Lowers the maximum segment size of a packet that begins a connection to what a path takes whose longest packet has
 /// `most` bytes.
@@ -28,7 +24,8 @@ pub(super) fn clamp(packet: &mut [u8], most: u16) {
         }
         _ => None,
     };
-    let is_syn = at.and_then(|at| packet.get(at + FLAGS)).is_some_and(|flags| flags & SYN != 0);
+    let is_syn =
+        at.and_then(|at| packet.get(at + tcp::FLAGS.start)).is_some_and(|flags| flags & SYN != 0);
     if is_syn {
         lower(packet, most);
     }
@@ -56,23 +53,20 @@ fn lower(packet: &mut [u8], most: u16) {
 }
 
 /// Where the value of the option is in a TCP header, and what it is.
-fn find(header: &[u8]) -> Option<(usize, u16)> {
-    let end = usize::from(header.get(OFFSET)? >> 4) * 4;
+fn find(bytes: &[u8]) -> Option<(usize, u16)> {
     let mut at = PLAIN;
-    while at < end {
-        let kind = *header.get(at)?;
-        match kind {
-            END => return None,
-            NOTHING => at += 1,
-            _ => {
-                let length = usize::from(*header.get(at + 1)?);
-                if kind == MSS && length == MSS_LENGTH {
-                    let value = header.get(at + 2..at + MSS_LENGTH)?;
-                    return Some((at + 2, u16::from_be_bytes([value[0], value[1]])));
-                }
-                at += length.max(2);
-            }
+    for option in tcp::Header::new_checked(bytes)?.options() {
+        let HeaderOption { kind, body } = option.ok()?;
+        if kind == NO_OPERATION {
+            at += 1;
+            continue;
         }
+        // After its kind and its length.
+        at += 2;
+        if let (MSS, [high, low]) = (kind, body) {
+            return Some((at, u16::from_be_bytes([*high, *low])));
+        }
+        at += body.len();
     }
     None
 }
@@ -88,7 +82,7 @@ mod tests {
         tcp[..4].copy_from_slice(&[0x9c, 0x40, 0, 80]);
         tcp.extend_from_slice(options);
         tcp.resize(tcp.len().next_multiple_of(4), 0);
-        (tcp[OFFSET], tcp[FLAGS]) = ((tcp.len() as u8 / 4) << 4, flags);
+        (tcp[tcp::DATA_OFFSET.start], tcp[tcp::FLAGS.start]) = ((tcp.len() as u8 / 4) << 4, flags);
         let mut packet = match is_v6 {
             true => {
                 let mut header = vec![0; 40];
@@ -129,7 +123,7 @@ mod tests {
         fn what_is_too_large_is_lowered_and_the_checksum_stays_right(
             is_v6: bool, before in 0..4_usize, mss: u16, most in 576..9_000_u16, syn: bool,
         ) {
-            let mut options = vec![NOTHING; before];
+            let mut options = vec![NO_OPERATION; before];
             options.extend([MSS, 4]);
             options.extend(mss.to_be_bytes());
             let flags = if syn { 0x02 } else { 0x10 };

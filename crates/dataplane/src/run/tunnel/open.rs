@@ -5,7 +5,8 @@ use std::mem;
 use std::ops::Range;
 
 use pktio::datagram::Source;
-use pktio::{Burst, Frame, FrameBuf, Lost, Pool, Taken};
+use pktio::{Burst, Frame, FrameBuf, FrameMeta, LinkType, Lost, Pool, Taken};
+use tunnel::message::DATA_HEADER;
 use tunnel::{Content, Dropped, Opened, Opening, Outgoing, PeerId, Received};
 
 use super::outer::{OUTER, Outer, is_data};
@@ -62,6 +63,9 @@ impl Opens {
         burst: &mut Burst,
         lose: &mut dyn FnMut(Lost, Frame<'_>),
     ) {
+        // A panic may have left some: they lie in other frames.
+        self.datagrams.clear();
+        self.joins.clear();
         self.stage(&mut site.lock(), site.now(), burst, lose);
         self.decipher(burst, lose);
         self.release(&mut site.lock(), site.now(), burst, lose);
@@ -82,7 +86,7 @@ impl Opens {
     ) {
         for (at, frame) in burst.iter().enumerate() {
             let Some(outer) = Outer::read(frame.bytes) else {
-                lose(Lost::Unknown, frame);
+                lose(Lost::Unknown, Frame { bytes: &[], meta: frame.meta });
                 continue;
             };
             let met = Met { tos: outer.tos, own: outer.own };
@@ -158,7 +162,11 @@ impl Opens {
                 Ok(Content::Probe(answer)) => self.answers.push((answer, datagram.outer.own)),
                 Ok(Content::Probed(number)) => state.probed(delivered.peer, number, now),
                 Ok(Content::Keepalive) => {}
-                Err(why) => lose(lost(why), Frame { bytes, meta: frame.meta }),
+                // What it holds is told as what it is.
+                Err(why) => {
+                    let bytes = bytes.get(DATA_HEADER..).unwrap_or_default();
+                    lose(lost(why), Frame { bytes, meta: &inner(frame.meta, bytes.len()) });
+                }
             }
         }
     }
@@ -185,12 +193,18 @@ impl Opens {
                 if ecn::told(bytes, datagram.outer.tos) {
                     self.joins.packets.push(range);
                 } else {
+                    let meta = inner(&meta, bytes.len());
                     lose(Lost::Congestion, Frame { bytes, meta: &meta });
                 }
             }
             self.joins.join(frame, pool, out, lose);
         }
     }
+}
+
+/// What is known of a packet that was opened.
+fn inner(sealed: &FrameMeta, len: usize) -> FrameMeta {
+    FrameMeta { link_type: LinkType::RAW, wire_length: len as u32, ..*sealed }
 }
 
 /// Why a datagram came to nothing, as ports say it.

@@ -57,6 +57,8 @@ impl Worker {
 
     /// Finds each frame its place.
     pub(super) fn plan(&mut self, burst: &Burst) {
+        // A panic may have left some: none is another frame's.
+        self.plans.clear();
         let mut state = self.site.lock();
         let now = self.site.now();
         for (at, frame) in burst.iter().enumerate() {

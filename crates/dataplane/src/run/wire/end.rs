@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use pktio::{Burst, Envelope, Lost, Port, PortError, Readiness};
+use pktio::{Burst, Envelope, Frame, FrameMeta, LinkType, Lost, Port, PortError, Readiness};
 
 use super::super::account::{Account, Reason};
 use super::super::offload::{as_left_to_a_port, as_on_a_link};
@@ -85,10 +85,11 @@ impl End {
     pub(in crate::run) fn open(&mut self, from: usize, tap: &mut Tap) -> usize {
         let Self { envelope, burst, account, leaves_whole, .. } = self;
         if let Some(envelope) = envelope {
+            let mut meta = FrameMeta::default();
             envelope.open(burst, &mut |why, frame| {
                 account.received(1);
                 account.dropped(why.into(), 1);
-                tap.dropped(from, why.into(), Some(frame));
+                tap.dropped(from, why.into(), Some(shown(frame, &mut meta)));
             });
         }
         account.received(burst.len());
@@ -160,6 +161,16 @@ impl End {
         burst.clear();
         Ok(sent + waiting)
     }
+}
+
+/// A frame as it is shown to who watches: of one that is sealed nothing can be read, and its bytes are nobody's.
+fn shown<'f>(frame: Frame<'f>, meta: &'f mut FrameMeta) -> Frame<'f> {
+    if frame.meta.link_type != LinkType::SEALED {
+        return frame;
+    }
+    let wire_length = frame.bytes.len() as u32;
+    *meta = FrameMeta { link_type: LinkType::RAW, wire_length, ..*frame.meta };
+    Frame { bytes: &[], meta }
 }
 
 /// The end by which frames come in, and the one by which they leave.

@@ -27,7 +27,7 @@ pub(super) struct End {
     pub(super) worker: Worker,
 }
 
-/// What became of what was offered to be sent.
+/// How much of what was offered was sent, waits, or was lost.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Offered {
     pub(super) sent: usize,
@@ -40,6 +40,8 @@ pub(super) struct Offered {
 pub(super) struct Came {
     pub(super) frames: Vec<(Vec<u8>, LiveMeta)>,
     pub(super) lost: Vec<Lost>,
+    /// Of those, the packets that were opened.
+    pub(super) lost_packets: Vec<Vec<u8>>,
 }
 
 impl Came {
@@ -164,7 +166,12 @@ impl End {
     }
 
     pub(super) fn open(&mut self, burst: &mut Burst, came: &mut Came) {
-        self.worker.open(burst, &mut |why, _| came.lost.push(why));
+        self.worker.open(burst, &mut |why, frame| {
+            came.lost.push(why);
+            if frame.meta.link_type == LinkType::RAW {
+                came.lost_packets.push(frame.bytes.to_vec());
+            }
+        });
         let frames = (0..burst.len()).filter_map(|at| {
             Some((burst.get(at)?.bytes.to_vec(), burst.live(at).copied().unwrap_or_default()))
         });

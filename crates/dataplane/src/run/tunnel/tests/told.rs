@@ -125,6 +125,8 @@ fn what_no_peer_may_have_or_send_is_lost() {
     for source in [elsewhere, theirs] {
         assert_eq!(a.send_packets(&[from_to(source, theirs), ping(1, 2, 2)]).lost, []);
         let came = b.receive_packets(1);
+        // Who watches sees the packet, not what it was sealed in.
+        assert!(came.lost_packets[0].starts_with(&from_to(source, theirs)));
         assert_eq!((came.packets(), came.lost), (vec![ping(1, 2, 2)], vec![Lost::Source]));
     }
 }
