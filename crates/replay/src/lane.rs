@@ -19,6 +19,10 @@ use crate::decider::Decider;
 use crate::recorder::{OnePacket, Recorder};
 use crate::rules_file::RulesFile;
 
+/// The end of a frame over which a lane panics.
+#[cfg(test)]
+pub(crate) const PLANTED: &[u8] = b"over this one a lane panics";
+
 /// What is wanted of each packet besides counting it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Keeps {
@@ -171,6 +175,8 @@ impl<'f> Lane<'f> {
         let mut arrival = frame.arrival(link, is_let_go_told);
         arrival.headers = headers;
         let StreamFrame { bytes, arrived, seen, .. } = frame;
+        #[cfg(test)]
+        assert!(!bytes.ends_with(PLANTED), "planted");
         let own = if keeps.bytes { copy(scratch, bytes) } else { &mut *bytes };
         let Egress { outcome, .. } = &evaluator.handle(own, &arrival, &mut packet);
         let is_own = seen.sighting == Sighting::Own;

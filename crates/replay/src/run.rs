@@ -181,7 +181,7 @@ fn several<'c>(
     report: &mut Report,
     threads: usize,
 ) -> Result<Vec<Counted>, Error> {
-    let max = rules.config.ct.max;
+    let (max, stop) = (rules.config.ct.max, rules.stop);
     let mut split = match &report.class {
         Class::Pure => threads::Split::Batches,
         Class::PerFlow(key) => threads::Split::Flows { key: key.clone(), connections: max as u64 },
@@ -210,7 +210,7 @@ fn several<'c>(
         };
         let lanes =
             (0..workers).map(|number| Lane::new(rules, sink.keeps(), shard(number))).collect();
-        match threads::beside(lanes, split.clone(), source, sink)? {
+        match threads::beside(lanes, split.clone(), stop, source, sink)? {
             Ended::Done(counted, why) => {
                 report.one_worker = report.one_worker.or(why);
                 return Ok(counted);

@@ -8,6 +8,8 @@
 //! twice.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, ScopedJoinHandle};
 
@@ -64,6 +66,14 @@ enum Flight {
     Parts(Box<Batch>, Vec<u8>),
 }
 
+/// Why a run goes no further.
+enum Stop {
+    /// Packets depend on each other.
+    Alone(Alone),
+    /// A worker panicked.
+    Dead,
+}
+
 /// Runs a replay with one worker on this thread.
 pub(crate) fn alone(
     mut lane: Lane<'_>,
@@ -78,10 +88,12 @@ pub(crate) fn alone(
     Ok(lane.counted())
 }
 
-/// Runs a replay with these workers, each on a thread of its own.
+/// Runs a replay with these workers, each on a thread of its own. Raises `stop` where one panics, so that nobody waits
+/// for a capture that is silent.
 pub(crate) fn beside(
     lanes: Vec<Lane<'_>>,
     split: Split,
+    stop: Option<&Arc<AtomicBool>>,
     source: &mut Source<'_, '_>,
     sink: &mut Sink<'_, '_>,
 ) -> Result<Ended, Error> {
@@ -96,6 +108,7 @@ pub(crate) fn beside(
             let (back, from) = sync_channel(most);
             let (lane, gate) = (lanes.next(), &gate);
             let work = move || {
+                let _alarm = Alarm(stop);
                 let is_open = gate.wait();
                 let mut lane = lane.filter(|_| is_open)?;
                 for mut batch in batches {
@@ -120,8 +133,8 @@ pub(crate) fn beside(
             turn: 0,
             why: None,
         };
-        let again = run.pump(source, sink)?;
-        Ok(run.end(again))
+        let stop = run.pump(source, sink)?;
+        Ok(run.end(stop))
     })
 }
 
@@ -151,24 +164,24 @@ struct Run<'s> {
 }
 
 impl Run<'_> {
-    /// Reads, gives out and takes back until the captures end, or packets turn out to depend on each other.
+    /// Reads, gives out and takes back until the captures end, or something stops it.
     fn pump(
         &mut self,
         source: &mut Source<'_, '_>,
         sink: &mut Sink<'_, '_>,
-    ) -> Result<Option<Alone>, Error> {
+    ) -> Result<Option<Stop>, Error> {
         let mut more = true;
         while more || !self.flying.is_empty() {
             if !more || self.flying.len() >= self.most() {
-                if let Some(alone) = self.take_back(sink)? {
-                    return Ok(Some(alone));
+                if let Some(stop) = self.take_back(sink)? {
+                    return Ok(Some(stop));
                 }
                 continue;
             }
             let mut batch = self.idle.pop().unwrap_or_default();
             more = source.next(&mut batch)?;
             if more && let Err(alone) = self.give_out(batch) {
-                return Ok(Some(alone));
+                return Ok(Some(Stop::Alone(alone)));
             }
         }
         Ok(None)
@@ -225,14 +238,20 @@ impl Run<'_> {
     }
 
     /// Waits for the oldest batch and reports it.
-    fn take_back(&mut self, sink: &mut Sink<'_, '_>) -> Result<Option<Alone>, Error> {
+    fn take_back(&mut self, sink: &mut Sink<'_, '_>) -> Result<Option<Stop>, Error> {
         let mut batch = match self.flying.pop_front() {
             None => return Ok(None),
-            Some(Flight::Whole(worker)) => receive(&self.workers[worker]),
+            Some(Flight::Whole(worker)) => {
+                let Some(batch) = receive(&self.workers[worker]) else {
+                    return Ok(Some(Stop::Dead));
+                };
+                batch
+            }
             Some(Flight::Parts(mut batch, owners)) => {
-                let mut parts: Vec<Batch> = self.workers.iter().map(receive).collect();
+                let parts: Option<Vec<Batch>> = self.workers.iter().map(receive).collect();
+                let Some(mut parts) = parts else { return Ok(Some(Stop::Dead)) };
                 if let Some(alone) = self.watch.sees(&batch, &parts) {
-                    return Ok(Some(alone));
+                    return Ok(Some(Stop::Alone(alone)));
                 }
                 join(&mut batch, &mut parts, &owners);
                 self.idle.append(&mut parts);
@@ -244,15 +263,30 @@ impl Run<'_> {
         Ok(None)
     }
 
-    /// Ends the workers and adds up what they counted.
-    fn end(self, again: Option<Alone>) -> Ended {
+    /// Ends the workers and adds up what they counted. Goes on with the panic of one that panicked.
+    fn end(self, stop: Option<Stop>) -> Ended {
         let threads = self.workers.into_iter().map(|worker| worker.thread);
         let counted = threads.filter_map(|thread| match thread.join() {
             Ok(counted) => counted,
             Err(panic) => std::panic::resume_unwind(panic),
         });
         let counted = counted.collect();
-        again.map_or(Ended::Done(counted, self.why), Ended::Again)
+        match stop {
+            Some(Stop::Alone(why)) => Ended::Again(why),
+            // Whoever is dead has panicked, so the end was not reached.
+            Some(Stop::Dead) | None => Ended::Done(counted, self.why),
+        }
+    }
+}
+
+/// Raises the flag when it is dropped by a panic.
+struct Alarm<'s>(Option<&'s Arc<AtomicBool>>);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if let Some(stop) = self.0.filter(|_| thread::panicking()) {
+            stop.store(true, Ordering::Relaxed);
+        }
     }
 }
 
@@ -286,11 +320,15 @@ fn owner(bytes: &mut [u8], meta: &FrameMeta, key: &Key, workers: usize) -> Resul
     Ok(key.shard(&packet, workers))
 }
 
-/// Gives a batch to a worker. One that is no more has panicked: [`Run::end`] says so.
+/// Gives a batch to a worker. Of one that is no more it does not come back.
 fn send(worker: &Worker<'_>, batch: Batch) {
     let _ = worker.to.send(batch);
 }
 
-fn receive(worker: &Worker<'_>) -> Batch {
-    worker.from.recv().unwrap_or_default()
+/// The next batch of a worker; none of one that has panicked.
+fn receive(worker: &Worker<'_>) -> Option<Batch> {
+    worker.from.recv().ok()
 }
+
+#[cfg(test)]
+mod tests;
