@@ -1,9 +1,15 @@
-//! Words that threads share: the real ones, or under `--cfg loom` those whose interleavings loom explores.
+//! Words that threads share: the real ones; under `--cfg loom` those whose interleavings loom explores; under `--cfg
+//! pauses` real ones before which a thread may stumble, so that what recorded histories hold overlaps (`make histories`).
 
+#[cfg(not(any(loom, pauses)))]
+pub use std::sync::atomic::AtomicU64;
 #[cfg(not(loom))]
-pub use std::sync::atomic::{AtomicU64, Ordering};
+pub use std::sync::atomic::Ordering;
 #[cfg(not(loom))]
 pub use std::thread::yield_now;
+
+#[cfg(pauses)]
+pub use paused::{AtomicU64, pause};
 
 #[cfg(loom)]
 pub use loom::sync::atomic::Ordering;
@@ -11,6 +17,79 @@ pub use loom::sync::atomic::Ordering;
 pub use loom::thread::yield_now;
 #[cfg(loom)]
 pub use model::AtomicU64;
+
+#[cfg(pauses)]
+mod paused {
+    use std::cell::Cell;
+    use std::hash::{BuildHasher, RandomState};
+    use std::sync::atomic::Ordering;
+
+    thread_local! {
+        static DRAWN: Cell<u64> = Cell::new(RandomState::new().hash_one(0) | 1);
+    }
+
+    /// Half of all times nothing; else waits a little, and now and then lets others run.
+    pub fn pause() {
+        // Xorshift: Marsaglia, 2003.
+        let drawn = DRAWN.with(|drawn| {
+            let mut next = drawn.get();
+            next ^= next << 13;
+            next ^= next >> 7;
+            next ^= next << 17;
+            drawn.replace(next)
+        });
+        match drawn & 15 {
+            0 => std::thread::yield_now(),
+            1..8 => (0..drawn >> 4 & 0xff).for_each(|_| std::hint::spin_loop()),
+            _ => {}
+        }
+    }
+
+    /// A word before each of whose operations a thread may stumble.
+    #[derive(Debug)]
+    pub struct AtomicU64(std::sync::atomic::AtomicU64);
+
+    impl AtomicU64 {
+        /// Holds this value.
+        #[must_use]
+        pub fn new(value: u64) -> Self {
+            Self(std::sync::atomic::AtomicU64::new(value))
+        }
+
+        /// As the real one.
+        pub fn load(&self, order: Ordering) -> u64 {
+            pause();
+            self.0.load(order)
+        }
+
+        /// As the real one.
+        pub fn store(&self, value: u64, order: Ordering) {
+            pause();
+            self.0.store(value, order);
+        }
+
+        /// As the real one.
+        pub fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
+            pause();
+            self.0.fetch_add(value, order)
+        }
+
+        /// As the real one.
+        ///
+        /// # Errors
+        /// The word held another value, which is returned.
+        pub fn compare_exchange(
+            &self,
+            old: u64,
+            new: u64,
+            done: Ordering,
+            failed: Ordering,
+        ) -> Result<u64, u64> {
+            pause();
+            self.0.compare_exchange(old, new, done, failed)
+        }
+    }
+}
 
 #[cfg(loom)]
 mod model {

@@ -17,7 +17,6 @@ pub mod fuzz;
 pub mod generate;
 mod hex;
 pub mod layouts;
-pub mod linear;
 #[cfg(target_os = "linux")]
 pub mod oracle;
 pub mod programs;

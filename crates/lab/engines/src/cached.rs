@@ -1,22 +1,23 @@
 //! `cached`: decisions that each worker remembers, over any engine. The first study's future work.
 //!
-//! What was remembered counts only while its *stamps* are as they were. A stamp counts changes that began
-//! and changes that ended; one that is under way makes every look go to the engine. Two kinds:
+//! What was remembered counts only while its *stamps* are as they were. A stamp counts changes that ended and those
+//! that are under way; while one is, every look goes to the engine. Two kinds:
 //! [`Invalidation::Exact`] has stamps for PNG of a source and for R of a destination in blocks of sources,
 //! so a change revokes only pairs that it may concern (by a hash: two of them may share a stamp, which
 //! revokes more, never less); [`Invalidation::Epoch`] has one stamp for all.
 //!
 //! Concurrency: a worker's memory is its own; stamps are shared counters. Bounded: a number of decisions a
-//! worker and of stamps that does not depend on the number of addresses.
+//! worker and of stamps that does not depend on the number of addresses. A stamp is the same again after 2^48 changes:
+//! at ten million a second, of one stamp, between two looks of one worker, in most of a year.
 //!
 //! Linearization: `update` where the engine below has it, which lies between its stamps. A remembered
-//! decision was right after its stamps were read at even counts; stamp of the source equal now, then
+//! decision was right after its stamps were read with none under way; stamp of the source equal now, then
 //! stamp of the destination equal: neither `PNG[S]` nor `R[D]` for S changed until the first of the two was
 //! read, so the decision is right at that moment.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use access::{Address, Config, Decide, Engine};
+
+use super::sync::{AtomicU64, Ordering};
 
 /// Decisions that each worker remembers.
 const REMEMBERED: usize = 1 << 16;
@@ -53,11 +54,13 @@ impl<E> Cached<E> {
     }
 }
 
-/// Counters of changes: begun in the upper half, ended in the lower.
+/// Counters of changes: those under way in the lowest 16 bits, no more than there are threads; above them those that
+/// ended.
 #[derive(Debug)]
 struct Stamps(Box<[AtomicU64]>);
 
-const BEGUN: u64 = 1 << 32;
+const UNDER_WAY: u64 = 1;
+const ENDED: u64 = 1 << 16;
 
 impl Stamps {
     fn at(&self, hash: u64) -> &AtomicU64 {
@@ -98,7 +101,7 @@ fn block<A: Address>(source: A) -> u64 {
 }
 
 fn is_quiet(stamp: u64) -> bool {
-    stamp >> 32 == stamp & (BEGUN - 1)
+    stamp.is_multiple_of(ENDED)
 }
 
 impl<A: Address, E: Engine<A>> Engine<A> for Cached<E> {
@@ -108,14 +111,11 @@ impl<A: Address, E: Engine<A>> Engine<A> for Cached<E> {
 
     fn update(&self, config: &Config<A>) {
         self.stamps.of_change(config, |stamp| {
-            stamp.fetch_add(BEGUN, Ordering::SeqCst);
+            stamp.fetch_add(UNDER_WAY, Ordering::SeqCst);
         });
         self.engine.update(config);
         self.stamps.of_change(config, |stamp| {
-            // Its carry may not run into the other half.
-            let ended = |stamp: u64| (stamp & !(BEGUN - 1)) | (stamp + 1) & (BEGUN - 1);
-            let order = Ordering::SeqCst;
-            let _ = stamp.fetch_update(order, order, |stamp| Some(ended(stamp)));
+            stamp.fetch_add(ENDED - UNDER_WAY, Ordering::SeqCst);
         });
     }
 

@@ -10,10 +10,15 @@ use access::{Config, Engine};
 use loom::sync::Arc;
 use loom::thread;
 
+use super::cached::{Cached, Invalidation};
+use super::coarse::Coarse;
+use super::concurrent_map;
 use super::fine::Fine;
+use super::matrix;
 use super::optimistic::Optimistic;
 use super::sparse::Sparse;
 use super::striped::Striped;
+use super::striped_map::{self, Settings};
 
 fn config(address: u32, png: bool, begin: u32, end: u32, accept: bool) -> Config<u32> {
     Config { address, persona_non_grata: png, accept, begin, end }
@@ -85,7 +90,8 @@ fn explore<E: Engine<u32> + 'static>(
                 thread::spawn(move || changes.iter().for_each(|change| engine.update(change)))
             })
             .collect();
-        let ask = |&(source, destination): &(u32, u32)| engine.decide(source, destination);
+        let mut worker = engine.worker();
+        let ask = |&(source, destination): &(u32, u32)| worker.decide(source, destination);
         let answers: Vec<bool> = program.reader.iter().map(ask).collect();
         writers.into_iter().for_each(|writer| writer.join().unwrap());
         assert!(expected.contains(&answers), "{answers:?} is none of {expected:?}");
@@ -145,6 +151,31 @@ fn two_writers() -> Program {
     }
 }
 
+/// Two writers of one address, each of a range of its own: what is there once stays.
+fn two_ranges() -> Program {
+    let accepts = |begin| vec![config(0, false, begin, begin + 1, true)];
+    Program { before: vec![], writers: vec![accepts(0), accepts(1)], reader: vec![(0, 0), (0, 0)] }
+}
+
+/// Who has seen the second change has seen the first, whatever it remembers.
+fn asked_again() -> Program {
+    Program {
+        before: vec![config(1, false, 0, 1, true)],
+        writers: vec![vec![config(1, false, 0, 1, false), config(2, false, 0, 1, true)]],
+        reader: vec![(0, 1), (0, 2), (0, 1)],
+    }
+}
+
+/// As many ranges as no cell has lanes for, so that the change makes a page of them.
+#[test]
+fn a_page_of_tamis_has_all_that_its_cell_had() {
+    let accepts = |source| config(0, false, source, source + 1, true);
+    let before = (0..20).step_by(2).map(accepts).collect();
+    let program =
+        Program { before, writers: vec![vec![accepts(20)]], reader: vec![(0, 0), (20, 0)] };
+    explore(|| Tamis::tight(32, false), program);
+}
+
 /// Addresses appear while a reader looks for them; the source is free again only after all.
 fn new_addresses() -> Program {
     let accepts = config(1, false, 0, 1, true);
@@ -178,6 +209,16 @@ macro_rules! models {
             }
 
             #[test]
+            fn two_ranges() {
+                explore(|| $make, super::two_ranges());
+            }
+
+            #[test]
+            fn asked_again() {
+                explore(|| $make, super::asked_again());
+            }
+
+            #[test]
             fn new_addresses() {
                 explore(|| $make, super::new_addresses());
             }
@@ -185,7 +226,15 @@ macro_rules! models {
     )*};
 }
 
+/// Small enough that it grows within a program.
+const SMALL: Settings = Settings { initial: 2, longest: 1, full_percent: 10 };
+
 models! {
+    coarse: Coarse::new(false);
+    matrix: matrix::Atomic::new(Some(4), false).unwrap();
+    concurrent_map: concurrent_map::Atomic::new(false, 4);
+    striped_map: striped_map::Atomic::new(false, SMALL);
+    cached: Cached::new(Tamis::new(4, false).unwrap(), Invalidation::Epoch);
     striped: Striped::new(false, 2);
     fine: Fine::<u32>::new(false, 4);
     optimistic: Optimistic::new(false, 4);

@@ -11,6 +11,8 @@ mod entry;
 pub mod fine;
 #[cfg(all(test, loom))]
 mod interleavings;
+#[cfg(not(loom))]
+pub mod linear;
 pub mod matrix;
 pub mod matrix_unlocked;
 pub mod optimistic;

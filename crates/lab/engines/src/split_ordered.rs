@@ -16,6 +16,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use super::fine::{Fine, Locked};
+use super::sync::pause;
 use super::table::Index;
 use access::Address;
 use access::arena::Arena;
@@ -90,6 +91,7 @@ impl<A: Address, V> List<A, V> {
     fn find(&self, sentinel: u32, order: u64, address: Option<A>) -> (u32, u32, bool) {
         let mut before = sentinel;
         loop {
+            pause();
             let at = self.nodes.get(before as usize).next.load(Ordering::SeqCst);
             let Some(node) = self.node(at) else { return (before, at, false) };
             let there = node.entry.as_ref().map(|(of, _)| *of) == address;
@@ -111,6 +113,7 @@ impl<A: Address, V> List<A, V> {
             }
             let link = |at: u32| &self.nodes.get(at as usize).next;
             link(new).store(at, Ordering::Relaxed);
+            pause();
             let linked =
                 link(before).compare_exchange(at, new, Ordering::SeqCst, Ordering::Relaxed);
             if linked.is_ok() {
@@ -125,6 +128,7 @@ impl<A: Address, V> List<A, V> {
         let mut missing = Vec::new();
         let mut at = bucket;
         let mut sentinel = loop {
+            pause();
             match self.sentinels.get(at).load(Ordering::Acquire) {
                 0 => missing.push(at),
                 number => break number - 1,
@@ -173,6 +177,7 @@ impl<A: Address, V: Send + Sync> Index<A, V> for List<A, V> {
         let at = self.link(sentinel, order, Some((address, value)));
         let entries = self.entries.fetch_add(1, Ordering::Relaxed) + 1;
         let buckets = self.buckets.load(Ordering::Relaxed);
+        pause();
         if entries > LOAD * buckets && buckets < MOST_BUCKETS {
             let doubled = 2 * buckets;
             let relaxed = Ordering::Relaxed;

@@ -1,11 +1,63 @@
-//! Locks of the studies' engines: the real ones, or under `--cfg loom` those whose interleavings loom explores.
-//! Words are those of [`access::sync`].
+//! Locks of the studies' engines: the real ones; under `--cfg loom` those whose interleavings loom explores; under `--cfg
+//! pauses` real ones beside which a thread may stumble. Words are those of [`access::sync`].
 
 pub(crate) use access::sync::{AtomicU64, Ordering};
 #[cfg(loom)]
 pub(crate) use model::RwLock;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, pauses)))]
 pub(crate) use parking_lot::RwLock;
+#[cfg(pauses)]
+pub(crate) use paused::RwLock;
+
+/// Between two looks at what threads share, where neither is at a word or a lock of these.
+#[inline]
+pub(crate) fn pause() {
+    #[cfg(pauses)]
+    access::sync::pause();
+}
+
+#[cfg(pauses)]
+mod paused {
+    use access::sync::pause;
+    use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
+
+    /// A lock before and after whose taking a thread may stumble.
+    #[derive(Debug, Default)]
+    pub(crate) struct RwLock<T>(parking_lot::RwLock<T>);
+
+    impl<T> RwLock<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Self(parking_lot::RwLock::new(value))
+        }
+
+        pub(crate) fn read(&self) -> RwLockReadGuard<'_, T> {
+            pause();
+            let guard = self.0.read();
+            pause();
+            guard
+        }
+
+        pub(crate) fn write(&self) -> RwLockWriteGuard<'_, T> {
+            pause();
+            let guard = self.0.write();
+            pause();
+            guard
+        }
+
+        #[cfg(test)]
+        pub(crate) fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
+            self.0.try_read()
+        }
+
+        #[cfg(test)]
+        pub(crate) fn try_read_for(
+            &self,
+            patience: std::time::Duration,
+        ) -> Option<RwLockReadGuard<'_, T>> {
+            self.0.try_read_for(patience)
+        }
+    }
+}
 
 #[cfg(loom)]
 mod model {

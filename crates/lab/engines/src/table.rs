@@ -44,6 +44,7 @@ mod real {
     use papaya::{Compute, HashMap, LocalGuard, Operation};
 
     use super::Index;
+    use crate::sync::pause;
     use access::{Address, Mix};
 
     /// papaya's map.
@@ -61,9 +62,14 @@ mod real {
             make: impl Fn(Option<&V>) -> V,
             guard: &LocalGuard<'_>,
         ) {
+            pause();
             let changed = self.map.compute(
                 address,
-                |old| Operation::<V, ()>::Insert(make(old.map(|(_, value)| value))),
+                |old| {
+                    let new = make(old.map(|(_, value)| value));
+                    pause();
+                    Operation::<V, ()>::Insert(new)
+                },
                 guard,
             );
             debug_assert!(matches!(changed, Compute::Inserted(..) | Compute::Updated { .. }));
@@ -87,6 +93,7 @@ mod real {
 
         #[inline]
         fn get<'g>(&'g self, address: A, guard: &'g LocalGuard<'_>) -> Option<&'g V> {
+            pause();
             self.map.get(&address, guard)
         }
 
@@ -96,6 +103,7 @@ mod real {
             make: impl FnOnce() -> V,
             guard: &'g LocalGuard<'_>,
         ) -> &'g V {
+            pause();
             self.map.get_or_insert_with(address, make, guard)
         }
 

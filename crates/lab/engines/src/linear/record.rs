@@ -2,13 +2,21 @@
 //!
 //! The clock is one counter that all threads take numbers from, before and after each operation: if one
 //! operation's last number is below another's first, it really ended before the other began.
+//!
+//! Operations have to overlap, or every engine passes. So threads spin until all are there: one that sleeps until then
+//! wakes when the others are done. And a build with `--cfg pauses` has them stumble between two looks at what they
+//! share. How many histories overlap is counted.
 
-use std::sync::Barrier;
+use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::yield_now;
 
-use access::{Config, Engine};
+use access::{Config, Decide, Engine};
 
 use super::{ADDRESSES, Act, Operation, State, check};
+
+/// Looks at the others before a processor is left to them: there may be fewer than threads.
+const PATIENCE: u32 = 50;
 
 /// How histories are drawn.
 #[derive(Debug, Clone, Copy)]
@@ -41,9 +49,13 @@ fn draw(program: &Program, random: &mut fastrand::Rng) -> Vec<Vec<Act>> {
     (0..program.threads).map(|_| (0..program.operations).map(|_| act()).collect()).collect()
 }
 
-/// Runs one program on an engine, each of its threads' acts in order.
-fn run(engine: &dyn Engine<u32>, acts: &[Act], thread: usize, clock: &AtomicU64) -> Vec<Operation> {
-    let mut worker = engine.worker();
+/// Does a thread's acts, in order.
+fn run(
+    worker: &mut dyn Decide<u32>,
+    acts: &[Act],
+    thread: usize,
+    clock: &AtomicU64,
+) -> Vec<Operation> {
     let mut operation = |act: &Act| {
         let began = clock.fetch_add(1, Ordering::SeqCst);
         let act = match *act {
@@ -62,7 +74,27 @@ fn run(engine: &dyn Engine<u32>, acts: &[Act], thread: usize, clock: &AtomicU64)
     acts.iter().map(&mut operation).collect()
 }
 
-/// Records this number of histories, each on an engine of its own.
+/// Waits until this many have come.
+fn meet(arrived: &AtomicU64, all: u64) {
+    arrived.fetch_add(1, Ordering::AcqRel);
+    let mut looks = 0;
+    while arrived.load(Ordering::Acquire) < all {
+        looks += 1;
+        if looks % PATIENCE == 0 { yield_now() } else { spin_loop() }
+    }
+}
+
+/// Whether operations of two threads took place at a time.
+fn overlaps(history: &[Operation]) -> bool {
+    history.iter().any(|one| {
+        let with = |other: &Operation| {
+            one.thread != other.thread && one.began < other.ended && other.began < one.ended
+        };
+        history.iter().any(with)
+    })
+}
+
+/// Records this number of histories, each on an engine of its own. In how many operations overlapped.
 ///
 /// # Errors
 /// The first history that cannot have happened one operation at a time.
@@ -71,19 +103,20 @@ pub fn campaign(
     histories: usize,
     seed: u64,
     make: &(dyn Fn() -> Box<dyn Engine<u32>> + Sync),
-) -> Result<(), Vec<Operation>> {
+) -> Result<usize, Vec<Operation>> {
     let engines: Vec<_> = (0..histories).map(|_| make()).collect();
     let mut random = fastrand::Rng::with_seed(seed);
     let programs: Vec<_> = (0..histories).map(|_| draw(program, &mut random)).collect();
-    let (clock, start) = (AtomicU64::new(0), Barrier::new(program.threads));
+    let (clock, arrived) = (AtomicU64::new(0), AtomicU64::new(0));
     let recorded: Vec<Vec<Vec<Operation>>> = std::thread::scope(|scope| {
         let thread = |thread: usize| {
-            let (clock, start, engines, programs) = (&clock, &start, &engines, &programs);
+            let (clock, arrived, engines, programs) = (&clock, &arrived, &engines, &programs);
             scope.spawn(move || {
-                let each = engines.iter().zip(programs);
-                each.map(|(engine, program)| {
-                    start.wait();
-                    run(&**engine, &program[thread], thread, clock)
+                let each = engines.iter().zip(programs).zip(1..);
+                each.map(|((engine, acts), number)| {
+                    let mut worker = engine.worker();
+                    meet(arrived, number * program.threads as u64);
+                    run(&mut *worker, &acts[thread], thread, clock)
                 })
                 .collect()
             })
@@ -91,6 +124,7 @@ pub fn campaign(
         let threads: Vec<_> = (0..program.threads).map(thread).collect();
         threads.into_iter().map(|thread| thread.join().unwrap_or_default()).collect()
     });
+    let mut overlapping = 0;
     for history in 0..histories {
         let of_thread = |thread: &Vec<Vec<Operation>>| thread[history].clone();
         let operations: Vec<_> = recorded.iter().flat_map(of_thread).collect();
@@ -98,6 +132,7 @@ pub fn campaign(
         if check::is_linearizable(&operations, begin) != Some(true) {
             return Err(operations);
         }
+        overlapping += usize::from(overlaps(&operations));
     }
-    Ok(())
+    Ok(overlapping)
 }

@@ -11,7 +11,6 @@
 
 pub mod contest;
 pub mod figure;
-pub mod histories;
 pub mod must_show;
 pub mod published;
 mod storm;
@@ -279,7 +278,7 @@ fn per_worker(
     let source = |_| Serial::new(prepared.after.clone().packets().take(share));
     let sources: Vec<_> = (0..setting.threads).map(source).collect();
     let sources: Vec<&dyn Source<u32>> = sources.iter().map(|source| source as _).collect();
-    Ok(per_worker_source(&**engine, &sources, sink, meter))
+    per_worker_source(&**engine, &sources, sink, meter)
 }
 
 /// Whether a first run's histogram is the recorded one; `None` where that is not known, or where it depends on

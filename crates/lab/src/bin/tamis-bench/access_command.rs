@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use anyhow::{Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 use engines::catalogue::Kind;
+use engines::linear::subject::{self, Subject};
 use lab::bench::access::contest::{Figures, contest};
-use lab::bench::access::histories::{self, Subject};
 use lab::bench::access::{Origin, Plan, Prepared, Setting, Track, must_show, study1, study2};
 use lab::bench::{Document, Missing, Row};
 use lab::studies::orchestrate::{Bins, Orchestration};
@@ -311,17 +311,17 @@ fn check(count: usize, args: &AccessArgs) -> Result<ExitCode> {
     let mut wrong = false;
     for subject in engines(asked)?.into_iter().flat_map(Subject::of) {
         for threads in 2..=4 {
-            let caught = histories::check(subject, threads, count);
-            let what = match (subject.is_atomic(), &caught) {
-                (true, None) => "all linearizable",
-                (false, Some(_)) => "caught, as it must be",
-                (true, Some(_)) => "NOT LINEARIZABLE",
-                (false, None) => "NOT CAUGHT",
+            let found = subject::check(subject, threads, count);
+            let what = match (subject.is_atomic(), &found) {
+                (true, Ok(overlapping)) => format!("all linearizable, {overlapping} overlap"),
+                (false, Err(_)) => "caught, as it must be".to_owned(),
+                (true, Err(_)) => "NOT LINEARIZABLE".to_owned(),
+                (false, Ok(_)) => "NOT CAUGHT".to_owned(),
             };
-            wrong |= subject.is_atomic() == caught.is_some();
+            wrong |= subject.is_atomic() != found.is_ok();
             let name = subject.name();
             show(format_args!("{name:<28} {threads} threads {count} histories  {what}"));
-            if let Some(history) = caught.filter(|_| subject.is_atomic()) {
+            if let Some(history) = found.err().filter(|_| subject.is_atomic()) {
                 history.iter().for_each(|operation| show(format_args!("  {operation:?}")));
             }
         }
