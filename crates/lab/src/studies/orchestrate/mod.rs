@@ -3,7 +3,8 @@
 //! One serial source, at most [`IN_FLIGHT`] packets between source and end, workers that park when there is
 //! nothing to do. What a model promises about order is [`Orchestration::may_overtake`].
 //!
-//! Contract: a run ends when the source has ended and every packet has; nothing of it is left behind. Each
+//! Contract: a run ends when the source has ended and every packet has; nothing of it is left behind. One in which a
+//! thread panics is given up: nothing is taken from the source any more, and its error is the panic's message. Each
 //! model's file says who holds what.
 
 mod in_flight;
@@ -15,12 +16,16 @@ mod serial;
 pub mod sink;
 pub mod source;
 mod stream;
+mod sync;
 mod task_pool;
 mod worker_pool;
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use access::{Address, Engine, Packet};
+use parking_lot::Mutex;
 
 use in_flight::InFlight;
 pub use meter::{Latencies, Meter};
@@ -151,7 +156,11 @@ struct Run<'r, A: Address> {
     in_flight: &'r InFlight,
     meter: &'r Meter,
     threads: usize,
+    panicked: &'r Panicked,
 }
+
+/// What the first thread that panicked said.
+type Panicked = Mutex<Option<String>>;
 
 impl<A: Address> Run<'_, A> {
     /// Packets that a worker takes at a time, so that all together stay in flight.
@@ -159,19 +168,45 @@ impl<A: Address> Run<'_, A> {
         (IN_FLIGHT / self.threads).clamp(1, BURST)
     }
 
-    /// Takes packets from the source when there is room for them in flight; none at the end.
+    /// Takes packets from the source when there is room for them in flight; none at the end, or once the run is given
+    /// up.
     fn take<'p>(&'p self, room: &'p mut Vec<Packet<A>>, most: usize) -> &'p [Packet<A>] {
-        self.in_flight.enter(most);
+        if !self.in_flight.enter(most) {
+            return &[];
+        }
         let packets = self.source.next(room, most);
         self.in_flight.leave(most - packets.len());
         packets
     }
+
+    /// Does what one thread does of the run, which is given up where that panics.
+    fn part(&self, work: impl FnOnce()) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
+            self.panicked.lock().get_or_insert_with(|| message(&*panic));
+            self.in_flight.give_up();
+        }
+    }
+
+    /// What was counted, unless a thread panicked.
+    fn outcome(&self, started: Instant) -> Result<Outcome, String> {
+        match self.panicked.lock().take() {
+            Some(message) => Err(format!("a thread of the run panicked: {message}")),
+            None => Ok(self.meter.outcome(started.elapsed(), self.in_flight.high_water())),
+        }
+    }
+}
+
+/// What a panic says.
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("without a message").to_owned()
 }
 
 /// Runs an engine over a source; `threads` counts workers, not a dispatcher beside them.
 ///
 /// # Errors
-/// The model does not go with this number of threads.
+/// The model does not go with this number of threads, or one of them panicked.
 pub fn run<A: Address>(
     orchestration: Orchestration,
     threads: usize,
@@ -183,11 +218,12 @@ pub fn run<A: Address>(
     if let Some(why) = orchestration.refuses(threads) {
         return Err(why);
     }
-    let in_flight = InFlight::new(IN_FLIGHT);
-    let run = Run { engine, source, sink, in_flight: &in_flight, meter, threads };
+    let (in_flight, panicked) = (InFlight::new(IN_FLIGHT), Panicked::default());
+    let (in_flight, panicked) = (&in_flight, &panicked);
+    let run = Run { engine, source, sink, in_flight, meter, threads, panicked };
     let started = Instant::now();
     match orchestration {
-        Orchestration::Serial => worker_pool::worker(&run),
+        Orchestration::Serial => run.part(|| worker_pool::worker(&run)),
         Orchestration::TaskPool { packets } => task_pool::run(&run, packets),
         Orchestration::WorkerPool => worker_pool::run(&run),
         Orchestration::PartialPipeline { config } => partial_pipeline::run(&run, config),
@@ -195,7 +231,7 @@ pub fn run<A: Address>(
         Orchestration::Stream => stream::run(&run)?,
         Orchestration::Ordered => ordered::run(&run),
     }
-    Ok(meter.outcome(started.elapsed(), in_flight.high_water()))
+    run.outcome(started)
 }
 
 pub use serial::run_alone;

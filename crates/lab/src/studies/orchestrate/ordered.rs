@@ -49,9 +49,9 @@ pub(super) fn run<A: Address>(run: &Run<'_, A>) {
     let exit = Mutex::new(Exit { next: 0, waiting: VecDeque::new(), collector, counts });
     std::thread::scope(|scope| {
         for _ in 1..run.threads {
-            scope.spawn(|| worker(run, &turn, &exit));
+            scope.spawn(|| run.part(|| worker(run, &turn, &exit)));
         }
-        worker(run, &turn, &exit);
+        run.part(|| worker(run, &turn, &exit));
     });
 }
 
@@ -59,8 +59,7 @@ fn worker<A: Address>(run: &Run<'_, A>, turn: &Mutex<Turn<'_, A>>, exit: &Mutex<
     let (clock, mut room) = (run.meter.worker(), Vec::new());
     // One to work on and one at the exit.
     let most = (run.burst() / 2).max(1);
-    loop {
-        run.in_flight.enter(most);
+    while run.in_flight.enter(most) {
         let began = clock.begins();
         let (number, packets, permits) = turn.lock().take(run, &mut room, most);
         run.in_flight.leave(most - packets.len());

@@ -59,6 +59,9 @@ enum Kept {
     Atomics(Box<[AtomicU64]>),
     /// Those of workers that ended.
     Shards(Mutex<Vec<Histogram>>),
+    /// No counts, but what was counted in the order in which it was.
+    #[cfg(test)]
+    Sequence(Mutex<Vec<u16>>),
 }
 
 impl Sink {
@@ -72,6 +75,21 @@ impl Sink {
             Bins::Shards => Kept::Shards(Mutex::default()),
         };
         Self { work, kept }
+    }
+
+    /// Keeps the order in which fingerprints are counted.
+    #[cfg(test)]
+    pub(super) fn sequence(work: fn(Body) -> u16) -> Self {
+        Self { work, kept: Kept::Sequence(Mutex::default()) }
+    }
+
+    /// Fingerprints in the order in which they were counted.
+    #[cfg(test)]
+    pub(super) fn into_sequence(self) -> Vec<u16> {
+        match self.kept {
+            Kept::Sequence(sequence) => sequence.into_inner(),
+            _ => Vec::new(),
+        }
     }
 
     /// Does without work.
@@ -108,6 +126,8 @@ impl Sink {
                 }
             }
             Kept::Shards(shards) => return reduce(shards.into_inner()),
+            #[cfg(test)]
+            Kept::Sequence(_) => {}
         }
         histogram
     }
@@ -174,6 +194,8 @@ impl Collector<'_> {
                 let count = map.get_or_insert_with(fingerprint, || AtomicU64::new(0));
                 count.fetch_add(1, Ordering::Relaxed);
             }
+            #[cfg(test)]
+            (Kept::Sequence(sequence), None) => sequence.lock().push(fingerprint),
             (Kept::None | Kept::Shards(_), None) => {}
         }
     }

@@ -21,17 +21,21 @@ pub(super) fn run<A: Address>(run: &Run<'_, A>) -> Result<(), String> {
         let packets: Vec<Packet<A>> = packets.to_vec();
         (!packets.is_empty()).then_some((packets, began))
     });
-    pool.install(|| {
+    // Each item is a part: one that panicked would keep its room in flight, for which others wait.
+    let each = || {
         items.par_bridge().for_each_init(
             || (run.engine.worker(), run.sink.collector(), run.meter.worker()),
             |(engine, collector, counts), (packets, began)| {
-                let mut permits = Permits::default();
-                engine.burst(&packets, &mut permits);
-                collector.burst(&packets, &permits);
-                counts.ends(packets.len(), permits.count(), began);
-                run.in_flight.leave(packets.len());
+                run.part(|| {
+                    let mut permits = Permits::default();
+                    engine.burst(&packets, &mut permits);
+                    collector.burst(&packets, &permits);
+                    counts.ends(packets.len(), permits.count(), began);
+                    run.in_flight.leave(packets.len());
+                });
             },
         );
-    });
+    };
+    run.part(|| pool.install(each));
     Ok(())
 }

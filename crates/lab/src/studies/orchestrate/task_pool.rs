@@ -20,9 +20,9 @@ pub(super) fn run<A: Address>(run: &Run<'_, A>, packets: usize) {
     std::thread::scope(|scope| {
         for _ in 0..run.threads {
             let (tasks, give_back) = (tasks.clone(), give_back.clone());
-            scope.spawn(move || worker(run, &tasks, &give_back));
+            scope.spawn(move || run.part(|| worker(run, &tasks, &give_back)));
         }
-        dispatch(run, packets, &to, &emptied);
+        run.part(|| dispatch(run, packets, &to, &emptied));
         drop(to);
     });
 }

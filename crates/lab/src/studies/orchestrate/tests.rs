@@ -1,6 +1,9 @@
 //! Every model runs every packet once, within its bound, and the models that promise order keep it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::thread::{sleep, spawn};
 
 use access::{Body, Config, Data};
 use engines::catalogue::{Built, Choices, Kind};
@@ -98,13 +101,182 @@ fn a_slow_end_holds_up_the_source() {
     assert!(MOST.load(Ordering::SeqCst) <= 3, "no more at work than there are workers");
 }
 
+/// Counts what was taken, and the most of it that was not worked on yet. Work takes some time.
+struct Counted<'p> {
+    source: Trace<'p, u32>,
+    most: AtomicUsize,
+}
+
+static TAKEN: AtomicUsize = AtomicUsize::new(0);
+static WORKED: AtomicUsize = AtomicUsize::new(0);
+
+impl Source<u32> for Counted<'_> {
+    fn next<'p>(&'p self, room: &'p mut Vec<Packet<u32>>, most: usize) -> &'p [Packet<u32>] {
+        let packets = self.source.next(room, most);
+        // What others work on meanwhile makes this less than there were, never more.
+        let taken = TAKEN.fetch_add(packets.len(), Ordering::SeqCst) + packets.len();
+        self.most.fetch_max(taken - WORKED.load(Ordering::SeqCst), Ordering::SeqCst);
+        packets
+    }
+}
+
+#[test]
+fn no_more_packets_are_under_way_than_the_bound() {
+    fn slow(_: Body) -> u16 {
+        sleep(Duration::from_micros(5));
+        WORKED.fetch_add(1, Ordering::SeqCst);
+        0
+    }
+    // Each packet is permitted, so it ends where it is worked on.
+    let mut packets = packets(4_000);
+    let Packet::Config(opens) = packets[0] else { unreachable!("the first one opens the way") };
+    packets.retain(|packet| matches!(packet, Packet::Data(_)));
+    let engine = engine();
+    engine.update(&opens);
+    for model in models().into_iter().skip(1) {
+        TAKEN.store(0, Ordering::SeqCst);
+        WORKED.store(0, Ordering::SeqCst);
+        let (sink, meter) = (Sink::new(slow, Bins::Atomics), Meter::new(false));
+        let source = Counted { source: Trace::new(&packets), most: AtomicUsize::new(0) };
+        run(model, 3, &*engine, &source, &sink, &meter).unwrap();
+        assert_eq!(WORKED.load(Ordering::SeqCst), packets.len(), "{}", model.name());
+        let most = source.most.into_inner();
+        assert!(most <= IN_FLIGHT, "{}: {most}", model.name());
+    }
+}
+
+/// An engine that takes its time over every burst, now more and now less.
+struct Stumbling(Box<dyn Engine<u32>>);
+
+impl Engine<u32> for Stumbling {
+    fn decide(&self, source: u32, destination: u32) -> bool {
+        self.0.decide(source, destination)
+    }
+
+    fn update(&self, config: &Config<u32>) {
+        self.0.update(config);
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+
+    fn burst(&self, packets: &[Packet<u32>], permits: &mut access::Permits) {
+        static BURSTS: AtomicUsize = AtomicUsize::new(0);
+        let number = BURSTS.fetch_add(1, Ordering::Relaxed);
+        sleep(Duration::from_micros(number.wrapping_mul(37) as u64 % 60));
+        self.0.burst(packets, permits);
+    }
+}
+
+#[test]
+fn ordered_lets_out_in_order_what_was_decided_in_order() {
+    fn stumbling(body: Body) -> u16 {
+        if body.seed % 97 == 0 {
+            sleep(Duration::from_micros(200));
+        }
+        body.seed as u16
+    }
+    let packets = packets(6_000);
+    let sequence = |model: Orchestration, threads| {
+        let (sink, meter) = (Sink::sequence(stumbling), Meter::new(false));
+        let (engine, source) = (Stumbling(engine()), Trace::new(&packets));
+        run(model, threads, &engine, &source, &sink, &meter).unwrap();
+        sink.into_sequence()
+    };
+    let expected = sequence(Orchestration::Serial, 1);
+    assert!(expected.len() > 1000);
+    for threads in 2..=4 {
+        assert!(sequence(Orchestration::Ordered, threads) == expected, "{threads} threads");
+    }
+}
+
+/// Panics at a decision, at a change, in the work or at the source.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Planted {
+    Decision,
+    Change,
+    Work,
+    Source,
+}
+
+struct Panicking {
+    at: Planted,
+    engine: Box<dyn Engine<u32>>,
+    left: AtomicUsize,
+}
+
+impl Panicking {
+    fn reaches(&self, place: Planted) {
+        let is_last = || self.left.fetch_sub(1, Ordering::SeqCst) == 1;
+        assert!(self.at != place || !is_last(), "planted at {place:?}");
+    }
+}
+
+impl Engine<u32> for Panicking {
+    fn decide(&self, source: u32, destination: u32) -> bool {
+        self.reaches(Planted::Decision);
+        self.engine.decide(source, destination)
+    }
+
+    fn update(&self, config: &Config<u32>) {
+        self.reaches(Planted::Change);
+        self.engine.update(config);
+    }
+
+    fn bytes(&self) -> usize {
+        self.engine.bytes()
+    }
+}
+
+/// Packets without an end, as a source; or with one that is a panic.
+struct Endless(Arc<Panicking>);
+
+impl Source<u32> for Endless {
+    fn next<'p>(&'p self, room: &'p mut Vec<Packet<u32>>, most: usize) -> &'p [Packet<u32>] {
+        self.0.reaches(Planted::Source);
+        *room = packets(most as u32);
+        room
+    }
+}
+
+/// What a run comes to that would go on for ever.
+fn ends(model: Orchestration, at: Planted) -> Result<Outcome, String> {
+    fn panicking(body: Body) -> u16 {
+        assert!(body.seed != 5, "planted at Work");
+        0
+    }
+    let (told, tells) = channel();
+    spawn(move || {
+        let threads = if model == Orchestration::Serial { 1 } else { 3 };
+        let left = AtomicUsize::new(40);
+        let engine = Arc::new(Panicking { at, engine: engine(), left });
+        let work = if at == Planted::Work { panicking } else { work };
+        let (sink, meter) = (Sink::new(work, Bins::Shards), Meter::new(false));
+        let source = Endless(Arc::clone(&engine));
+        let _ = told.send(run(model, threads, &*engine, &source, &sink, &meter));
+    });
+    tells.recv_timeout(Duration::from_secs(60)).expect("the run ends")
+}
+
+#[test]
+fn a_panic_ends_the_run_with_its_message() {
+    for model in models() {
+        for at in [Planted::Decision, Planted::Change, Planted::Work, Planted::Source] {
+            let error = ends(model, at).expect_err("a panic was planted");
+            let expected = format!("a thread of the run panicked: planted at {at:?}");
+            assert_eq!(error, expected, "{}", model.name());
+        }
+    }
+}
+
 #[test]
 fn the_bound_makes_others_wait() {
     let in_flight = InFlight::new(4);
-    in_flight.enter(3);
+    assert!(in_flight.enter(3));
     std::thread::scope(|scope| {
         let waits = scope.spawn(|| {
-            in_flight.enter(2);
+            assert!(in_flight.enter(2));
             in_flight.leave(2);
         });
         std::thread::sleep(Duration::from_millis(30));
