@@ -12,13 +12,13 @@ use loom::thread;
 
 use super::cached::{Cached, Invalidation};
 use super::coarse::Coarse;
-use super::concurrent_map;
+use super::concurrent_map::Atomic as ConcurrentMap;
 use super::fine::Fine;
-use super::matrix;
+use super::matrix::Atomic as Matrix;
 use super::optimistic::Optimistic;
 use super::sparse::Sparse;
 use super::striped::Striped;
-use super::striped_map::{self, Settings};
+use super::striped_map::{Atomic as StripedMap, Settings};
 
 fn config(address: u32, png: bool, begin: u32, end: u32, accept: bool) -> Config<u32> {
     Config { address, persona_non_grata: png, accept, begin, end }
@@ -231,9 +231,9 @@ const SMALL: Settings = Settings { initial: 2, longest: 1, full_percent: 10 };
 
 models! {
     coarse: Coarse::new(false);
-    matrix: matrix::Atomic::new(Some(4), false).unwrap();
-    concurrent_map: concurrent_map::Atomic::new(false, 4);
-    striped_map: striped_map::Atomic::new(false, SMALL);
+    matrix: Matrix::new(Some(4), false).unwrap();
+    concurrent_map: ConcurrentMap::new(false, 4);
+    striped_map: StripedMap::new(false, SMALL);
     cached: Cached::new(Tamis::new(4, false).unwrap(), Invalidation::Epoch);
     striped: Striped::new(false, 2);
     fine: Fine::<u32>::new(false, 4);
