@@ -3,6 +3,7 @@
 mod counters;
 mod history;
 mod limits;
+mod memory;
 mod model;
 mod programs;
 mod reload;
