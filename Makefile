@@ -3,7 +3,7 @@
 # Every system package that a test calls, in one place. Debian names.
 PACKAGES := iptables arptables ebtables nftables ipset iproute2 tcpdump tar xz-utils chromium \
 	conntrack curl dnsmasq-base bind9-dnsutils iputils-ping socat python3 ethtool pkg-config libdpdk-dev \
-	openjdk-17-jdk-headless maven
+	openjdk-17-jdk-headless maven patch
 # What the scenes of `make lab`, and `tamis-bench tunnel`, run besides.
 LAB_PACKAGES := nginx-light vsftpd tftpd-hpa iperf3 nmap hping3 traceroute radvd udhcpc python3-scapy ufw perl \
 	libusrsctp-examples iputils-arping openssh-server openssh-client
@@ -25,7 +25,8 @@ run: ## Build tamis and show its demo report; the files go to target/demo
 test: $(if $(ROOT),deps) ## Run every test that this machine can run, and say which it skips
 	@$(MAKE) --no-print-directory skips
 	cargo test --workspace --no-fail-fast
-	@$(MAKE) --no-print-directory loom java-test
+	@$(MAKE) --no-print-directory loom histories java-test
+	@$(MAKE) --no-print-directory mutants MUTANTS="tamis matrix cached"
 
 # What `cargo test` will skip here. The tests find out by themselves; cargo hides what a passing test says.
 skips:
@@ -70,6 +71,14 @@ deps: ## Install the system packages that tests call (Debian, as root); only tho
 loom: ## Explore every interleaving of small programs on what threads share
 	cargo test -p tamis-dataplane --test loom
 	RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/loom cargo test -p tamis-lab-engines interleavings
+
+# As with loom, in a place of its own; optimised, so that what an operation does is not drowned in the recording.
+histories: ## Record histories of every engine that threads share: they overlap, and have an order (HISTORIES=N)
+	RUSTFLAGS='--cfg pauses' CARGO_TARGET_DIR=target/pauses TAMIS_HISTORIES=$(HISTORIES) \
+		cargo test --release -p tamis-lab-engines histories_overlap -- --nocapture
+
+mutants: ## Break the code on purpose, in each of the ways of crates/lab/mutants, and have a test tell (MUTANTS="tamis matrix")
+	crates/lab/mutants/run.sh $(MUTANTS)
 
 kill: ## Kill a run 1,000 times in a stream of applies, and fill its disk 100 times (minutes)
 	TAMIS_KILLS=1000 cargo test -p tamis --test cli killed
@@ -134,6 +143,14 @@ tunnel-order: ## Packets through a tunnel by many workers: none is lost, repeate
 	TAMIS_TUNNEL_PACKETS=$(TUNNEL_PACKETS) cargo test --release -p tamis-dataplane --lib \
 		of_very_many -- --ignored
 
+# Packets of `make soak`, without connections and in conversations.
+SOAK_PACKETS ?= 1000000000
+SOAK_CONVERSED ?= 10000000
+
+soak: $(if $(ROOT),deps) ## Compare tamis with this machine's kernel for hours, seed after seed (root; SOAK_PACKETS=N SOAK_CONVERSED=N)
+	cargo build --release -p tamis-lab --bin oracle
+	crates/lab/soak.sh $(SOAK_PACKETS) $(SOAK_CONVERSED)
+
 lab-deps: PACKAGES := $(filter-out chromium,$(PACKAGES)) $(LAB_PACKAGES)
 lab-deps: deps
 
@@ -149,4 +166,4 @@ screen: ## Redraw docs/top.svg, README's picture of tamis top (root)
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
 
-.PHONY: help run test tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint package oracle lab lab-deps series soak-live picture screen loom golden fuzz
+.PHONY: help run test soak histories mutants tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint package oracle lab lab-deps series soak-live picture screen loom golden fuzz
