@@ -181,6 +181,20 @@ fn what_a_handler_throws_is_counted_and_told_and_what_it_passes_goes_on() {
     }
 }
 
+/// Both are signals to the JVM, in a thread whose stack is not of its making.
+#[test]
+fn a_stack_that_is_used_up_and_a_null_are_exceptions_as_any() {
+    let Some(built) = built() else { return };
+    let folder = Scratch::new("java-upcalls-overflows");
+    let ran = built.run(&folder, "Overflows", "");
+    let status = ran.json();
+    let failed = dropped(&status, "handler_error");
+    let wire = &status["wires"][0];
+    assert!(failed > 0 && wire["sent"].as_u64() > Some(0), "{status}");
+    assert_eq!(wire["received"].as_u64().unwrap() - failed, wire["sent"].as_u64().unwrap());
+    assert!(ran.err.contains("StackOverflowError"), "{}", ran.err);
+}
+
 #[test]
 fn a_class_that_is_no_handler_is_refused_at_its_place() {
     let Some(built) = built() else { return };
