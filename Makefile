@@ -102,7 +102,7 @@ lint: ## Formatting, clippy and rustdoc, each without a warning; modules in circ
 
 package: ## Pack every crate that ships into target/package
 	cargo package --workspace --exclude tamis-lab --exclude tamis-lab-engines --exclude tamis-modules \
-		--exclude tamis-java --exclude tamis-java-bench --no-verify
+		--exclude tamis-java-bench --no-verify
 
 # Packets for each family in `make oracle`, and seconds for each target in `make fuzz`.
 PACKETS ?= 2000000

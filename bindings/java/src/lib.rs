@@ -3,7 +3,7 @@
 //! Contract: [`natives`] is what the JVM calls, and it alone; what it calls knows no JVM. Nothing that Java hands over is
 //! trusted: handles are looked up (`handles`), texts are read as those of the command line, and what descriptors say
 //! when they come back the hall looks into. No panic leaves the library (`entry`). It installs no handler of signals,
-//! and starts no thread that runs Java.
+//! and starts no thread that runs Java; but for `invocation` (a feature), by which `tamis run` starts a JVM and calls handlers itself.
 
 /// That of the command line: the crates below it do not know each other.
 #[cfg(feature = "dpdk")]
@@ -11,6 +11,8 @@
 mod dpdk_ports;
 mod entry;
 mod handles;
+#[cfg(feature = "invocation")]
+pub mod invocation;
 mod live;
 pub mod natives;
 pub mod offline;

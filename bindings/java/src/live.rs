@@ -14,7 +14,11 @@ use std::time::Duration;
 
 use dataplane::run::config::Settings;
 use dataplane::run::{self, GivenUp, Hosted, OpenDpdk, Run, Running};
+#[cfg(feature = "invocation")]
+use dataplane::run::{RunError, Status};
 use pktio::{InProcess, Opener};
+#[cfg(feature = "invocation")]
+use replay::without_numbers;
 
 use crate::entry::Thrown;
 use crate::handles::Lost;
@@ -88,7 +92,17 @@ impl JavaRun {
         let path = Path::new(place);
         let file = if path.is_dir() { path.join(NAME) } else { path.to_owned() };
         let settings = Settings::from_text(&file.to_string_lossy(), toml)?;
+        if let Some(java) = settings.java() {
+            let what = "expected no kind: the program that opens this run has its middlebox";
+            return Err(settings.refuse(java.at, what).into());
+        }
         Ok(Self { stage: Mutex::new(Stage::Configured(Box::new(settings))) })
+    }
+
+    /// One that tamis has started itself.
+    #[cfg(feature = "invocation")]
+    pub(crate) fn of_host(started: &Arc<Started>) -> Self {
+        Self { stage: Mutex::new(Stage::Started(Arc::clone(started))) }
     }
 
     /// Opens its ports and starts it: how many workers it has, all of which have to be polled.
@@ -142,6 +156,20 @@ impl Started {
             ended,
             waiting: Mutex::new(Some(waiting)),
         })
+    }
+
+    /// A run whose workers tamis itself has, and whose end it tells ([`Started::has_ended`]).
+    #[cfg(feature = "invocation")]
+    pub(crate) fn of_host(running: Running) -> Self {
+        let (workers, ended, waiting) = Default::default();
+        Self { running, workers, ended, waiting }
+    }
+
+    /// Tells how it has ended to those who wait for that.
+    #[cfg(feature = "invocation")]
+    pub(crate) fn has_ended(&self, status: &Status, failed: Option<&RunError>) {
+        let failed = failed.map(|error| without_numbers(&error.to_string()));
+        self.ended.is(End { status: status.json().to_string(), failed });
     }
 
     /// Gives a worker to who will poll it, who knows it by the number that `take` has for it.
@@ -229,7 +257,11 @@ impl Ended {
             Ok((status, ended)) => (status, ended.err().map(|error| Thrown::from(error).0)),
             Err(_) => (running.status(), Some("tamis has panicked".to_owned())),
         };
-        *lock(&self.how) = Some(End { status: status.json().to_string(), failed });
+        self.is(End { status: status.json().to_string(), failed });
+    }
+
+    fn is(&self, end: End) {
+        *lock(&self.how) = Some(end);
         self.told.notify_all();
     }
 }

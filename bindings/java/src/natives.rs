@@ -23,6 +23,12 @@ fn started(run: jlong) -> Result<Arc<Started>, Thrown> {
     RUNS.get(run)?.started()
 }
 
+/// A run that tamis itself has started: its number.
+#[cfg(feature = "invocation")]
+pub(crate) fn knows(started: &Arc<Started>) -> Result<jlong, Lost> {
+    RUNS.insert(Arc::new(JavaRun::of_host(started)))
+}
+
 /// Negative ones are none.
 fn nanos(nanos: jlong) -> Duration {
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))

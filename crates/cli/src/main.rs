@@ -14,6 +14,11 @@ mod demo;
 mod doctor_command;
 mod dpdk_ports;
 mod interrupt;
+#[cfg(feature = "java")]
+mod java;
+#[cfg(not(feature = "java"))]
+#[path = "no_java.rs"]
+mod java;
 mod log;
 mod man_command;
 mod moved;

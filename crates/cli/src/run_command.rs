@@ -5,18 +5,20 @@ use std::fs;
 use std::os::unix::net::UnixDatagram;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result};
 use dataplane::run::config::{LogFormat, Privileges, Settings, properties};
-use dataplane::run::{self, Status};
+use dataplane::run::{self, Run, RunError, Status};
 use packet::visible;
 use pktio::{InProcess, Opener};
 
 use crate::dpdk_ports::DpdkPorts;
+use crate::java::Hosting;
 use crate::log::Log;
 #[cfg(target_os = "linux")]
 use crate::parent::Parent;
-use crate::{confine, interrupt, screen};
+use crate::{confine, interrupt, java, screen};
 
 /// Exit code where a port, or the worker, failed.
 const FAILED: u8 = 1;
@@ -57,12 +59,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     let settings = Settings::from_text(config, &text)?;
     if args.check {
         let loaded = run::check(&settings)?;
+        java::check(&settings)?;
         Log::start(LogFormat::Text).warn(&loaded.warnings);
         let (ports, wires) = (settings.ports.len(), settings.wires.len());
         let file = visible::word(config);
         screen::print(&format!("{file}: ports {ports}, wires {wires}\nnext: tamis run {file}\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
+    java::check(&settings)?;
     let tried = args
         .shadow
         .iter()
@@ -86,8 +90,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         Err(error) => return Ok(failed(&error)),
     };
     log.warn(&lacking);
-    let run = match opened.start(given_up) {
-        Ok(run) => run.reloading(asked),
+    let started = match settings.java() {
+        None => opened.start(given_up).map(|run| (run, None)),
+        Some(java) => java::start(&settings, java, opened, given_up)
+            .map(|(run, hosting)| (run, Some(hosting))),
+    };
+    let (run, hosting) = match started {
+        Ok((run, hosting)) => (run.reloading(asked), hosting),
         Err(error) if error.is_input() => return Err(error.into()),
         Err(error) => return Ok(failed(&error)),
     };
@@ -95,13 +104,27 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         && let Err(what) = run.shadow(tried)
     {
         run.stop();
-        let _ = run.wait(&stop, |line| log.tell(line));
+        let _ = wait(run, hosting, &stop, log);
         anyhow::bail!("--shadow: {what}");
     }
     ready(log);
-    let (status, ended) = run.wait(&stop, |line| log.tell(line));
+    let (status, ended) = wait(run, hosting, &stop, log);
     print(&status, args.json)?;
     Ok(ended.map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS))
+}
+
+/// Waits for the end of a run, and for that of its handlers in Java.
+fn wait(
+    run: Run,
+    hosting: Option<Hosting>,
+    stop: &AtomicBool,
+    log: Log,
+) -> (Status, Result<(), RunError>) {
+    let (status, ended) = run.wait(stop, |line| log.tell(line));
+    if let Some(hosting) = hosting {
+        hosting.end(&status, ended.as_ref().err(), |line| log.tell(line));
+    }
+    (status, ended)
 }
 
 /// Who opens devices: this process, or one that keeps what it takes while this one gives it up.

@@ -55,13 +55,18 @@ fn give_up(settings: &Settings, looks_up: bool) -> (GivenUp, Vec<String>) {
     let keeps = settings.reopen == Reopen::Keep;
     let kept = if keeps { capabilities::TO_OPEN } else { CapabilitySet::empty() };
     let is_dpdk = settings.ports.iter().any(|port| matches!(port.kind, Kind::Dpdk { .. }));
-    let system_calls = || match is_dpdk {
+    let is_java = settings.java().is_some();
+    let system_calls = || match (is_dpdk, is_java) {
         // Its threads are there already, and would be under the filter, too.
-        true => bail!("what the drivers of DPDK ask for is not known"),
-        false => system_calls::keep_needed(looks_up),
+        (true, _) => bail!("what the drivers of DPDK ask for is not known"),
+        (false, true) => bail!("what a JVM asks for is not known"),
+        (false, false) => system_calls::keep_needed(looks_up),
     };
-    let (given_up, mut lacking) =
-        all_but(kept, || files::keep_own(settings, looks_up), system_calls);
+    let files = || match is_java {
+        true => bail!("what a JVM and its handlers open is not known"),
+        false => files::keep_own(settings, looks_up),
+    };
+    let (given_up, mut lacking) = all_but(kept, files, system_calls);
     let kept_by_others = "the threads that DPDK started before keep their privileges";
     lacking.extend(is_dpdk.then(|| kept_by_others.to_owned()));
     (GivenUp { capabilities: given_up.capabilities && kept.is_empty(), ..given_up }, lacking)

@@ -20,6 +20,7 @@ mod host;
 mod hostile;
 mod hosts;
 mod java;
+mod java_upcalls;
 mod jobs;
 mod killed;
 mod lists;

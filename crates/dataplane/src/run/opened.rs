@@ -168,6 +168,12 @@ pub fn open(
 }
 
 impl Opened {
+    /// How many workers it will have.
+    #[must_use]
+    pub fn workers(&self) -> usize {
+        self.division.cores.len()
+    }
+
     /// What is odd about the configuration.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
@@ -181,7 +187,8 @@ impl Opened {
     /// be taken over.
     pub fn start(self, given_up: GivenUp) -> Result<Run, RunError> {
         if let Some(MiddleboxSettings { at, .. }) = self.settings.middlebox {
-            let what = "a middlebox sees frames in a program that has one: nothing here does";
+            let what = "a middlebox sees frames in a program that has one: nothing here does \
+                        (kind = \"java\" names one)";
             return Err(RunError::Config(self.settings.refuse(at, what)));
         }
         Ok(self.begin(given_up, |_| Driver::Alone)?.0)
@@ -196,6 +203,10 @@ impl Opened {
         given_up: GivenUp,
         make: &mut dyn FnMut(usize) -> Box<dyn Middlebox>,
     ) -> Result<Run, RunError> {
+        if let Some(java) = self.settings.java() {
+            let what = "expected no kind: the program that opens this run has its middlebox";
+            return Err(RunError::Config(self.settings.refuse(java.at, what)));
+        }
         if let Some(MiddleboxSettings { at, ring: 1.., .. }) = self.settings.middlebox {
             let what = "expected no ring: this middlebox sees frames in the workers' own threads";
             return Err(RunError::Config(self.settings.refuse(at, what)));
@@ -225,7 +236,8 @@ impl Opened {
         given_up: GivenUp,
         driver: impl FnOnce(Slot) -> Driver<'m>,
     ) -> Result<(Run, Vec<Hosted>), RunError> {
-        let driver = driver(self.settings.middlebox.map(|set| set.slot).unwrap_or_default());
+        let driver =
+            driver(self.settings.middlebox.as_ref().map(|set| set.slot).unwrap_or_default());
         if driver.slot().is_some() {
             unordered(&self.settings, &self.division).map_err(RunError::Config)?;
         }

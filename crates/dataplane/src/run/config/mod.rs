@@ -24,7 +24,7 @@ use rules::model::Family;
 use crate::config::Unresolved;
 use crate::keys::{Value, Wrong, string};
 
-pub use middlebox::{MiddleboxSettings, OnError, Side, Slot};
+pub use middlebox::{JavaSettings, MiddleboxSettings, OnError, Side, Slot};
 pub use privileges::{Privileges, Reopen, Reopened};
 
 /// A configuration, read but not looked into: neither rules nor ports are open.
@@ -369,7 +369,13 @@ impl Settings {
 
     /// Frames that may be at the middlebox of a worker while the worker goes on.
     pub(super) fn ring(&self) -> usize {
-        self.middlebox.map_or(0, |set| set.ring)
+        self.middlebox.as_ref().map_or(0, |set| set.ring)
+    }
+
+    /// The handler in Java that tamis itself is to start a JVM for, if there is one.
+    #[must_use]
+    pub fn java(&self) -> Option<&JavaSettings> {
+        self.middlebox.as_ref()?.java.as_ref()
     }
 
     /// Folders that a run reads files of, once it is told to read them again.
@@ -392,7 +398,8 @@ impl Settings {
     }
 
     /// An error at a place of this configuration.
-    pub(super) fn refuse(&self, at: At, what: impl fmt::Display) -> ConfigError {
+    #[must_use]
+    pub fn refuse(&self, at: At, what: impl fmt::Display) -> ConfigError {
         ConfigError { file: self.file.clone(), at, what: what.to_string() }
     }
 

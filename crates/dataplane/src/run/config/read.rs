@@ -74,6 +74,9 @@ impl<'t> Reader<'t> {
         let ports = self.ports(top)?;
         let wires = self.wires(top, &ports)?;
         let (privileges, reopen) = privileges::read(top)?;
+        let middlebox =
+            middlebox::middlebox(top, |start| self.at(start), |value| self.named(value))?;
+        middlebox::has_its_privileges(top, privileges, middlebox.as_ref())?;
         let mut settings = Settings {
             file: self.file.to_owned(),
             ports,
@@ -91,7 +94,7 @@ impl<'t> Reader<'t> {
             journal: None,
             metrics: metrics::metrics(top)?,
             log: metrics::log(top)?,
-            middlebox: middlebox::middlebox(top, |start| self.at(start))?,
+            middlebox,
             workers: work::workers(top)?,
             burst: work::burst(top)?,
             eal: dpdk::eal(top)?,

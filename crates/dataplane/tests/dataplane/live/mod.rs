@@ -5,6 +5,7 @@ mod aging;
 mod bad;
 mod below;
 mod hostile;
+mod java_settings;
 mod lists;
 mod middlebox;
 mod ordered;

@@ -141,8 +141,8 @@ fn every_error_has_its_place_and_says_what_is_allowed() {
         ),
         (after("[middlebox]\non_error = 1"), "12:12: expected a string, found integer"),
         (
-            after("[middlebox]\nkind = \"java\""),
-            "12:1: expected one of place on_error ring, found \"kind\"",
+            after("[middlebox]\nclass = \"Firewall\""),
+            "12:1: expected one of kind place on_error ring, found \"class\"",
         ),
         (
             after("[middlebox]\nring = 2000000"),

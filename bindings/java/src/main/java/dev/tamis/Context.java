@@ -5,5 +5,6 @@ package dev.tamis;
  *
  * @param worker its number, from 0
  * @param workers how many there are
+ * @param run the run, to be asked and changed while it goes: by this thread, or any other
  */
-public record Context(int worker, int workers) {}
+public record Context(int worker, int workers, Run run) {}

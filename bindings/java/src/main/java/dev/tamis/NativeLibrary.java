@@ -24,7 +24,8 @@ import java.util.Set;
  * <p>Contract: what is inside the jar is extracted once for each content to a folder that is the
  * user's alone (mode 0700), under {@code XDG_CACHE_HOME}, {@code ~/.cache} or the folder of
  * temporary files, under its SHA-256. It appears whole or not at all, and one whose bytes are not
- * those of the jar is replaced. A library of another layout of descriptors is refused.
+ * those of the jar is replaced. A library of another layout of descriptors is refused. In a JVM
+ * that tamis has started there is none to find ({@link #registered}).
  */
 final class NativeLibrary {
     /** The property with a library's path. */
@@ -46,12 +47,21 @@ final class NativeLibrary {
         if (!isLoaded) {
             Path file = find(System.getProperty(PROPERTY), platform());
             loadFrom(file);
-            checkLayout(file);
+            checkLayout(file.toString());
             isLoaded = true;
         }
     }
 
-    private static void checkLayout(Path file) {
+    /**
+     * Loads none: tamis, which has started this JVM and calls this, has registered its own
+     * functions.
+     */
+    static synchronized void registered() {
+        checkLayout("tamis");
+        isLoaded = true;
+    }
+
+    private static void checkLayout(String file) {
         long[] layout = new long[Descriptor.entries()];
         try {
             Descriptor.check(Native.layout(layout), layout);

@@ -22,7 +22,7 @@ public final class Run {
 
     private final long handle;
     private final int workers;
-    private final List<Worker> running = new ArrayList<>();
+    private final List<Dispatch> dispatches = new ArrayList<>();
     private final List<Thread> threads = new ArrayList<>();
     private final ReadWriteLock open = new ReentrantReadWriteLock();
     private boolean isClosed;
@@ -42,22 +42,24 @@ public final class Run {
     void start(Supplier<? extends Handler> handlers, Affinity affinity, long idleNanos) {
         List<Handler> made = Stream.<Handler>generate(handlers).limit(workers).toList();
         Status status = status();
+        List<Worker> polling = new ArrayList<>();
         for (int number = 0; number < workers; number++) {
             Poller poller = new Poller.OfRun(Native.worker(handle, number));
-            Context context = new Context(number, workers);
-            running.add(
-                    new Worker(
-                            poller,
-                            made.get(number),
-                            context,
-                            affinity.core(number, status),
-                            idleNanos));
+            Dispatch dispatch = dispatch(number, made.get(number));
+            polling.add(new Worker(poller, dispatch, affinity.core(number, status), idleNanos));
         }
-        for (Worker worker : running) {
+        for (Worker worker : polling) {
             Thread thread = new Thread(worker, "tamis-worker-" + threads.size());
             thread.setDaemon(true);
             startOrGiveUp(thread, worker);
         }
+    }
+
+    /** What a worker of it does with its handler; to be asked for before it does. */
+    Dispatch dispatch(int worker, Handler handler) {
+        Dispatch dispatch = new Dispatch(handler, new Context(worker, workers, this));
+        dispatches.add(dispatch);
+        return dispatch;
     }
 
     private void startOrGiveUp(Thread thread, Worker worker) {
@@ -148,7 +150,7 @@ public final class Run {
      * @return how many
      */
     public long failed() {
-        return running.stream().mapToLong(Worker::failed).sum();
+        return dispatches.stream().mapToLong(Dispatch::failed).sum();
     }
 
     /**
@@ -188,9 +190,10 @@ public final class Run {
     }
 
     private void throwCause() {
-        for (Worker worker : running) {
-            if (worker.cause() != null) {
-                throw new TamisException("a worker has ended: " + worker.cause(), worker.cause());
+        for (Dispatch dispatch : dispatches) {
+            Throwable cause = dispatch.cause();
+            if (cause != null) {
+                throw new TamisException("a worker has ended: " + cause, cause);
             }
         }
     }

@@ -128,6 +128,29 @@ class LiveTest {
         assertFrames(frames.stream().filter(frame -> !isUdp(frame)).toList(), out());
     }
 
+    @Test
+    void aHandlerHasTheRunThatItIsIn() throws IOException {
+        List<Run> given = new ArrayList<>();
+        try (Dataplane dataplane = Dataplane.open(config(ALL, ""))) {
+            Run run =
+                    dataplane.start(
+                            () ->
+                                    new Handler() {
+                                        @Override
+                                        public void init(Context context) {
+                                            given.add(context.run());
+                                        }
+
+                                        @Override
+                                        public Verdict packet(Packet packet) {
+                                            return Verdict.PASS;
+                                        }
+                                    });
+            run.await();
+            assertEquals(List.of(run), given);
+        }
+    }
+
     /** A handler that is slow costs a capture nothing: it waits for room in the ring. */
     @Test
     void whatPassesByARingLeavesAsItCame() throws IOException {

@@ -142,6 +142,17 @@ class NativeRunsTest {
     }
 
     @Test
+    void aHandlerThatTamisIsToStartAJvmForIsRefusedHere() {
+        String java = LOOPBACK + "[middlebox]\nkind = \"java\"\njar = \"a.jar\"\nclass = \"A\"\n";
+        TamisException refused =
+                assertThrows(TamisException.class, () -> Native.open(java, folder.toString()));
+        assertEquals(
+                folder.resolve("tamis.toml")
+                        + ":12:8: expected no kind: the program that opens this run has its middlebox",
+                refused.getMessage());
+    }
+
+    @Test
     void aRunWhoseWorkersNobodyAskedForCanBeClosed() {
         Native.closeRun(start(LOOPBACK));
         Native.closeRun(Native.open(LOOPBACK, folder.toString()));

@@ -19,6 +19,9 @@ import java.util.logging.Logger;
 class WorkerTest {
     private final List<String> happened = new ArrayList<>();
 
+    /** That of the worker which was made last. */
+    private Dispatch dispatch;
+
     /** Polls that answer these numbers, and then the end. */
     private final class Script implements Poller {
         private final Frames frames = new Frames(8);
@@ -76,8 +79,9 @@ class WorkerTest {
         }
     }
 
-    private static Worker worker(Poller poller, dev.tamis.Handler handler) {
-        return new Worker(poller, handler, new Context(1, 2), OptionalInt.empty(), 1);
+    private Worker worker(Poller poller, dev.tamis.Handler handler) {
+        dispatch = new Dispatch(handler, new Context(1, 2, null));
+        return new Worker(poller, dispatch, OptionalInt.empty(), 1);
     }
 
     /** What is logged while it runs. */
@@ -126,7 +130,7 @@ class WorkerTest {
                         "give up",
                         "close"),
                 happened);
-        assertNull(worker.cause());
+        assertNull(dispatch.cause());
     }
 
     @Test
@@ -143,7 +147,7 @@ class WorkerTest {
                         });
         List<LogRecord> records = logged(worker);
         assertEquals(List.of("give up", "close"), happened);
-        assertSame(thrown, worker.cause());
+        assertSame(thrown, dispatch.cause());
         assertEquals(1, records.size());
     }
 
@@ -167,8 +171,8 @@ class WorkerTest {
                             }
                         });
         List<LogRecord> records = logged(worker);
-        assertNull(worker.cause());
-        assertEquals(8000, worker.failed());
+        assertNull(dispatch.cause());
+        assertEquals(8000, dispatch.failed());
         LogRecord first = records.get(0);
         assertEquals("a bug", first.getThrown().getMessage());
         assertEquals(
@@ -190,7 +194,7 @@ class WorkerTest {
                             }
                         });
         assertEquals(1, logged(worker).size());
-        assertEquals(0, worker.failed());
-        assertNull(worker.cause());
+        assertEquals(0, dispatch.failed());
+        assertNull(dispatch.cause());
     }
 }

@@ -1,0 +1,2 @@
+/** Handles nothing. */
+public class NoHandler {}
