@@ -19,3 +19,8 @@ pub fn link_of(link_type: LinkType) -> Option<Link> {
         _ => return None,
     })
 }
+
+/// Whether frames of this link type are packets of IP, with nothing before them.
+pub(crate) fn is_ip(link_type: LinkType) -> bool {
+    matches!(link_of(link_type), Some(Link::Raw | Link::Ipv4 | Link::Ipv6))
+}

@@ -16,11 +16,21 @@ use turn::{Came, Way};
 
 // Users of the crate see what these programs do not use.
 #[allow(dead_code, unreachable_pub)]
+#[path = "../src/run/ordered/frames.rs"]
+mod frames;
+#[allow(dead_code, unreachable_pub)]
 #[path = "../src/ordered/lane.rs"]
 mod lane;
+#[path = "shuttle/sealed.rs"]
+mod sealed;
 #[allow(dead_code, unreachable_pub)]
 #[path = "../src/ordered/turn.rs"]
 mod turn;
+
+/// Where frames find what a batch is.
+mod ordered {
+    pub(crate) use crate::lane::Batch;
+}
 
 /// What a lane is made of.
 mod sync {

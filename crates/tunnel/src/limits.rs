@@ -32,6 +32,10 @@ pub const COOKIE_TIME: u64 = COOKIE_SECRET_TIME - 5 * SECOND;
 /// Between two initiations of one peer that are answered, at least: 50 a second.
 pub const INITIATION_GAP: u64 = SECOND / 50;
 
+/// Between two datagrams that name no session of ours and are looked at for whose they may be, at least: whoever floods
+/// us with such has all peers looked through no more often than that.
+pub const LOOK_GAP: u64 = SECOND / 100;
+
 /// Handshake messages of one source, a second, and at once.
 pub const SOURCE_RATE: (u64, u64) = (20, 5);
 /// Handshake messages of all sources that have not shown a cookie, a second, and at once. Who sends more has to show

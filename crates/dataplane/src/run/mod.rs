@@ -123,6 +123,12 @@ pub use topology::{Processor, here as processors};
 pub use wire::BoxedPort;
 pub use worker::DRAIN;
 
+/// Has a tunnel meet a peer, and programs of the host, that do what `data` says (`fuzz/`, target `envelope`).
+#[cfg(fuzzing)]
+pub fn hostile_envelope(data: &[u8]) {
+    tunnel::hostile::envelope(data);
+}
+
 /// How often the workers and the devices are looked after.
 const LOOK: Duration = Duration::from_millis(10);
 

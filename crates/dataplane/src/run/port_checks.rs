@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use pktio::CaptureReader;
+use pktio::{Burst, CaptureReader, Port};
 
 use super::config::tunnel::TunnelSettings;
-use super::config::{ConfigError, Kind, Named, PortSettings, Settings};
+use super::config::{ConfigError, Kind, Named, PortSettings, Settings, innermost};
 use super::device::is_like;
 use super::{doctor, interface};
+use crate::link::is_ip;
 
 /// Frames of a NUMA node's devices of DPDK, with those that the devices' own queues hold.
 const MBUFS: usize = (1 << 14) - 1;
@@ -15,8 +16,8 @@ const MBUFS: usize = (1 << 14) - 1;
 /// Whether everything that ports need is there; nothing is made or changed.
 ///
 /// # Errors
-/// A capture cannot be read, or is none, or the folder of one that is to be written is not there; there is no such
-/// interface.
+/// A capture cannot be read, or is none, or has nothing for the tunnel that it is wired to, or the folder of one that is to
+/// be written is not there; there is no such interface.
 pub(super) fn check(settings: &Settings) -> Result<(), ConfigError> {
     for port in &settings.ports {
         if let Some(device) = interface_of(port) {
@@ -62,7 +63,39 @@ pub(super) fn check(settings: &Settings) -> Result<(), ConfigError> {
             return Err(settings.refuse(*at, what));
         }
     }
+    into_tunnels(settings)
+}
+
+/// Captures that are wired to tunnels, which carry packets of IP alone.
+fn into_tunnels(settings: &Settings) -> Result<(), ConfigError> {
+    for wire in &settings.wires {
+        let [first, second] = wire.ports.map(|place| innermost(&settings.ports, place));
+        for (one, other) in [(first, second), (second, first)] {
+            let (Some(Kind::Tunnel { .. }), Some(Kind::Pcap { file: Some(file), .. })) =
+                (one, other)
+            else {
+                continue;
+            };
+            if let Some(found) = no_ip(&file.path) {
+                let what = "expected a capture of link type RAW, IPV4 or IPV6 beside a tunnel";
+                let what = format!("{}: {what}, found {found}", file.path.display());
+                return Err(settings.refuse(file.at, what));
+            }
+        }
+    }
     Ok(())
+}
+
+/// The link type of a capture of which nothing is packets of IP without a link's header, as far as its beginning tells.
+fn no_ip(path: &Path) -> Option<String> {
+    let mut reader = CaptureReader::open(&path.to_string_lossy()).ok()?;
+    // The interfaces of pcapng stand among its frames; what a pipe has is for the run.
+    if reader.interfaces().is_empty() && reader.total_bytes().is_some() {
+        reader.rx_burst(&mut Burst::new()).ok()?;
+    }
+    let mut types = reader.interfaces().iter().map(|interface| interface.link_type);
+    let first = types.next().filter(|first| !is_ip(*first))?;
+    (!types.any(is_ip)).then(|| first.to_string())
 }
 
 /// What is odd about interfaces that ports are: whatever else takes frames that come in by them.

@@ -32,6 +32,9 @@ pub const TARGETS: &[Target] = &[
     ("host", host),
     ("control", control),
     ("tunnel", overlay::tunnel),
+    // A crate's own tests feed it the corpus.
+    #[cfg(fuzzing)]
+    ("envelope", dataplane::run::hostile_envelope),
 ];
 
 /// Most bytes that one input may unpack to: gzip and zstd are good at zeros.

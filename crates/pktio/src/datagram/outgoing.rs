@@ -30,8 +30,8 @@ pub(super) struct Outgoing {
     pub(super) bytes: usize,
     /// Which pieces its bytes are.
     pub(super) pieces: Range<usize>,
-    /// How many of the given messages end with it.
-    pub(super) ends: usize,
+    /// Which of its pieces are the last ones of given messages, a bit for each: there are no more than datagrams.
+    pub(super) ends: u64,
     pub(super) address: Address,
     pub(super) control: Control,
 }
@@ -70,6 +70,17 @@ impl Outgoing {
             && bytes <= MOST_BYTES
             && bytes.div_ceil(self.segment) <= MOST_DATAGRAMS
             && (self.to, self.from, self.tos) == (message.to, message.from, message.tos)
+    }
+
+    /// A given message ends with its last piece.
+    pub(super) fn end(&mut self) {
+        self.ends |= 1 << (self.pieces.len() - 1);
+    }
+
+    /// How many of the given messages end with its first pieces, so many of them.
+    pub(super) fn ended(&self, pieces: usize) -> usize {
+        let first = 1_u64.checked_shl(pieces as u32).map_or(u64::MAX, |end| end - 1);
+        (self.ends & first).count_ones() as usize
     }
 
     /// Appends `part`.

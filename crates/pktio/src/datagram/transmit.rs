@@ -130,7 +130,7 @@ impl<'a, C: Calls> Sending<'_, 'a, C> {
                 }
             }
             if let Some(last) = self.outgoing.last_mut() {
-                last.ends += 1;
+                last.end();
             }
         }
         let _ = self.flush();
@@ -183,7 +183,7 @@ impl<'a, C: Calls> Sending<'_, 'a, C> {
                 }
             };
             let (over, left) = rest.split_at(done.min(rest.len()));
-            self.sent.taken += over.iter().map(|one| one.ends).sum::<usize>();
+            self.sent.taken += over.iter().map(|one| one.ended(one.pieces.len())).sum::<usize>();
             rest = left;
         }
         Ok(())
@@ -252,6 +252,17 @@ impl<'a, C: Calls> Sending<'_, 'a, C> {
         result
     }
 
+    /// Sends each datagram of a piece of a message by itself.
+    fn one_by_one(&mut self, one: &Outgoing, piece: &[u8]) -> Result<(), Full> {
+        for datagram in piece.chunks(one.segment) {
+            let bytes = datagram.len();
+            let mut alone = Outgoing { segment: bytes, bytes, pieces: 0..1, ..one.clone() };
+            alone.encode(self.way.is_both);
+            self.offer_one(&alone, &[IoSlice::new(datagram)], true)?;
+        }
+        Ok(())
+    }
+
     /// Sends each datagram of a message by itself, and learns whether the kernel cuts any.
     fn apart(
         &mut self,
@@ -260,12 +271,10 @@ impl<'a, C: Calls> Sending<'_, 'a, C> {
         error: &io::Error,
     ) -> Result<(), Full> {
         let before = self.sent.datagrams - self.rerouted;
-        for piece in pieces.get(one.pieces.clone()).unwrap_or_default() {
-            for datagram in piece.chunks(one.segment) {
-                let bytes = datagram.len();
-                let mut alone = Outgoing { segment: bytes, bytes, pieces: 0..1, ..one.clone() };
-                alone.encode(self.way.is_both);
-                self.offer_one(&alone, &[IoSlice::new(datagram)], true)?;
+        for (at, piece) in pieces.get(one.pieces.clone()).unwrap_or_default().iter().enumerate() {
+            if let Err(full) = self.one_by_one(one, piece) {
+                self.sent.taken += one.ended(at);
+                return Err(full);
             }
         }
         let went = self.sent.datagrams - self.rerouted - before;

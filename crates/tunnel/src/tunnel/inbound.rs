@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::inner::{Inner, Probe};
 use crate::job::{Dropped, Opened, Opening};
-use crate::limits::REKEY_ON_RECEIVE_TIME;
+use crate::limits::{LOOK_GAP, REKEY_ON_RECEIVE_TIME};
 use crate::message::Message;
 use crate::peer::{Peer, PeerId, count};
 use crate::tunnel::{Outgoing, Tunnel};
@@ -84,7 +84,10 @@ impl Tunnel {
         from: SocketAddr,
         now: u64,
     ) -> Result<Received, Dropped> {
-        let peer = *self.indexes.get(&index).ok_or(Dropped::UnknownIndex)?;
+        let Some(peer) = self.indexes.get(&index).copied() else {
+            self.speak_up(from, now);
+            return Err(Dropped::UnknownIndex);
+        };
         let known = self.peer_mut(peer).and_then(|peer| peer.sessions.find(index));
         let session = known.ok_or(Dropped::UnknownIndex)?;
         if !session.allows(counter, now) {
@@ -95,6 +98,22 @@ impl Tunnel {
         }
         let keys = session.keys.clone();
         Ok(Received::Opening(Opening { keys, session: index, counter, peer, from }))
+    }
+
+    /// A datagram by no session of ours came from there. If a peer is said to be there that we have none with, we have
+    /// restarted, and it goes on by one that we had: a handshake tells it so at once, and proves who it is. Anybody can
+    /// have us begin one by such a source, but no more often than a packet for that peer does.
+    fn speak_up(&mut self, from: SocketAddr, now: u64) {
+        if now < self.next_look {
+            return;
+        }
+        self.next_look = now.saturating_add(LOOK_GAP);
+        let peers = self.places.iter_mut().filter_map(|place| place.peer.as_deref_mut());
+        let mut lost =
+            peers.filter(|peer| peer.endpoint == Some(from) && peer.sessions.current.is_none());
+        if let Some(peer) = lost.next() {
+            peer.want_session(now);
+        }
     }
 
     /// Takes what was opened, in the order of staging. `datagram` is what was opened.

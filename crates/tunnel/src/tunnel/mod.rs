@@ -112,6 +112,8 @@ pub struct Tunnel {
     allowed: Allowed<PeerId>,
     /// The place that is asked next for what is due.
     turn: usize,
+    /// When it is looked again for whose a datagram may be that names no session of ours.
+    next_look: u64,
 }
 
 impl Tunnel {
@@ -137,6 +139,7 @@ impl Tunnel {
             indexes: HashMap::new(),
             allowed: Allowed::default(),
             turn: 0,
+            next_look: 0,
         })
     }
 

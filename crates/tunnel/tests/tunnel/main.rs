@@ -8,5 +8,6 @@ mod ends;
 mod handshakes;
 mod hostile;
 mod lossy;
+mod restarts;
 mod sessions;
 mod workers;

@@ -297,9 +297,9 @@ fn a_peer_that_was_removed_leaves_nothing() {
     let opened = opening.open(&mut bytes).unwrap();
     let released = pair.b.release(opened, &bytes, pair.now);
     assert_eq!(released, Err(Dropped::SessionGone(of_b)));
+    assert!(pair.b.status(of_b).is_none() && pair.b.next_due().is_none());
     let came = take(&mut pair.b, &datagram, place(1), pair.now);
     assert_eq!(came, Came::Dropped(Dropped::UnknownIndex));
-    assert!(pair.b.status(of_b).is_none() && pair.b.next_due().is_none());
 }
 
 #[test]

@@ -24,6 +24,8 @@ use rules::model::Family;
 use crate::config::Unresolved;
 use crate::keys::{Value, Wrong, string};
 
+pub(super) use port::innermost;
+
 pub use middlebox::{JavaSettings, MiddleboxSettings, OnError, Side, Slot};
 pub use privileges::{Privileges, Reopen, Reopened};
 

@@ -1,5 +1,5 @@
 //! Keys of a `[[port]]` besides what it is: its addresses, how many queues it has, how long its packets are, and the
-//! pace of a capture.
+//! pace of a capture; and whether the two ports of a wire carry what each other brings.
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -8,7 +8,7 @@ use host::Network;
 use pktio::{Pace, Speed};
 use toml::de::DeValue;
 
-use super::work;
+use super::{Kind, PortSettings, work};
 use crate::keys::{Section, Value, Wrong, found, string};
 
 /// Longest packets that a port may carry: what IPv4 asks of every link (RFC 791), and the longest that there is.
@@ -49,6 +49,46 @@ fn address(value: &Value<'_>) -> Result<IpAddr, Wrong> {
 pub(super) fn queues(section: &Section<'_, '_>) -> Result<u16, Wrong> {
     let queues = work::one_or_more(section, "queues", work::MOST_WORKERS)?;
     Ok(queues.map_or(work::MOST_WORKERS as u16, |queues| queues as u16))
+}
+
+/// Refuses a wire between a tunnel, which carries packets of IP alone, and a port whose frames are all Ethernet's.
+pub(super) fn all_carried(
+    ports: &[PortSettings],
+    places: [usize; 2],
+    names: [&Value<'_>; 2],
+) -> Result<(), Wrong> {
+    let [first, second] = places.map(|place| innermost(ports, place));
+    for (one, other, name) in [(first, second, names[1]), (second, first, names[0])] {
+        let (Some(Kind::Tunnel { .. }), Some(kind)) = (one, other.and_then(of_ethernet)) else {
+            continue;
+        };
+        let what =
+            "expected a port of kind tun beside a tunnel, which carries no frames of Ethernet";
+        return Err((name.span(), format!("{what}, found \"{}\" of kind {kind}", string(name)?)));
+    }
+    Ok(())
+}
+
+/// What the port at a place is, or what it wraps, however often.
+pub(in crate::run) fn innermost(ports: &[PortSettings], place: usize) -> Option<&Kind> {
+    match &ports.get(place)?.kind {
+        Kind::Fault { of, .. } => innermost(ports, *of),
+        kind => Some(kind),
+    }
+}
+
+/// The kind of a port that receives frames of Ethernet, whatever it is given.
+fn of_ethernet(kind: &Kind) -> Option<&'static str> {
+    match kind {
+        Kind::AfPacket { .. } => Some("af_packet"),
+        Kind::AfXdp { .. } => Some("af_xdp"),
+        Kind::Dpdk { .. } => Some("dpdk"),
+        Kind::Tun { .. }
+        | Kind::Pcap { .. }
+        | Kind::Loopback
+        | Kind::Tunnel { .. }
+        | Kind::Fault { .. } => None,
+    }
 }
 
 /// Bytes of the longest packet, if the port is given to carry no longer ones.

@@ -231,6 +231,7 @@ impl<'t> Reader<'t> {
                 }
                 had.push(*place);
             }
+            port::all_carried(ports, places, [first, second])?;
             let words = [("keep", Ttl::Keep), ("lower", Ttl::Lower)];
             let ttl = wire.choice("ttl", &words, &[])?.unwrap_or_default();
             let at = self.at(wire.get("ttl").map_or(wire.span.0, |ttl| ttl.span().start));

@@ -2,15 +2,26 @@
 //! as by the kernel's GRO, which the kernel takes through its stack at once.
 //!
 //! Payload moves towards the front of its own frame, over what was around it; the largest group keeps the frame, and the
-//! others move to chunks of a pool.
+//! others move to chunks of their own: small ones, as many as there can be of a burst, and large ones for the rest.
 
+use std::cell::OnceCell;
 use std::mem;
 use std::ops::Range;
 
+use ::tunnel::{HEADROOM, TAILROOM};
 use packet::{Joined, JoinedKind, Offload};
 use pktio::{
     Burst, ChecksumState, Frame, FrameBuf, LinkType, LiveMeta, Lost, Pool, SegmentKind, Segments,
 };
+
+use super::outer::OUTER;
+use super::reception::{BURST, FEW};
+use super::seal::MOST_PIECES;
+
+/// Small chunks: for each packet of the messages that are received at once, but one that keeps its frame. And their bytes,
+/// for a packet of the usual length and what it takes to be sealed again.
+const SMALL_CHUNKS: usize = (BURST + FEW) * (MOST_PIECES - 1);
+const SMALL: usize = 1_600;
 
 /// What is used again for each frame.
 #[derive(Default)]
@@ -19,6 +30,8 @@ pub(super) struct Joins {
     pub(super) packets: Vec<Range<usize>>,
     groups: Vec<Group>,
     apart: Vec<Option<FrameBuf>>,
+    /// Made when the first packet needs one: whoever opens nothing has none.
+    small: OnceCell<Pool>,
 }
 
 /// Packets that became one.
@@ -48,7 +61,7 @@ impl Joins {
         let mut meta = frame.meta;
         meta.link_type = LinkType::RAW;
         for (at, Group { range, .. }) in self.groups.iter().enumerate() {
-            let mut apart = if at == keeper { None } else { pool.take() };
+            let mut apart = if at == keeper { None } else { self.chunk(range.len(), pool) };
             if let Some(apart) = &mut apart {
                 apart.extend(&frame.bytes()[range.clone()]);
             } else if at != keeper {
@@ -71,6 +84,19 @@ impl Joins {
             *placed.live_mut() = group.live;
             out.push_frame(placed);
         }
+    }
+
+    /// A chunk that has room for so many bytes.
+    fn chunk(&self, len: usize, large: &Pool) -> Option<FrameBuf> {
+        let small = self.small.get_or_init(|| Pool::new(SMALL_CHUNKS, SMALL, OUTER + HEADROOM));
+        let fits = len + TAILROOM <= small.frame_bytes();
+        fits.then(|| small.take()).flatten().or_else(|| large.take())
+    }
+
+    /// Whether nobody has any of its chunks.
+    #[cfg(any(test, fuzzing))]
+    pub(super) fn is_whole(&self) -> bool {
+        self.small.get().is_none_or(|small| small.free() == small.chunks())
     }
 
     fn group(&mut self, bytes: &mut [u8]) {

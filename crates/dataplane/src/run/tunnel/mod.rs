@@ -14,6 +14,8 @@
 
 mod ecn;
 mod fit;
+#[cfg(any(test, fuzzing))]
+pub(super) mod hostile;
 mod joining;
 mod keeper;
 mod mss;
@@ -96,6 +98,31 @@ impl TunnelPort {
         has_data
     }
 
+    /// A message with what is known of it before it, if any of its datagrams is data.
+    fn enveloped(
+        &mut self,
+        mut frame: FrameBuf,
+        arrived: &Arrived,
+        timestamp: Option<Timestamp>,
+        room: &mut usize,
+    ) -> Option<FrameBuf> {
+        let length = frame.bytes().len();
+        if !self.answer(&frame, arrived, room) || !Outer::of(arrived).put_before(&mut frame) {
+            return None;
+        }
+        self.stats.rx_frames += 1;
+        self.stats.rx_bytes += length as u64;
+        frame.meta = FrameMeta {
+            number: self.stats.rx_frames,
+            timestamp,
+            wire_length: frame.bytes().len() as u32,
+            link_type: LinkType::SEALED,
+            interface: 0,
+            direction: Direction::Inbound,
+        };
+        Some(frame)
+    }
+
     fn shake_hands(&mut self, datagram: &[u8], arrived: &Arrived) {
         let (reply, established) = self.site.handshake(datagram, arrived);
         if let Some(reply) = reply {
@@ -134,24 +161,12 @@ impl Port for TunnelPort {
         // What peers send has its socket to itself, and where they send nothing there is nothing that has to wait.
         let mut room = if by_peers.is_empty() { usize::MAX } else { HANDSHAKES };
         let timestamp = (!arrived.is_empty()).then(Timestamp::now);
-        for (number, (mut frame, from)) in arrived.drain(..).enumerate() {
+        for (number, (frame, from)) in arrived.drain(..).enumerate() {
             let mut any = usize::MAX;
             let room = if by_peers.contains(&number) { &mut any } else { &mut room };
-            let length = frame.bytes().len();
-            if !self.answer(&frame, &from, room) || !Outer::of(&from).put_before(&mut frame) {
-                continue;
+            if let Some(frame) = self.enveloped(frame, &from, timestamp, room) {
+                burst.push_frame(frame);
             }
-            self.stats.rx_frames += 1;
-            self.stats.rx_bytes += length as u64;
-            frame.meta = FrameMeta {
-                number: self.stats.rx_frames,
-                timestamp,
-                wire_length: frame.bytes().len() as u32,
-                link_type: LinkType::SEALED,
-                interface: 0,
-                direction: Direction::Inbound,
-            };
-            burst.push_frame(frame);
         }
         self.reception.arrived = arrived;
         received.map(|()| burst.len())

@@ -20,9 +20,9 @@ use super::site::Site;
 const CHUNKS: usize = 128;
 pub(super) const CHUNK: usize = 68 * 1024;
 /// Messages that are received at once.
-const BURST: usize = 16;
+pub(super) const BURST: usize = 16;
 /// Messages of anybody that are received in a turn in which peers are.
-const FEW: usize = 8;
+pub(super) const FEW: usize = 8;
 
 /// Messages of the main socket that go before those of a peer that has got its socket, at most.
 const SETTLING: usize = 4096;

@@ -6,7 +6,7 @@
 use std::borrow::Borrow;
 use std::sync::Arc;
 
-use packet::{L4, Link, Superframe, tcp};
+use packet::{L4, Superframe, tcp};
 use pktio::datagram::{MOST_BYTES, Source};
 use pktio::{Burst, Frame, FrameBuf, LinkType, LiveMeta, Lost, Pool, Region, Taken};
 use tunnel::{HEADROOM, Inner, PeerId, SealingRun, TAILROOM, Unstaged};
@@ -15,11 +15,11 @@ use super::fit::headers_of;
 use super::outer::{OUTER, Outer};
 use super::site::{Site, State};
 use super::{ecn, mss};
-use crate::link::link_of;
+use crate::link::is_ip;
 use crate::run::config::tunnel::Dscp;
 
 /// Datagrams that the kernel takes as one message.
-const MOST_PIECES: usize = 64;
+pub(super) const MOST_PIECES: usize = 64;
 
 /// What is to be done with a frame.
 pub(super) enum Plan {
@@ -120,8 +120,8 @@ pub(super) fn place(
     segment: Option<u16>,
     now: u64,
 ) -> Result<Plan, Lost> {
-    let is_ip = matches!(link_of(frame.meta.link_type), Some(Link::Raw | Link::Ipv4 | Link::Ipv6));
-    let inner = Inner::parse(frame.bytes).filter(|_| is_ip).ok_or(Lost::NotIp)?;
+    let inner = Inner::parse(frame.bytes).filter(|_| is_ip(frame.meta.link_type));
+    let inner = inner.ok_or(Lost::NotIp)?;
     let id = state.tunnel.peer_of(inner.destination).ok_or(Lost::NoPeer)?;
     let peer = state.peers.get(&id).ok_or(Lost::NoPeer)?;
     let most = peer.path.usable();

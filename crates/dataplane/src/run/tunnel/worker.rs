@@ -14,7 +14,8 @@ use super::reception::CHUNK;
 use super::seal::{Plan, place, seal_one};
 use super::site::Site;
 
-/// Chunks for pieces of superframes, and for packets whose memory has no room to be sealed in.
+/// Chunks for pieces of superframes, for packets whose memory has no room to be sealed in, and for long ones that came
+/// with others.
 const CHUNKS: usize = 96;
 
 /// One worker's hands.
@@ -25,7 +26,7 @@ pub(super) struct Worker {
     late: Vec<(PeerId, u64, FrameBuf)>,
     /// What is made of a burst, before they change places.
     out: Burst,
-    opens: Opens,
+    pub(super) opens: Opens,
     pub(super) sending: SendBatch,
 }
 

@@ -39,6 +39,8 @@ use middlebox::Waits;
 
 pub use end::BoxedPort;
 pub(super) use end::{Driven, ends_from};
+#[cfg(any(test, fuzzing))]
+pub(super) use too_long::TooLong;
 
 /// Two ports, joined.
 pub(super) struct Wire {

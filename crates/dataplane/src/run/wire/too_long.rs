@@ -19,13 +19,13 @@ const HOP_LIMIT: u8 = 64;
 
 /// Packets to tell of.
 #[derive(Debug, Default)]
-pub(super) struct TooLong {
+pub(in crate::run) struct TooLong {
     packets: Vec<(Vec<u8>, FrameMeta, u16)>,
 }
 
 impl TooLong {
     /// Notes a packet that is longer than `most`.
-    pub(super) fn note(&mut self, frame: Frame<'_>, most: u16) {
+    pub(in crate::run) fn note(&mut self, frame: Frame<'_>, most: u16) {
         if self.packets.len() < MOST {
             self.packets.push((frame.bytes.to_vec(), *frame.meta, most));
         }
@@ -36,7 +36,7 @@ impl TooLong {
     }
 
     /// The error that answers one of them, in `to`, and what is known of the packet.
-    pub(super) fn answer(&mut self, to: &mut Vec<u8>) -> Option<FrameMeta> {
+    pub(in crate::run) fn answer(&mut self, to: &mut Vec<u8>) -> Option<FrameMeta> {
         while let Some((mut bytes, meta, most)) = self.packets.pop() {
             let wire_length = bytes.len();
             let packet = Packet::parse(&mut bytes, wire_length, Link::Raw, Checksums::Ignore);

@@ -9,7 +9,7 @@ use dataplane::run::config::{
     BurstSettings, Cores, Kind, LogFormat, MetricsSettings, OnError, OnPanic, Order, Other,
     Privileges, Settings, Side, Slot, Workers,
 };
-use pktio::pcap_file::NgWriter;
+use pktio::pcap_file::{ClassicWriter, NgWriter, Precision};
 use pktio::{InProcess, Interface, LinkType, Opener, Pace, Speed, XdpMode};
 
 const PORTS: &str = "[[port]]\nname = \"left\"\nkind = \"loopback\"\n\
@@ -299,6 +299,37 @@ fn every_error_has_its_place_and_says_what_is_allowed() {
     }
 }
 
+#[test]
+fn a_tunnel_is_wired_to_ports_of_packets() {
+    let wired = |keys: &str, faults: &str, names: &str| {
+        let text = format!(
+            "[[port]]\nname = \"lan\"\n{keys}\n[[port]]\nname = \"office\"\nkind = \"tunnel\"\nfile = \"o\"\n\
+             {faults}[[wire]]\nports = {names}\n{RULES}"
+        );
+        Settings::from_text("live.toml", &text).map(|_| ()).map_err(|error| error.to_string())
+    };
+    let faulty = "[[port]]\nname = \"bad\"\nkind = \"fault\"\nof = \"lan\"\n\
+        [[port]]\nname = \"worse\"\nkind = \"fault\"\nof = \"office\"\n\
+        [[port]]\nname = \"worst\"\nkind = \"fault\"\nof = \"worse\"\n";
+    let refused = |at: &str, name: &str, kind: &str| {
+        let what =
+            "expected a port of kind tun beside a tunnel, which carries no frames of Ethernet";
+        Err(format!("live.toml:{at}: {what}, found \"{name}\" of kind {kind}"))
+    };
+    for kind in ["af_packet", "af_xdp", "dpdk"] {
+        let keys = format!("kind = \"{kind}\"\ndevice = \"e0\"");
+        let wired = |faults, names| wired(&keys, faults, names);
+        assert_eq!(wired("", "[\"lan\", \"office\"]"), refused("10:10", "lan", kind));
+        assert_eq!(wired("", "[\"office\", \"lan\"]"), refused("10:20", "lan", kind));
+        assert_eq!(wired(faulty, "[\"worst\", \"bad\"]"), refused("22:19", "bad", kind));
+    }
+    let tun = "kind = \"tun\"\ndevice = \"e0\"";
+    for keys in [tun, "kind = \"loopback\"", "kind = \"pcap\"\nout = \"out.pcap\""] {
+        assert_eq!(wired(keys, "", "[\"lan\", \"office\"]"), Ok(()));
+        assert_eq!(wired(keys, faulty, "[\"worst\", \"bad\"]"), Ok(()));
+    }
+}
+
 /// A folder of a test's own, removed when dropped.
 pub(super) struct Folder(pub(super) std::path::PathBuf);
 
@@ -332,10 +363,52 @@ impl Drop for Folder {
 }
 
 fn no_frames() -> Vec<u8> {
+    no_frames_of(&[LinkType::ETHERNET])
+}
+
+/// A capture of interfaces of these link types.
+fn no_frames_of(types: &[LinkType]) -> Vec<u8> {
     let mut writer = NgWriter::new(Vec::new()).unwrap();
-    let interface = Interface { name: None, link_type: LinkType::ETHERNET, snaplen: 0 };
-    writer.add_interface(&interface).unwrap();
+    for link_type in types {
+        let interface = Interface { name: None, link_type: *link_type, snaplen: 0 };
+        writer.add_interface(&interface).unwrap();
+    }
     writer.finish().unwrap()
+}
+
+#[test]
+fn captures_for_a_tunnel_are_of_packets() {
+    let folder = Folder::new("live-tunnel-captures");
+    folder.write("rules.v4", "*filter\n:FORWARD ACCEPT [0:0]\nCOMMIT\n");
+    folder.write("own.key", format!("{}=\n", "A".repeat(43)));
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    fs::set_permissions(folder.0.join("own.key"), private).unwrap();
+    folder.write("office.toml", "[tunnel]\nkey = \"own.key\"\n");
+    let classic = |link_type| {
+        ClassicWriter::new(Vec::new(), link_type, Precision::Nanos).unwrap().finish().unwrap()
+    };
+    let checked = |capture: Vec<u8>| {
+        folder.write("in.pcap", capture);
+        let text = "[[port]]\nname = \"lan\"\nkind = \"pcap\"\nfile = \"in.pcap\"\n\
+             [[port]]\nname = \"bad\"\nkind = \"fault\"\nof = \"lan\"\n\
+             [[port]]\nname = \"office\"\nkind = \"tunnel\"\nfile = \"office.toml\"\n\
+             [[wire]]\nports = [\"office\", \"bad\"]\n[rules]\nip = \"rules.v4\"\n";
+        let checked = run::check(&folder.settings(text));
+        checked.map(|_| ()).map_err(|error| folder.within(&error.to_string()))
+    };
+    let refused = |found: &str| {
+        let what = "expected a capture of link type RAW, IPV4 or IPV6 beside a tunnel";
+        Err(format!("live.toml:4:8: in.pcap: {what}, found {found}"))
+    };
+    let (ethernet, raw) = (LinkType::ETHERNET, LinkType::RAW);
+    assert_eq!(checked(classic(ethernet)), refused("ETHERNET"));
+    assert_eq!(checked(no_frames_of(&[ethernet])), refused("ETHERNET"));
+    assert_eq!(checked(no_frames_of(&[LinkType::LINUX_SLL, ethernet])), refused("LINUX_SLL"));
+    for packets in [raw, LinkType::IPV4, LinkType::IPV6, LinkType(12)] {
+        assert_eq!(checked(classic(packets)), Ok(()));
+    }
+    assert_eq!(checked(no_frames_of(&[ethernet, raw])), Ok(()));
+    assert_eq!(checked(no_frames_of(&[])), Ok(()));
 }
 
 #[test]

@@ -299,7 +299,8 @@ proptest! {
         prop_assert!(is_together || kernel.uncut.is_some());
     }
 
-    /// What is not taken was not sent, but for datagrams of the first such message.
+    /// What is not taken was not sent, but for datagrams of the first such message: whoever offers the others again
+    /// sends nothing twice.
     #[test]
     fn where_there_is_no_room_it_ends(
         kernel in kernels(), given in given(), room in 0..40_usize,
@@ -309,7 +310,7 @@ proptest! {
         let (ours, _) = send(&kernel, &given);
         let taken = ours.sent.taken;
         let least = Plain::send(&kernel, &given[..taken]);
-        let most = Plain::send(&kernel, &given[..given.len().min(taken + MOST_DATAGRAMS)]);
+        let most = Plain::send(&kernel, &given[..given.len().min(taken + 1)]);
         prop_assert!(whole.taken.starts_with(&ours.taken));
         prop_assert!(ours.taken.starts_with(&least.taken) && most.taken.starts_with(&ours.taken));
         prop_assert!(taken == given.len() || kernel.room.get() == 0);

@@ -4,21 +4,17 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use ::tunnel::{Prefix, PresharedKey, PrivateKey};
 use packet::{Checksums, Link, Superframe, parse};
 use pktio::{Burst, Envelope, FrameMeta, LinkType, LiveMeta, Lost, Pool, Port, Timestamp};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+pub(super) use super::super::hostile::settings::{MTU, inside, peer, settings};
 use super::super::worker::Worker;
 use super::super::{Site, TunnelPort};
-use crate::run::config::tunnel::{Ciphers, Dscp, Hooks, PeerSettings, Table, TunnelSettings};
-use crate::run::config::{At, Named, Privileges};
+use crate::run::config::tunnel::TunnelSettings;
 
 /// After that what is waited for does not come.
 const PATIENCE: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
-/// Bytes of the longest inner packet.
-pub(super) const MTU: u16 = 1_420;
-const AT: At = At { line: 1, column: 1 };
 
 /// One end.
 pub(super) struct End {
@@ -62,62 +58,6 @@ pub(super) fn cut(bytes: &[u8], live: &LiveMeta) -> Vec<Vec<u8>> {
         piece
     };
     (0..superframe.count()).map(piece).collect()
-}
-
-/// An address of an end's inside.
-pub(super) fn inside(of: u8, host: u8, is_v6: bool) -> IpAddr {
-    match is_v6 {
-        false => Ipv4Addr::new(10, of, 0, host).into(),
-        true => Ipv6Addr::new(0xfd00 | u16::from(of), 0, 0, 0, 0, 0, 0, host.into()).into(),
-    }
-}
-
-pub(super) fn key(of: u8) -> PrivateKey {
-    PrivateKey::new([of; 32])
-}
-
-/// Another end, as an end is told of it: everything of its own inside is its.
-pub(super) fn peer(of: u8, endpoint: Option<SocketAddr>) -> PeerSettings {
-    PeerSettings {
-        name: format!("peer{of}"),
-        key: key(of).public(),
-        preshared: PresharedKey::default(),
-        preshared_file: None,
-        endpoint: endpoint.map(|endpoint| endpoint.to_string().parse().expect("an endpoint")),
-        allowed: [(false, 16), (true, 16)]
-            .map(|(is_v6, len)| Prefix::new(inside(of, 0, is_v6), len).expect("a prefix"))
-            .to_vec(),
-        keepalive: None,
-        at: AT,
-    }
-}
-
-pub(super) fn settings(of: u8, peers: Vec<PeerSettings>) -> TunnelSettings {
-    TunnelSettings {
-        file: "none".to_owned(),
-        name: format!("tunnel{of}"),
-        key: key(of),
-        key_file: Named { path: "none".into(), at: AT },
-        addresses: Vec::new(),
-        listen: 0,
-        mtu: MTU,
-        ciphers: Ciphers::Auto,
-        mark: None,
-        device: None,
-        dscp: Dscp::Copy,
-        dns: Vec::new(),
-        search: Vec::new(),
-        table: Table::Off,
-        hooks: Hooks::default(),
-        rules: Vec::new(),
-        ipset: None,
-        bans: None,
-        workers: 1,
-        privileges: Privileges::Off,
-        control: "none".into(),
-        metrics: None,
-        peers,
-    }
 }
 
 impl End {

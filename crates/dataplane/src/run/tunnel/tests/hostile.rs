@@ -2,67 +2,89 @@
 //! together, of any segment size.
 
 use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
 
-use ::tunnel::message::{COOKIE, INITIATION, RESPONSE};
-use pktio::{Burst, FrameMeta, LinkType, Port};
+use pktio::{Burst, Port};
 use proptest::prelude::*;
 
-use super::super::outer::{OUTER, Outer};
-use super::ends::{Came, End, Pair, assert_whole, raw};
-use super::packets::{Numbers, ping, spec};
+use super::super::hostile::{Arena, Given, Message, Piece, envelope};
+use super::super::outer::OUTER;
+use super::ends::{Came, End, MTU, Pair, raw};
+use super::packets::{Memory, Numbers, Spec, ping, spec};
 
-/// What a datagram is made of.
-#[derive(Clone, Debug)]
-enum Piece {
-    /// This one of those that were sealed.
-    Sealed(prop::sample::Index),
-    /// The same, as far as this.
-    Cut(prop::sample::Index, prop::sample::Index),
-    /// The same, with a bit turned.
-    Turned(prop::sample::Index, prop::sample::Index, u8),
-    /// A handshake message of this kind, of noise.
-    Handshake(u8, bool),
-    Noise(Vec<u8>),
-}
-
-fn piece() -> impl Strategy<Value = Piece> {
-    let index = any::<prop::sample::Index>;
+/// Texts of a peer: packets of its own, and what is none.
+fn text() -> impl Strategy<Value = Text> {
     prop_oneof![
-        4 => index().prop_map(Piece::Sealed),
-        1 => (index(), index()).prop_map(|(which, at)| Piece::Cut(which, at)),
-        1 => (index(), index(), 0..8_u8).prop_map(|(which, at, bit)| Piece::Turned(which, at, bit)),
-        1 => (0x81..0x84_u8, any::<bool>()).prop_map(|(kind, is_whole)| Piece::Handshake(kind, is_whole)),
-        1 => prop::collection::vec(any::<u8>(), 0..100).prop_map(Piece::Noise),
+        8 => spec().prop_map(Text::Packet),
+        1 => prop::collection::vec(any::<u8>(), 0..100).prop_map(Text::Noise),
+        1 => (spec(), any::<prop::sample::Index>(), any::<u8>()).prop_map(|(spec, at, byte)| Text::Odd(spec, at, byte)),
     ]
 }
 
-impl Piece {
-    fn bytes(&self, sealed: &[Vec<u8>]) -> Vec<u8> {
+#[derive(Clone, Debug)]
+enum Text {
+    Packet(Spec),
+    /// One of whose bytes is another.
+    Odd(Spec, prop::sample::Index, u8),
+    Noise(Vec<u8>),
+}
+
+impl Text {
+    fn bytes(&self, numbers: &mut Numbers) -> Vec<u8> {
         match self {
-            Self::Sealed(which) => which.get(sealed).clone(),
-            Self::Cut(which, at) => {
-                let whole = which.get(sealed);
-                whole[..at.index(whole.len())].to_vec()
-            }
-            Self::Turned(which, at, bit) => {
-                let mut turned = which.get(sealed).clone();
-                let at = at.index(turned.len());
-                turned[at] ^= 1 << bit;
-                turned
-            }
-            Self::Handshake(kind, is_whole) => {
-                let len = match kind {
-                    0x81 => INITIATION,
-                    0x82 => RESPONSE,
-                    _ => COOKIE,
-                };
-                let mut bytes = vec![*kind; len - usize::from(!is_whole)];
-                bytes[..4].copy_from_slice(&[*kind, 1, 0, 0]);
-                bytes
+            Self::Packet(spec) => numbers.packet((1, 2), *spec),
+            Self::Odd(spec, at, byte) => {
+                let mut packet = numbers.packet((1, 2), *spec);
+                let at = at.index(packet.len());
+                packet[at] = *byte;
+                packet
             }
             Self::Noise(bytes) => bytes.clone(),
         }
     }
+}
+
+/// What a datagram is made of.
+#[derive(Clone, Debug)]
+enum Made {
+    Of(Text),
+    As(Piece),
+}
+
+/// Datagrams that are none of a text.
+fn noise() -> impl Strategy<Value = Piece> {
+    prop_oneof![
+        3 => any::<u8>().prop_map(Piece::Again),
+        1 => (any::<u8>(), 0..1_500_u16).prop_map(|(which, len)| Piece::Cut(which, len)),
+        1 => (any::<u8>(), any::<u16>(), any::<u8>())
+            .prop_map(|(which, at, bits)| Piece::Turned(which, at, bits)),
+        1 => (any::<u8>(), any::<bool>())
+            .prop_map(|(kind, is_whole)| Piece::Handshake(kind, is_whole)),
+        1 => prop::collection::vec(any::<u8>(), 0..100).prop_map(Piece::Noise),
+    ]
+}
+
+fn piece() -> impl Strategy<Value = Made> {
+    prop_oneof![2 => text().prop_map(Made::Of), 1 => noise().prop_map(Made::As)]
+}
+
+fn messages() -> impl Strategy<Value = Vec<Message>> {
+    let segment = prop_oneof![2 => Just(None), 1 => (0..1_500_u16).prop_map(Some)];
+    let message = (prop::collection::vec(piece(), 0..14), segment, any::<u8>());
+    prop::collection::vec(message, 1..6).prop_map(|messages| {
+        let mut numbers = Numbers::default();
+        let mut made = |made: Made| match made {
+            Made::Of(text) => Piece::Sealed(text.bytes(&mut numbers)),
+            Made::As(piece) => piece,
+        };
+        let message = |(pieces, segment, tos): (Vec<_>, _, _)| Message {
+            pieces: pieces.into_iter().map(&mut made).collect(),
+            segment,
+            tos,
+        };
+        messages.into_iter().map(message).collect()
+    })
 }
 
 /// Datagrams of an end, sealed one by one.
@@ -73,55 +95,63 @@ fn seal(end: &mut End, packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
     burst.iter().map(|frame| frame.bytes[OUTER..].to_vec()).collect()
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+#[test]
+fn inputs_of_the_fuzzer_do_no_harm() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/envelope");
+    let mut inputs = 0;
+    for entry in fs::read_dir(corpus).expect("there is a corpus") {
+        let path = entry.unwrap().path();
+        println!("{}", path.display());
+        envelope(&fs::read(path).unwrap());
+        inputs += 1;
+    }
+    assert!(inputs > 0, "the corpus is empty");
+}
 
-    /// Only what was sent comes, each packet once; memory is whole again; and the pair still speaks.
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    /// Only what was sent comes, each packet once and in its order, and the rest is lost, told and counted.
     #[test]
     fn messages_of_anything_are_opened_as_far_as_they_are_genuine(
-        specs in prop::collection::vec(spec(), 1..12),
-        messages in prop::collection::vec((prop::collection::vec(piece(), 0..14), 0..1_500_u16, any::<bool>()), 1..6),
-        beyond in prop::collection::vec(any::<u8>(), 0..60),
+        bursts in prop::collection::vec(messages(), 1..3), most in 0..MTU,
     ) {
-        let mut pair = Pair::established(false);
+        let mut arena = Arena::new();
+        for messages in bursts {
+            arena.receives(&messages);
+            arena.narrow(most);
+        }
+        arena.narrow(MTU);
+        arena.receives(&[Message { pieces: vec![Piece::Sealed(ping(1, 2, 77))], ..Message::default() }]);
+    }
+
+    /// Whatever a frame says of itself, what fits the path arrives, and the rest is lost and told.
+    #[test]
+    fn frames_of_anything_are_sealed_as_far_as_they_are_packets(
+        texts in prop::collection::vec((text(), any::<Option<u16>>()), 1..12), most in 0..2 * MTU,
+    ) {
+        let mut arena = Arena::new();
         let mut numbers = Numbers::default();
-        let packets: Vec<_> = specs.iter().map(|spec| numbers.packet((1, 2), *spec)).collect();
-        let sealed = seal(&mut pair.a, &packets);
-        let mut burst = Burst::new();
-        let outer = Outer { peer: pair.a.place(false), own: None, tos: 0, segment: 0 };
-        for (pieces, segment, is_even) in &messages {
-            let datagrams: Vec<_> = pieces.iter().map(|piece| piece.bytes(&sealed)).collect();
-            // Of one length, as the kernel has them, or of any.
-            let segment = match datagrams.first() {
-                Some(first) if *is_even => first.len() as u16,
-                _ => *segment,
+        arena.narrow(most);
+        for (text, segment) in texts {
+            let (bytes, is_roomy) = match &text {
+                Text::Packet(spec) => (numbers.packet((2, 1), *spec), spec.memory == Memory::Roomy),
+                Text::Odd(spec, ..) => (text.bytes(&mut numbers), spec.memory == Memory::Roomy),
+                Text::Noise(bytes) => (bytes.clone(), false),
             };
-            let mut frame = vec![0; OUTER];
-            let is_written = Outer { segment, ..outer }.write(&mut frame);
-            prop_assert!(is_written);
-            frame.extend(datagrams.concat());
-            let meta = FrameMeta { link_type: LinkType::SEALED, ..raw(frame.len()) };
-            burst.push(&frame, meta);
+            arena.sends(&Given { bytes, segment, is_roomy });
         }
-        burst.push(&beyond, FrameMeta { link_type: LinkType::SEALED, ..raw(beyond.len()) });
-        let mut came = Came::default();
-        pair.b.open(&mut burst, &mut came);
-        burst.clear();
-        let mut left: Vec<_> = packets.clone();
-        for packet in came.packets() {
-            let at = left.iter().position(|other| *other == packet);
-            prop_assert!(at.is_some(), "a packet that was not sent, or came before");
-            left.remove(at.unwrap_or_default());
-        }
-        assert_whole(&pair.b.worker.pool, 0);
-        pair.a.send_packets(&[ping(1, 2, 77)]);
-        prop_assert_eq!(pair.b.receive_packets(1).packets(), vec![ping(1, 2, 77)]);
+    }
+
+    #[test]
+    fn bytes_of_anything_are_steps(data in prop::collection::vec(any::<u8>(), 0..400)) {
+        envelope(&data);
     }
 
     /// The same of datagrams that come by the socket.
     #[test]
     fn datagrams_of_anything_are_received(
-        specs in prop::collection::vec(spec(), 1..6), pieces in prop::collection::vec(piece(), 1..30),
+        specs in prop::collection::vec(spec(), 1..6), pieces in prop::collection::vec(noise(), 1..30),
     ) {
         let mut pair = Pair::established(false);
         let mut numbers = Numbers::default();
@@ -129,7 +159,7 @@ proptest! {
         let sealed = seal(&mut pair.a, &packets);
         let stranger = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         for piece in &pieces {
-            stranger.send_to(&piece.bytes(&sealed), pair.b.place(false)).unwrap();
+            stranger.send_to(&piece.made_of(&sealed), pair.b.place(false)).unwrap();
         }
         let last = ping(1, 2, 78);
         pair.a.send_packets(std::slice::from_ref(&last));

@@ -5,9 +5,13 @@ mod ends;
 mod hostile;
 mod live;
 mod memory;
+#[cfg(target_os = "linux")]
+mod namespace;
 mod narrow;
 mod own;
 mod packets;
+#[cfg(target_os = "linux")]
+mod partial;
 mod passing;
 mod told;
 mod waiting;

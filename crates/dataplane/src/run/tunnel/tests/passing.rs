@@ -5,8 +5,8 @@ use pktio::{LiveMeta, Pool};
 use proptest::prelude::*;
 
 use super::super::outer::OUTER;
-use super::ends::{Pair, assert_whole, cut};
-use super::packets::{Memory, Numbers, burst, datagram, segment, spec, superframe};
+use super::ends::{Came, Pair, assert_whole, cut};
+use super::packets::{Memory, Numbers, burst, datagram, ping, segment, spec, superframe};
 
 /// Chunks for frames with room to be sealed in, and without any.
 fn pools() -> [Pool; 2] {
@@ -74,6 +74,23 @@ proptest! {
         assert_whole(&pair.a.worker.pool, 0);
         assert_whole(&pair.b.worker.pool, 0);
     }
+}
+
+/// The kernel joins datagrams of one length whatever is inside, and packets of many flows stay apart.
+#[test]
+fn as_many_packets_as_can_come_at_once_have_room() {
+    const AT_ONCE: u16 = 64;
+    let mut pair = Pair::established(false);
+    let packets: Vec<_> = (0..16 * AT_ONCE).map(|at| ping(1, 2, at)).collect();
+    for some in packets.chunks(AT_ONCE.into()) {
+        assert_eq!(pair.a.send_packets(some).lost, []);
+    }
+    let mut came = Came::default();
+    pair.b.wait();
+    pair.b.receive(&mut came);
+    assert_eq!((came.packets(), came.lost), (packets, vec![]));
+    assert!(pair.b.worker.opens.joins.is_whole());
+    assert_whole(&pair.b.worker.pool, 0);
 }
 
 /// What a stream of bulk data costs: few frames, each of many segments.

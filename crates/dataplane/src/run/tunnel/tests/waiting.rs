@@ -1,12 +1,16 @@
 //! Packets for a peer that has no session yet.
 
 use std::net::UdpSocket;
+use std::time::{Duration, Instant};
 
 use pktio::{Burst, Lost};
 
 use super::super::waiting::WAITING;
 use super::ends::{Came, Pair, assert_whole, raw};
 use super::packets::ping;
+
+/// After that what is waited for does not come.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 #[test]
 fn the_first_ones_wait_and_come_in_order_and_later_ones_are_lost() {
@@ -40,7 +44,9 @@ fn what_waits_at_the_end_that_answers_goes_too() {
     assert_eq!(pair.a.send_packets(&there).waiting, 1);
     assert_eq!(pair.b.send_packets(&back).waiting, 1);
     let (mut at_a, mut at_b) = (Came::default(), Came::default());
+    let start = Instant::now();
     while at_a.frames.is_empty() || at_b.frames.is_empty() {
+        assert!(start.elapsed() < PATIENCE, "{} and {}", at_a.frames.len(), at_b.frames.len());
         pair.a.receive(&mut at_a);
         pair.b.receive(&mut at_b);
     }
