@@ -4,9 +4,9 @@
 PACKAGES := iptables arptables ebtables nftables ipset iproute2 tcpdump tar xz-utils chromium \
 	conntrack curl dnsmasq-base bind9-dnsutils iputils-ping socat python3 ethtool pkg-config libdpdk-dev \
 	openjdk-17-jdk-headless maven
-# What the scenes of `make lab`, and `tamis-bench tunnel`, run besides.
+# What the scenes of `make lab`, `tamis-bench tunnel` and `make tunnel-netem` run besides.
 LAB_PACKAGES := nginx-light vsftpd tftpd-hpa iperf3 nmap hping3 traceroute radvd udhcpc python3-scapy ufw perl \
-	libusrsctp-examples iputils-arping openssh-server openssh-client
+	libusrsctp-examples iputils-arping openssh-server openssh-client wireguard-tools
 
 # Those of them that are not installed; all of them where there is no dpkg to ask.
 lacking = $(shell for p in $(1); do \
@@ -134,6 +134,13 @@ tunnel-order: ## Packets through a tunnel by many workers: none is lost, repeate
 	TAMIS_TUNNEL_PACKETS=$(TUNNEL_PACKETS) cargo test --release -p tamis-dataplane --lib \
 		of_very_many -- --ignored
 
+# A command that runs another one where a kernel has netem and WireGuard, if this machine's has not.
+RUNNER ?=
+
+tunnel-netem: $(if $(ROOT),lab-deps) ## A tunnel on bad paths, beside the kernel's WireGuard (root, netem; RUNNER=COMMAND runs it elsewhere)
+	cargo test -p tamis --test cli $(if $(RUNNER),--config 'target."cfg(unix)".runner = "$(RUNNER)"') \
+		-- --ignored --nocapture --test-threads 1 tunnel::impaired
+
 lab-deps: PACKAGES := $(filter-out chromium,$(PACKAGES)) $(LAB_PACKAGES)
 lab-deps: deps
 
@@ -149,4 +156,4 @@ screen: ## Redraw docs/top.svg, README's picture of tamis top (root)
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
 
-.PHONY: help run test tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint package oracle lab lab-deps series soak-live picture screen loom golden fuzz
+.PHONY: help run test tunnel-order tunnel-netem kill skips deps java java-quick-start java-bench java-handlers java-test lint package oracle lab lab-deps series soak-live picture screen loom golden fuzz

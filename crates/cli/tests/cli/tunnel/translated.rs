@@ -2,9 +2,14 @@
 //! as routers do when they restart or forget. Needs root, `ping`, `iptables` and `conntrack`; without, it says so and
 //! skips.
 
+use std::time::Duration;
+
 use super::host::wait_until;
 use super::hosts::{Hosts, INSIDE, INSIDE_V6, OUTSIDE, PORT, allowed};
+use super::impaired::flow;
 use crate::ran::skipped;
+
+const PACKETS: u64 = 4_000;
 
 /// Ports of the router that a session leaves by, before and afterwards.
 pub(super) const BEFORE: &str = "20000-20999";
@@ -73,6 +78,20 @@ fn a_keepalive_tells_of_another_port() {
     hosts.does(1, "ping", &["-n", "-c", "3", "-i", "0.1", "-W", "1", INSIDE[0]]);
     wait_until("the next keepalive", || is_at(&hosts, AFTER));
     assert!(hosts.pings(1, INSIDE[0], &[]), "the way back");
+}
+
+/// A router that balances, or is confused: now and then a packet comes from another port, and the next one does not.
+#[test]
+fn what_comes_from_two_ports_in_turn_comes_whole_and_in_order() {
+    let Some(mut hosts) = Hosts::with_tools("tunnel-two-ports", &["ping", "nft"]) else { return };
+    hosts.join(&format!("{}:{PORT}", OUTSIDE[1]));
+    wait_until("an answer", || hosts.pings(0, INSIDE[1], &[]));
+    let rules = "table ip two { chain passed { type filter hook forward priority 0; \
+                 iifname r0 numgen inc mod 20 0 udp sport set 40000 counter; }; }";
+    let ran = hosts.routes("nft", &[rules]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let came = flow::run(&hosts, PACKETS, Duration::from_micros(1_000));
+    assert!(came.iter().copied().eq(0..PACKETS), "{} of {PACKETS}, or not in order", came.len());
 }
 
 fn age_of_session(hosts: &Hosts) -> f64 {

@@ -4,6 +4,8 @@ use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::net::sockopt::set_socket_recv_buffer_size_force;
+
 use super::super::hosts::{Hosts, INSIDE};
 
 /// Bytes that a packet of the flow carries, and of the packet when it is sealed: with headers it needs no padding, and no
@@ -18,8 +20,10 @@ const SILENCE: Duration = Duration::from_secs(2);
 ///
 /// # Panics
 /// If any is not one that was sent.
-pub(super) fn run(hosts: &Hosts, packets: u64, interval: Duration) -> Vec<u64> {
+pub(in crate::tunnel) fn run(hosts: &Hosts, packets: u64, interval: Duration) -> Vec<u64> {
     let receiver = hosts.within(1, || UdpSocket::bind((INSIDE[1], PORT)).unwrap());
+    // Who is slow loses nothing.
+    set_socket_recv_buffer_size_force(&receiver, 8 << 20).unwrap();
     let sender = hosts.within(0, || UdpSocket::bind((INSIDE[0], PORT)).unwrap());
     let receives = thread::spawn(move || receive(&receiver));
     let to: SocketAddr = (INSIDE[1].parse::<std::net::IpAddr>().unwrap(), PORT).into();

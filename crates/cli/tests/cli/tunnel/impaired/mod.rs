@@ -7,7 +7,7 @@
 //! what has to come out is known from what the network did ([`way`]), and compared as a whole.
 
 mod events;
-mod flow;
+pub(super) mod flow;
 mod overlay;
 mod way;
 
@@ -202,7 +202,8 @@ fn behaves(hosts: &mut Hosts, overlay: Overlay, impairment: &Impairment) -> Seen
     let flow = way.flow(flow::SEALED);
     assert_eq!(flow.len() as u64, PACKETS, "sealed packets of the flow");
     let expected = way.expected(&flow);
-    is_same(&came, &expected);
+    let told = (overlay == Overlay::Tamis).then(|| hosts.status(1)["drop_reasons"].to_string());
+    is_same(&came, &expected, &told.unwrap_or_default());
     if overlay == Overlay::Tamis {
         adds_up(hosts, &way);
     }
@@ -221,13 +222,13 @@ fn behaves(hosts: &mut Hosts, overlay: Overlay, impairment: &Impairment) -> Seen
 
 /// The flow is what came of it, in the order in which that came.
 #[track_caller]
-fn is_same(came: &[u64], expected: &[u64]) {
+fn is_same(came: &[u64], expected: &[u64], told: &str) {
     let first = came.iter().zip(expected).position(|(one, other)| one != other);
     let at = first.unwrap_or(came.len().min(expected.len()));
     let around = |list: &[u64]| list[at.saturating_sub(3)..(at + 5).min(list.len())].to_vec();
     assert!(
         came == expected,
-        "{} came out and {} came, from place {at} on: {:?}, {:?}",
+        "{} came out and {} came, from place {at} on: {:?}, {:?} {told}",
         came.len(),
         expected.len(),
         around(came),
