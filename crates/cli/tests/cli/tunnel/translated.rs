@@ -91,6 +91,8 @@ fn what_comes_from_two_ports_in_turn_comes_whole_and_in_order() {
     let ran = hosts.routes("nft", &[rules]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let came = flow::run(&hosts, PACKETS, Duration::from_micros(1_000));
+    let seen = hosts.routes("nft", &["list", "table", "ip", "two"]).out;
+    assert!(seen.contains("counter packets ") && !seen.contains("packets 0 "), "{seen}");
     assert!(came.iter().copied().eq(0..PACKETS), "{} of {PACKETS}, or not in order", came.len());
 }
 

@@ -86,17 +86,15 @@ impl Way {
             }
         }
         let sent: BTreeMap<Number, Vec<u8>> = sent.into_iter().collect();
-        let link = frames.iter().filter(|frame| number(frame).is_some());
-        let mut links: BTreeMap<&[u8], usize> = BTreeMap::new();
-        link.for_each(|frame| *links.entry(&frame[..ETHERNET]).or_default() += 1);
-        let link = links.into_iter().max_by_key(|(_, count)| *count).map(|(link, _)| link);
+        let mut links: BTreeMap<_, usize> = BTreeMap::new();
+        let messages = frames.iter().filter(|frame| number(frame).is_some());
+        messages.for_each(|frame| *links.entry(link(frame)).or_default() += 1);
+        let usual = links.into_iter().max_by_key(|(_, count)| *count).map(|(link, _)| link);
         let (mut came, mut damaged) = (Vec::new(), 0);
         for frame in frames {
             let number = number(frame);
             let whole = number.and_then(|number| sent.get(&number));
-            match whole
-                .is_some_and(|sent| Some(&frame[..ETHERNET]) == link && is_as_sent(frame, sent))
-            {
+            match whole.is_some_and(|sent| Some(link(frame)) == usual && is_as_sent(frame, sent)) {
                 true => came.extend(number),
                 false => damaged += usize::from(number.is_some()),
             }
@@ -164,21 +162,31 @@ fn number(frame: &[u8]) -> Option<Number> {
     is_data.then(|| (message[4..8].try_into().unwrap(), counter))
 }
 
-/// Whether a frame that the router passed on is what it got, but for what a router changes: time to live, checksums.
+/// Whom a frame is for, and its type.
+fn link(frame: &[u8]) -> (&[u8], &[u8]) {
+    (&frame[..6], &frame[12..ETHERNET])
+}
+
+/// Whether a frame comes to the tunnel, and its message is as it was sent. A router changes time to live and checksums; what
+/// nobody looks at, the source of the frame, and the source port where there is no checksum, may be damaged.
 fn is_as_sent(came: &[u8], sent: &[u8]) -> bool {
+    let checksum = |frame: &[u8]| [frame[ETHERNET + IP + 6], frame[ETHERNET + IP + 7]];
+    let is_bare = checksum(came) == [0, 0];
     let rest = |frame: &[u8]| {
         let mut bytes = frame[ETHERNET..].to_vec();
         bytes[8] = 0;
         bytes[10..12].fill(0);
         bytes[IP + 6..IP + 8].fill(0);
+        if is_bare {
+            bytes[IP..IP + 2].fill(0);
+        }
         bytes
     };
-    let checksum = |frame: &[u8]| [frame[ETHERNET + IP + 6], frame[ETHERNET + IP + 7]];
     came.len() == sent.len()
         && rest(came) == rest(sent)
         && came[ETHERNET + 8] == sent[ETHERNET + 8] - 1
         && sum(&came[ETHERNET..ETHERNET + IP]) == 0xffff
-        && [checksum(sent), [0, 0]].contains(&checksum(came))
+        && (is_bare || checksum(came) == checksum(sent))
 }
 
 /// The sum of an IPv4 header (RFC 1071).
