@@ -24,8 +24,8 @@ const GAP: u64 = 10;
 /// Set where this machine is there for the tests alone, and its clock may be set: an emulated one.
 const MAY_SET_CLOCK: &str = "TAMIS_SET_CLOCK";
 
-/// By the next packet, on an emulated machine, which takes a second to begin to ask.
-const AT_ONCE: Duration = Duration::from_secs(3);
+/// By the next packet: before a handshake would be repeated. An emulated machine takes a second to begin to ask.
+const AT_ONCE: Duration = Duration::from_secs(5);
 
 /// What happens, and within which time traffic has to be back under tamis.
 struct Event {

@@ -202,7 +202,7 @@ fn behaves(hosts: &mut Hosts, overlay: Overlay, impairment: &Impairment) -> Seen
     let flow = way.flow(flow::SEALED);
     assert_eq!(flow.len() as u64, PACKETS, "sealed packets of the flow");
     let expected = way.expected(&flow);
-    let told = (overlay == Overlay::Tamis).then(|| hosts.status(1)["drop_reasons"].to_string());
+    let told = (overlay == Overlay::Tamis).then(|| hosts.status(1)["wires"].to_string());
     is_same(&came, &expected, &told.unwrap_or_default());
     if overlay == Overlay::Tamis {
         adds_up(hosts, &way);
@@ -257,7 +257,8 @@ fn adds_up(hosts: &Hosts, way: &Way) {
 
 /// Packets lost for that reason, as a status has them.
 fn lost(status: &serde_json::Value, reason: &str) -> u64 {
-    status["drop_reasons"][reason].as_u64().unwrap_or(0)
+    let wires = status["wires"].as_array().unwrap();
+    wires.iter().filter_map(|wire| wire["dropped"][reason].as_u64()).sum()
 }
 
 /// How many came after a later one.
