@@ -4,9 +4,9 @@
 PACKAGES := iptables arptables ebtables nftables ipset iproute2 tcpdump tar xz-utils chromium \
 	conntrack curl dnsmasq-base bind9-dnsutils iputils-ping socat python3 ethtool pkg-config libdpdk-dev \
 	openjdk-17-jdk-headless maven patch
-# What the scenes of `make lab`, and `tamis-bench tunnel`, run besides.
+# What the scenes of `make lab`, `tamis-bench tunnel` and `make tunnel-netem` run besides.
 LAB_PACKAGES := nginx-light vsftpd tftpd-hpa iperf3 nmap hping3 traceroute radvd udhcpc python3-scapy ufw perl \
-	libusrsctp-examples iputils-arping openssh-server openssh-client
+	libusrsctp-examples iputils-arping openssh-server openssh-client wireguard-tools
 
 # Those of them that are not installed; all of them where there is no dpkg to ask.
 lacking = $(shell for p in $(1); do \
@@ -151,6 +151,13 @@ soak: $(if $(ROOT),deps) ## Compare tamis with this machine's kernel for hours, 
 	cargo build --release -p tamis-lab --bin oracle
 	crates/lab/soak.sh $(SOAK_PACKETS) $(SOAK_CONVERSED)
 
+# A command that runs another one where a kernel has netem and WireGuard, if this machine's has not.
+RUNNER ?=
+
+tunnel-netem: $(if $(ROOT),lab-deps) ## A tunnel on bad paths, beside the kernel's WireGuard (root, netem; RUNNER=COMMAND runs it elsewhere)
+	cargo test -p tamis --test cli $(if $(RUNNER),--config 'target."cfg(unix)".runner = "$(RUNNER)"') \
+		-- --ignored --nocapture --test-threads 1 tunnel::impaired
+
 lab-deps: PACKAGES := $(filter-out chromium,$(PACKAGES)) $(LAB_PACKAGES)
 lab-deps: deps
 
@@ -166,4 +173,4 @@ screen: ## Redraw docs/top.svg, README's picture of tamis top (root)
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
 
-.PHONY: help run test soak histories mutants tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint package oracle lab lab-deps series soak-live picture screen loom golden fuzz
+.PHONY: help run test soak histories mutants tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint package oracle lab lab-deps series soak-live picture screen loom golden fuzz tunnel-netem

@@ -166,13 +166,51 @@ fn asked_again() -> Program {
     }
 }
 
+/// While a change is under way, nothing is remembered: who has seen one half of it sees the other one.
+fn asked_while_it_changes() -> Program {
+    Program {
+        before: vec![config(1, false, 0, 2, true)],
+        writers: vec![vec![config(1, false, 0, 2, false)]],
+        reader: vec![(0, 1), (1, 1), (0, 1)],
+    }
+}
+
+/// The source is banned for a moment in which the destination accepts it.
+fn a_ban_that_came_and_went() -> Program {
+    let bans = |png| config(0, png, 0, 0, true);
+    let changes = vec![bans(true), config(1, false, 0, 1, true), config(1, false, 0, 1, false), bans(false)];
+    Program { before: vec![], writers: vec![changes], reader: vec![(0, 1), (0, 1)] }
+}
+
+/// Two that decide on the same two addresses, the other way round, while both addresses change.
+fn there_and_back(engine: impl Engine<u32> + 'static) {
+    let engine = Arc::new(engine);
+    let change = |address| {
+        let engine = engine.clone();
+        thread::spawn(move || engine.update(&config(address, false, 0, 2, true)))
+    };
+    let back = engine.clone();
+    let others = [change(0), change(1), thread::spawn(move || drop(back.decide(1, 0)))];
+    engine.decide(0, 1);
+    others.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+#[test]
+fn nobody_waits_in_a_circle() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(|| there_and_back(Matrix::new(Some(2), true).unwrap()));
+    builder.check(|| there_and_back(Striped::new(true, 2)));
+    builder.check(|| there_and_back(StripedMap::new(true, SMALL)));
+}
+
 /// As many ranges as no cell has lanes for, so that the change makes a page of them.
 #[test]
 fn a_page_of_tamis_has_all_that_its_cell_had() {
     let accepts = |source| config(0, false, source, source + 1, true);
-    let before = (0..20).step_by(2).map(accepts).collect();
-    let program =
-        Program { before, writers: vec![vec![accepts(20)]], reader: vec![(0, 0), (20, 0)] };
+    // A cell has lanes for six changes of its members; the fourth range makes seven.
+    let before = [0, 2, 4].map(accepts).to_vec();
+    let program = Program { before, writers: vec![vec![accepts(6)]], reader: vec![(0, 0), (6, 0)] };
     explore(|| Tamis::tight(32, false), program);
 }
 
@@ -216,6 +254,16 @@ macro_rules! models {
             #[test]
             fn asked_again() {
                 explore(|| $make, super::asked_again());
+            }
+
+            #[test]
+            fn asked_while_it_changes() {
+                explore(|| $make, super::asked_while_it_changes());
+            }
+
+            #[test]
+            fn a_ban_that_came_and_went() {
+                explore(|| $make, super::a_ban_that_came_and_went());
             }
 
             #[test]

@@ -61,23 +61,31 @@ mod paused {
 
 #[cfg(loom)]
 mod model {
-    use loom::sync::{RwLockReadGuard, RwLockWriteGuard};
+    use std::sync::PoisonError;
 
-    /// loom's lock with the signatures of the real one.
+    use loom::sync::{Mutex, RwLockReadGuard, RwLockWriteGuard};
+
+    /// loom's lock with the signatures of the real one, and as fair: who reads waits for a writer that waits, so two
+    /// locks that are taken in two orders are a deadlock, which loom tells, by readers, too.
     #[derive(Debug)]
-    pub(crate) struct RwLock<T>(loom::sync::RwLock<T>);
+    pub(crate) struct RwLock<T> {
+        lock: loom::sync::RwLock<T>,
+        turn: Mutex<()>,
+    }
 
     impl<T> RwLock<T> {
         pub(crate) fn new(value: T) -> Self {
-            Self(loom::sync::RwLock::new(value))
+            Self { lock: loom::sync::RwLock::new(value), turn: Mutex::new(()) }
         }
 
         pub(crate) fn read(&self) -> RwLockReadGuard<'_, T> {
-            self.0.read().unwrap()
+            drop(self.turn.lock().unwrap_or_else(PoisonError::into_inner));
+            self.lock.read().unwrap()
         }
 
         pub(crate) fn write(&self) -> RwLockWriteGuard<'_, T> {
-            self.0.write().unwrap()
+            let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            self.lock.write().unwrap()
         }
     }
 }

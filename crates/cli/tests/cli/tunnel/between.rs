@@ -9,11 +9,7 @@ use super::hosts::{Hosts, INSIDE, INSIDE_V6, OUTSIDE, OUTSIDE_V6, PORT, allowed}
 use crate::ran::{TAMIS, skipped};
 
 fn hosts(test: &str) -> Option<Hosts> {
-    if Command::new("ping").arg("-V").output().is_err() {
-        skipped(&format!("{test}: ping is not there"));
-        return None;
-    }
-    Hosts::new(test)
+    Hosts::with_tools(test, &["ping"])
 }
 
 fn v4(side: usize) -> String {

@@ -8,6 +8,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::thread;
+use std::time::Duration;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::Value;
@@ -26,6 +27,9 @@ const ROUTER: [(&str, &str); 2] =
 pub(super) const PORT: u16 = 51_900;
 const SIDES: [&str; 2] = ["a", "b"];
 
+/// A connection that carries nothing for as long is broken.
+const STALLED: Duration = Duration::from_secs(40);
+
 /// The two, and what is between them.
 pub(super) struct Hosts {
     names: [String; 2],
@@ -35,6 +39,17 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
+    /// As [`Hosts::new`], where these programs are there, too.
+    pub(super) fn with_tools(test: &str, tools: &[&str]) -> Option<Self> {
+        for tool in tools {
+            if Command::new(tool).arg("-V").output().is_err() {
+                skipped(&format!("{test}: {tool} is not there"));
+                return None;
+            }
+        }
+        Self::new(test)
+    }
+
     /// `None` where this machine has no namespaces for us; it says so.
     pub(super) fn new(test: &str) -> Option<Self> {
         let name = |side: &str| format!("{test}-{}-{side}", std::process::id());
@@ -95,6 +110,17 @@ impl Hosts {
 
     pub(super) fn routes(&self, program: &str, args: &[&str]) -> Ran {
         in_namespace(&self.router, program, args)
+    }
+
+    pub(super) fn name(&self, side: usize) -> &str {
+        &self.names[side]
+    }
+
+    /// Has one processor take what comes by a device of a host.
+    pub(super) fn on_one_processor(&self, side: usize, device: &str) {
+        let write = format!("echo 1 > /sys/class/net/{device}/queues/rx-0/rps_cpus");
+        let ran = self.does(side, "sh", &["-c", &write]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
     }
 
     pub(super) fn config(&self, side: usize) -> String {
@@ -158,6 +184,12 @@ impl Hosts {
         Some(document["tunnels"][0]["peers"].clone())
     }
 
+    /// What a host's tunnel tells of all packets.
+    pub(super) fn status(&self, side: usize) -> Value {
+        let ran = self.does(side, TAMIS, &["tunnel", "status", &self.config(side), "--json"]);
+        ran.json()["tunnels"][0]["status"].clone()
+    }
+
     /// The other host, as a host tells of it.
     pub(super) fn peer(&self, side: usize) -> Value {
         self.peers_of(side).expect("it is up")[0].clone()
@@ -177,17 +209,20 @@ impl Hosts {
         let expected = sent.clone();
         let reader = thread::spawn(move || {
             let (mut stream, mut got) = (listener.accept().unwrap().0, Vec::new());
+            stream.set_read_timeout(Some(STALLED)).unwrap();
             stream.read_to_end(&mut got).unwrap();
             assert!(got == expected, "{} of {} bytes", got.len(), expected.len());
         });
-        let mut stream = self.within(from, move || TcpStream::connect(place).unwrap());
+        let mut stream =
+            self.within(from, move || TcpStream::connect_timeout(&place, STALLED).unwrap());
+        stream.set_write_timeout(Some(STALLED)).unwrap();
         stream.write_all(&sent).unwrap();
         drop(stream);
         reader.join().unwrap();
     }
 
     /// Does something on a host.
-    fn within<T: Send + 'static>(
+    pub(super) fn within<T: Send + 'static>(
         &self,
         side: usize,
         run: impl FnOnce() -> T + Send + 'static,

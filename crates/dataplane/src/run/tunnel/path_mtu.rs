@@ -2,7 +2,9 @@
 //! (RFC 8899, datagram packetization layer path MTU discovery).
 //!
 //! What is configured is taken to fit until probes of that length fail while the peer is heard; then [`BASE`] is, and the
-//! longest that fits is searched for between the two. It is looked for again after [`AGAIN`].
+//! longest that fits is searched for between the two. It is looked for again after [`AGAIN`]. A path may become narrower,
+//! and nobody say so: while long packets go, what is used is asked for each [`CONFIRM`], and if that fails, searched for
+//! (RFC 8899, section 4.3).
 //!
 //! Contract: pure; time is passed in as nanoseconds, lengths are those of inner packets.
 
@@ -18,6 +20,9 @@ const BASE: u16 = 1_200;
 const STEP: u16 = 8;
 /// When a path is looked at again: RFC 8899, section 5.1.1 (`PMTU_RAISE_TIMER`).
 const AGAIN: u64 = 600 * SECOND;
+/// How long what is used is taken to fit while it is used: section 5.1.1 (`CONFIRMATION_TIMER`). A connection that stalls
+/// goes on after this and [`TRIES`] seconds.
+const CONFIRM: u64 = 5 * SECOND;
 
 /// What is known of one path.
 #[derive(Debug, Clone, Copy)]
@@ -26,13 +31,17 @@ pub(super) struct PathMtu {
     most: u16,
     usable: u16,
     search: Search,
+    /// When what is configured is tried again.
+    again: u64,
+    /// Packets longer than [`BASE`] went since what is used was asked for.
+    is_used: bool,
     number: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Search {
-    /// Nothing is looked for until then.
-    Rests { until: u64 },
+    /// What is used was found to fit then.
+    Rests { since: u64 },
     /// A probe of `len` bytes was sent then, the `tries`th.
     Probes { len: u16, tries: u32, sent: u64, fits: u16, too_long: u16 },
 }
@@ -40,12 +49,18 @@ enum Search {
 impl PathMtu {
     /// Of a path that nothing is known of.
     pub(super) fn new(most: u16) -> Self {
-        Self { most, usable: most, search: Search::Rests { until: 0 }, number: 0 }
+        let search = Search::Rests { since: 0 };
+        Self { most, usable: most, search, again: 0, is_used: false, number: 0 }
     }
 
     /// Bytes of the longest packet that is sent.
     pub(super) fn usable(&self) -> u16 {
         self.usable
+    }
+
+    /// A packet of `len` bytes is sent.
+    pub(super) fn sends(&mut self, len: usize) {
+        self.is_used |= len > usize::from(BASE);
     }
 
     /// The probe to send now, if one is due: its number and its length. `is_heard` says whether the peer answers at all.
@@ -54,9 +69,9 @@ impl PathMtu {
             return None;
         }
         let (len, tries, fits, too_long) = match self.search {
-            Search::Rests { until } if now < until => return None,
-            Search::Rests { .. } => {
-                (self.most, 1, BASE.min(self.most), self.most.saturating_add(1))
+            Search::Rests { since } => {
+                let len = self.looked_for(since, now)?;
+                (len, 1, BASE.min(len), len.saturating_add(1))
             }
             Search::Probes { sent, .. } if now < sent + PATIENCE => return None,
             Search::Probes { len, tries, fits, too_long, .. } if tries < TRIES => {
@@ -70,6 +85,17 @@ impl PathMtu {
         self.search = Search::Probes { len, tries, sent: now, fits, too_long };
         self.number = self.number.wrapping_add(1);
         Some((self.number, len))
+    }
+
+    /// What a rest that began at `since` ends with, if it ends now.
+    fn looked_for(&mut self, since: u64, now: u64) -> Option<u16> {
+        if now >= self.again {
+            self.again = now + AGAIN;
+            return Some(self.most);
+        }
+        let is_due = self.is_used && self.usable > BASE && now >= since + CONFIRM;
+        self.is_used &= !is_due;
+        is_due.then_some(self.usable)
     }
 
     /// A probe of this number arrived.
@@ -92,7 +118,7 @@ impl PathMtu {
     /// Between what fits and what does not: rests, or has the next probe wait for its turn.
     fn close(&mut self, fits: u16, too_long: u16, now: u64) {
         self.search = match middle(fits, too_long) {
-            None => Search::Rests { until: now + AGAIN },
+            None => Search::Rests { since: now },
             // As if it had been lost once less than never: it is due at once.
             Some(len) => {
                 Search::Probes { len, tries: 0, sent: now.saturating_sub(PATIENCE), fits, too_long }
@@ -156,6 +182,39 @@ mod tests {
         assert_eq!(settle(&mut path, 1_420, &mut now), 1);
         assert_eq!(path.due(now + AGAIN - 1, true), None);
         assert_eq!(path.due(now + AGAIN, true), Some((2, 1_420)));
+    }
+
+    #[test]
+    fn what_is_used_is_asked_for_again_and_nothing_else() {
+        let (mut path, mut now) = (PathMtu::new(1_420), 0);
+        settle(&mut path, 1_420, &mut now);
+        path.sends(BASE.into());
+        assert_eq!(path.due(now + AGAIN - 1, true), None, "short packets go anywhere");
+        for round in 1..4 {
+            path.sends(1_420);
+            assert_eq!(path.due(now + CONFIRM - 1, true), None);
+            now += CONFIRM;
+            assert_eq!(path.due(now, true), Some((round + 1, 1_420)));
+            path.answered(round + 1, now);
+            assert_eq!(path.due(now + CONFIRM, true), None, "nothing was sent since");
+        }
+        // What is configured is tried when it would be without.
+        assert_eq!(path.due(AGAIN, true), Some((5, 1_420)));
+    }
+
+    #[test]
+    fn a_path_that_becomes_narrow_is_searched_and_one_that_widens_is_found_in_time() {
+        let (mut path, mut now) = (PathMtu::new(1_420), 0);
+        settle(&mut path, 1_420, &mut now);
+        path.sends(1_420);
+        now += CONFIRM;
+        let began = now;
+        settle(&mut path, 1_280, &mut now);
+        assert!((1_272..=1_280).contains(&path.usable()), "{}", path.usable());
+        assert!(now - began < 20 * SECOND, "{} s", (now - began) / SECOND);
+        now = AGAIN;
+        settle(&mut path, 1_420, &mut now);
+        assert_eq!(path.usable(), 1_420);
     }
 
     #[test]

@@ -123,8 +123,9 @@ pub(super) fn place(
     let inner = Inner::parse(frame.bytes).filter(|_| is_ip(frame.meta.link_type));
     let inner = inner.ok_or(Lost::NotIp)?;
     let id = state.tunnel.peer_of(inner.destination).ok_or(Lost::NoPeer)?;
-    let peer = state.peers.get(&id).ok_or(Lost::NoPeer)?;
+    let peer = state.peers.get_mut(&id).ok_or(Lost::NoPeer)?;
     let most = peer.path.usable();
+    peer.path.sends(inner.len);
     let (pieces, count) = cut(frame.bytes, inner.len, segment, most)?;
     let tos = ecn::tos(frame.bytes);
     let dscp = match site.dscp {
