@@ -175,11 +175,15 @@ fn asked_while_it_changes() -> Program {
     }
 }
 
-/// The source is banned for a moment in which the destination accepts it.
+/// The source is banned while the destination accepts it, and at no other time.
 fn a_ban_that_came_and_went() -> Program {
     let bans = |png| config(0, png, 0, 0, true);
-    let changes = vec![bans(true), config(1, false, 0, 1, true), config(1, false, 0, 1, false), bans(false)];
-    Program { before: vec![], writers: vec![changes], reader: vec![(0, 1), (0, 1)] }
+    let accepts = |accept| config(1, false, 0, 1, accept);
+    Program {
+        before: vec![config(2, false, 0, 1, true)],
+        writers: vec![vec![bans(true), accepts(true), accepts(false), bans(false)]],
+        reader: vec![(0, 1), (0, 2)],
+    }
 }
 
 /// Two that decide on the same two addresses, the other way round, while both addresses change.
