@@ -1,6 +1,7 @@
 //! `cargo run -p tamis-supply`: whether every crate in both lock files comes from where `deny.toml` allows, under a
 //! licence that it allows, and is in no advisory of the committed snapshot; and whether the lists of licences are those
-//! of today. It needs no network. Prints what is wrong with its file and crate, and exits with 1 if anything is.
+//! of today. It needs no network once cargo has fetched what `tamis` links on Linux. Prints what is wrong with its file
+//! and crate, and exits with 1 if anything is.
 //!
 //! `… licences` writes the two lists anew (it asks the registry for crates that were never downloaded), and
 //! `… advisories CLONE` the snapshot, from a clone of <https://github.com/rustsec/advisory-db>.
@@ -64,7 +65,7 @@ fn check() -> Result<ExitCode> {
     let mut wrong = findings(&deny, &snapshot, &licences, &locked, today);
     match tree::linked() {
         Ok(linked) => wrong.extend(tree::compare(&read(THIRD_PARTY)?, &linked, &licences)),
-        Err(why) => println!("supply: {THIRD_PARTY} is NOT compared with what is linked: {why:#}"),
+        Err(why) => wrong.push(format!("{THIRD_PARTY}: cannot say what is linked: {why:#}")),
     }
     wrong.iter().for_each(|line| println!("{line}"));
     println!(

@@ -53,6 +53,9 @@ fn a_version_is_vulnerable_unless_a_range_spares_it() {
         );
         assert_eq!(wrong(&deny(""), affected), [said]);
     }
+    let another = "[[package]]\nname = \"sieves\"\nversion = \"1.2.2\"\n";
+    let another = lock::read("Cargo.lock", another).expect("a lock file");
+    assert_eq!(snapshot().check(&deny(""), &another, TODAY), [""; 0]);
 }
 
 #[test]
@@ -79,7 +82,11 @@ fn an_exception_holds_until_its_day_and_no_longer_than_it_is_needed() {
 #[test]
 fn only_the_registry_that_is_allowed_is_a_source() {
     let listed = "sieve 1.2.3 MIT\n";
-    for source in ["git+https://example.org/sieve#0f", "registry+https://example.org/index"] {
+    for source in [
+        "git+https://example.org/sieve#0f",
+        "git+https://github.com/rust-lang/crates.io-index",
+        "registry+https://example.org/index",
+    ] {
         let field = format!("source = \"{source}\"");
         let said = format!(
             "Cargo.lock:2: sieve 1.2.3: comes from {source}, which deny.toml does not allow"
@@ -97,6 +104,8 @@ fn a_licence_is_listed_and_allowed() {
     let idle = "deny.toml: nothing needs the licence MIT".to_owned();
     let said = "Cargo.lock:2: sieve 1.2.3: deny.toml does not allow its licence, GPL-3.0-only";
     assert_eq!(wrong("sieve 1.2.3 GPL-3.0-only\n")[0], said);
+    let said = "Cargo.lock:2: sieve 1.2.3: its licence, MIT OR: expected a licence";
+    assert_eq!(wrong("sieve 1.2.3 MIT OR\n")[0], said);
     let missing = "Cargo.lock:2: sieve 1.2.3: not in .ci/supply/licences.txt (make licences)";
     assert_eq!(wrong(""), [missing.to_owned(), idle.clone()]);
     let stale = ".ci/supply/licences.txt:2: sieve 1.2.2 is in no lock file (make licences)";
@@ -159,6 +168,9 @@ fn third_party_is_what_is_linked() {
             format!("{file}: stale: {} (make licences)", row("1.2.2"))
         ]
     );
+    let twice = format!("{text}{rows}");
+    let said = format!("{file}: its lines are not each there once and in order (make licences)");
+    assert_eq!(tree::compare(&twice, &now, &listed), [said]);
     let listed = Licences::read("mesh 0.1.0+x UNKNOWN\nsieve 1.2.3 ISC\n").expect("a list");
     let said = ".ci/supply/licences.txt: sieve 1.2.3 is under MIT, not ISC (make licences)";
     assert_eq!(tree::compare(&text, &now, &listed), [said]);

@@ -130,7 +130,9 @@ pub(crate) fn compare(text: &str, linked: &BTreeSet<Node>, licences: &Licences) 
     let old = then.difference(&now).map(|line| format!("{file}: stale: `{line}` (make licences)"));
     let mut wrong: Vec<String> = lacking.chain(old).collect();
     if wrong.is_empty() && text != expected {
-        wrong.push(format!("{file}: its lines are in another order (make licences)"));
+        wrong.push(format!(
+            "{file}: its lines are not each there once and in order (make licences)"
+        ));
     }
     for node in linked {
         // One that is missing is told of by its lock file.
