@@ -92,17 +92,28 @@ golden: ## Compare all 32 workload streams, and what the model makes of them, wi
 # Packages that only the lab needs. (So is parking_lot, but for an older one that crossterm brings.)
 STUDIES := tamis-lab|tamis-lab-engines|plotters|rayon|papaya
 
-lint: ## Formatting, clippy and rustdoc, each without a warning; modules in circles; and what tamis links
+lint: ## Formatting, clippy and rustdoc, each without a warning; modules in circles; what tamis links and depends on
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
 	cargo run --quiet -p tamis-modules
 	@! cargo tree -p tamis -e normal --prefix none | grep -E '^($(STUDIES)) ' || \
 		{ echo "lint: tamis links what only the lab needs"; exit 1; }
+	@$(MAKE) --no-print-directory supply
+
+supply: ## Sources, licences and known advisories of every dependency, by deny.toml, without a network
+	@cargo run --quiet -p tamis-supply
+
+licences: ## List the licences of dependencies anew (after a lock file has changed)
+	cargo run --quiet -p tamis-supply licences
+
+advisories: ## Take a new snapshot of the RustSec advisory database (DB=its clone)
+	cargo run --quiet -p tamis-supply advisories $(DB)
 
 package: ## Pack every crate that ships into target/package
 	cargo package --workspace --exclude tamis-lab --exclude tamis-lab-engines --exclude tamis-modules \
 		--exclude tamis-java-bench --no-verify
+		--exclude tamis-supply --exclude tamis-java --exclude tamis-java-bench --no-verify
 
 # Packets for each family in `make oracle`, and seconds for each target in `make fuzz`.
 PACKETS ?= 2000000
@@ -173,4 +184,4 @@ screen: ## Redraw docs/top.svg, README's picture of tamis top (root)
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
 
-.PHONY: help run test soak histories mutants tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint package oracle lab lab-deps series soak-live picture screen loom golden fuzz tunnel-netem
+.PHONY: help run test soak histories mutants tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint package oracle lab lab-deps series soak-live picture screen loom golden fuzz tunnel-netem supply licences advisories
