@@ -112,8 +112,7 @@ advisories: ## Take a new snapshot of the RustSec advisory database (DB=its clon
 
 package: ## Pack every crate that ships into target/package
 	cargo package --workspace --exclude tamis-lab --exclude tamis-lab-engines --exclude tamis-modules \
-		--exclude tamis-java-bench --no-verify
-		--exclude tamis-supply --exclude tamis-java --exclude tamis-java-bench --no-verify
+		--exclude tamis-supply --exclude tamis-java-bench --no-verify
 
 # Packets for each family in `make oracle`, and seconds for each target in `make fuzz`.
 PACKETS ?= 2000000

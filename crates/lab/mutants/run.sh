@@ -66,7 +66,9 @@ for patch in "${patches[@]}"; do
     124 | 137) verdict="told: it does not end" ;;
     *)
         grep -qE '^test .* FAILED|has overflowed|SIGABRT' "$log" || { tail -n 30 "$log" >&2; exit 1; }
-        verdict="told: $(grep -cE '^test .* FAILED' "$log") tests fail"
+        failed=$(grep -cE '^test .* FAILED' "$log" || true)
+        # Loom ends the process where threads wait for each other.
+        verdict="told: $([ "$failed" = 0 ] && echo it aborts || echo "$failed tests fail")"
         ;;
     esac
     printf '%-32s %-24s %4d s  %s\n' "$name" "$verdict" $((SECONDS - began)) "$(head -n 1 "$patch")"

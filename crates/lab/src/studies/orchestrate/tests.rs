@@ -172,7 +172,7 @@ impl Engine<u32> for Stumbling {
 #[test]
 fn ordered_lets_out_in_order_what_was_decided_in_order() {
     fn stumbling(body: Body) -> u16 {
-        if body.seed % 97 == 0 {
+        if body.seed.is_multiple_of(97) {
             sleep(Duration::from_micros(200));
         }
         body.seed as u16
