@@ -11,5 +11,6 @@ mod import;
 mod keys;
 mod names;
 mod peers;
+mod told;
 mod translated;
 mod undone;
