@@ -100,11 +100,14 @@ fn atomic_engines_pass() {
     }
 }
 
-/// The race is there to be found; stumbling threads find it within a few histories.
+/// Histories within which a race shows that is there: most of the time within some hundreds.
+const ENOUGH: usize = 50_000;
+
+/// The race is there to be found.
 #[test]
 fn published_designs_are_caught() {
     for subject in subjects().filter(|subject| !subject.is_atomic()) {
-        assert!(recorded(subject, 3, 10_000).is_err(), "{}", subject.name());
+        assert!(recorded(subject, 3, ENOUGH).is_err(), "{}", subject.name());
     }
 }
 
@@ -118,7 +121,9 @@ fn histories_overlap_and_are_in_order() {
     let mut wrong = Vec::new();
     for subject in subjects() {
         for threads in 2..=4 {
-            let found = recorded(subject, threads, histories);
+            let (most, word) =
+                if subject.is_atomic() { (histories, "") } else { (ENOUGH, "up to ") };
+            let found = recorded(subject, threads, most);
             let (what, is_right) = match (&found, subject.is_atomic()) {
                 (Ok(overlapping), true) => {
                     let share = *overlapping as f64 / histories as f64;
@@ -128,7 +133,8 @@ fn histories_overlap_and_are_in_order() {
                 (Err(history), true) => (format!("NOT IN ORDER: {history:#?}"), false),
                 (Ok(_), false) => ("NOT CAUGHT".to_owned(), false),
             };
-            println!("{:<28} {threads} threads, {histories} histories: {what}", subject.name());
+            let name = subject.name();
+            println!("{name:<28} {threads} threads, {word}{most} histories: {what}");
             wrong.extend((!is_right).then(|| format!("{} {threads}", subject.name())));
         }
     }
