@@ -48,8 +48,24 @@ pub(super) fn spent_by_kernel() -> io::Result<u64> {
 
 /// Bytes of a process that lie in memory.
 pub(in crate::bench) fn resident(process: u32) -> io::Result<u64> {
+    in_memory(process, "VmRSS:")
+}
+
+/// Bytes of one program's processes that lie in memory. What they have of files is one and the same, the program and its
+/// libraries, and lies there once: as much of it counts as the process has that has most.
+pub(in crate::bench) fn resident_together(processes: &[u32]) -> io::Result<u64> {
+    let (mut own, mut files) = (0, 0);
+    for &process in processes {
+        own += in_memory(process, "RssAnon:")? + in_memory(process, "RssShmem:")?;
+        files = in_memory(process, "RssFile:")?.max(files);
+    }
+    Ok(own + files)
+}
+
+/// What `status` says of a process under this name.
+fn in_memory(process: u32, name: &str) -> io::Result<u64> {
     let text = fs::read_to_string(format!("/proc/{process}/status"))?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
     let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    kilobytes.map(|kilobytes| kilobytes << 10).ok_or_else(|| io::Error::other("no VmRSS"))
+    kilobytes.map(|kilobytes| kilobytes << 10).ok_or_else(|| io::Error::other(format!("no {name}")))
 }

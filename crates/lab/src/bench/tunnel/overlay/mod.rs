@@ -22,7 +22,7 @@ use tempfile::TempDir;
 use tunnel::{PrivateKey, PublicKey};
 
 use super::namespace::Namespace;
-use crate::bench::live::counts::{resident, spent_by};
+use crate::bench::live::counts::{resident_together, spent_by};
 pub(super) use form::{READY, StudyForm};
 pub(super) use tamis::Tamis;
 pub(super) use uapi::{PEERS, WireGuard};
@@ -113,7 +113,7 @@ impl Daemon {
 
     /// Its bytes that lie in memory.
     pub(super) fn resident(&self) -> io::Result<u64> {
-        self.processes()?.into_iter().map(resident).sum()
+        resident_together(&self.processes()?)
     }
 
     /// How many threads it has.
