@@ -100,6 +100,8 @@ impl<T: Tally> Ledger<T> {
 
     /// A desk for a new worker, with the current program on it.
     pub(super) fn register(&mut self) -> (Arc<Place<T>>, Arc<Program>) {
+        // Or workers that come and go would leave theirs until somebody reads.
+        self.collect();
         let id = self.registered;
         self.registered += 1;
         let other = self.desks.last().map(|desk| Arc::clone(&desk.array));

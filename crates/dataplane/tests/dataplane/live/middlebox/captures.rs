@@ -163,7 +163,7 @@ fn nothing_starts_by_itself_that_needs_a_middlebox() {
     let opener: Arc<dyn Opener> = Arc::new(InProcess);
     let opened = run::open(&settings, &opener, &mut ()).expect("a run to be");
     let error = opened.start(GivenUp::default()).expect_err("nobody sees frames").to_string();
-    let expected =
-        "live.toml:14:1: a middlebox sees frames in a program that has one: nothing here does";
+    let expected = "live.toml:14:1: a middlebox sees frames in a program that has one: nothing here does \
+         (kind = \"java\" names one)";
     assert_eq!(folder.within(&error), expected);
 }
