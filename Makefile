@@ -73,7 +73,7 @@ loom: ## Explore every interleaving of small programs on what threads share
 	RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/loom cargo test -p tamis-lab-engines interleavings
 
 # Histories of each engine and number of threads.
-HISTORIES ?= 200
+HISTORIES ?= 1000
 
 # As with loom, in a place of its own; optimised, so that what an operation does is not drowned in the recording.
 histories: ## Record histories of every engine that threads share: they overlap, and have an order (HISTORIES=N)
