@@ -110,6 +110,10 @@ impl Stream {
         put(&mut bytes, 4, number as u16, 10);
         put(&mut bytes, NUMBER, (number >> 16) as u16, 26);
         put(&mut bytes, NUMBER + 2, number as u16, 26);
+        if bytes[26..28] == [0, 0] {
+            // 0 is none at all (RFC 768).
+            bytes[26..28].fill(0xff);
+        }
         bytes
     }
 
