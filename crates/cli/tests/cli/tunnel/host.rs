@@ -81,11 +81,17 @@ impl Host {
     /// Brings a tunnel up, and waits until it says so.
     pub(super) fn up(&self, config: &str) -> Child {
         let mut command = self.command(TAMIS, &["tunnel", "up", config]);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        assert!(lines.any(|line| line.unwrap().starts_with("next: ")), "it did not come up");
-        child
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
+        spawned_up(command)
     }
+}
+
+/// Starts a tunnel, whose standard output is a pipe, and waits until its device and routes are there, too.
+pub(super) fn spawned_up(mut command: Command) -> Child {
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().starts_with("next: ")), "it did not come up");
+    child
 }
 
 impl Drop for Host {

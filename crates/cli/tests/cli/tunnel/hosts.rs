@@ -13,7 +13,7 @@ use std::time::Duration;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::Value;
 
-use super::host::wait_until;
+use super::host::{spawned_up, wait_until};
 use crate::ran::{Ran, Scratch, TAMIS, fed, skipped, tamis};
 
 /// Addresses of the hosts outside, and inside the tunnel.
@@ -159,9 +159,8 @@ impl Hosts {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.names[side], TAMIS, "tunnel", "up"]);
         let log = File::create(self.folder.file(&format!("{}.log", SIDES[side]))).unwrap();
-        let child = command.arg(self.config(side)).stdout(Stdio::null()).stderr(log).spawn();
-        self.up[side] = Some(child.unwrap());
-        wait_until("a tunnel", || self.peers_of(side).is_some());
+        command.arg(self.config(side)).stdout(Stdio::piped()).stderr(log);
+        self.up[side] = Some(spawned_up(command));
     }
 
     /// Ends it as a crash does.

@@ -4,6 +4,9 @@
 //! waits elsewhere. They are made before the run is confined, as many as there are peers then, up to [`MOST`]; the
 //! keeper has them follow where their peers are. All is sent by the main socket. Where a peer has none, or is heard at
 //! another address of ours than the routes say, or has just moved, the main socket receives it: nothing else differs.
+//! A socket follows its peer once that was found at its new place [`STEADY`] times in a row: what waits in it was sent
+//! before the peer moved, and is long received when later datagrams come by it. A peer that is heard at two places in
+//! turn, as by a router that balances, has one of them by its socket and the other by the main one.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -22,6 +25,10 @@ pub(super) const MOST: usize = 64;
 /// What stands for the main socket among those that are ready.
 const MAIN: u64 = u64::MAX;
 const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+
+/// How often in a row a peer is found at another place before its socket follows; it is looked once in a tick of the
+/// keeper's.
+pub(super) const STEADY: u32 = 20;
 
 /// A peer, where it is, and our address at which it was heard.
 pub(super) type Whereabouts = (PeerId, SocketAddr, Option<IpAddr>);
@@ -44,6 +51,8 @@ struct Place {
     peer: Option<PeerId>,
     /// From there, at that address of ours, or at least one that was asked for.
     way: Option<(SocketAddr, IpAddr)>,
+    /// Where the peer was found last instead, and how often in a row.
+    moved: Option<(SocketAddr, u32)>,
 }
 
 /// Sockets that have something.
@@ -117,13 +126,17 @@ impl OwnSockets {
                 continue;
             };
             let place = &mut places[number];
-            place.peer = Some(*peer);
-            if !place.is_at(*endpoint, *own) {
+            // Of another's socket nothing waits that the peer sent.
+            let is_its_own = place.peer.replace(*peer).is_some();
+            if place.is_at(*endpoint, *own) {
+                place.moved = None;
+            } else if !is_its_own || place.is_steady(*endpoint) {
                 // Without a route there, it is tried again.
                 self.moves.fetch_add(1, Ordering::AcqRel);
                 let at = self.sockets[number].receive_from(*endpoint).ok();
                 self.moves.fetch_add(1, Ordering::AcqRel);
                 place.way = at.map(|at| (*endpoint, own.unwrap_or(at)));
+                place.moved = None;
             }
         }
     }
@@ -132,6 +145,13 @@ impl OwnSockets {
 impl Place {
     fn is_at(&self, endpoint: SocketAddr, own: Option<IpAddr>) -> bool {
         self.way.is_some_and(|(from, at)| from == endpoint && own.is_none_or(|own| own == at))
+    }
+
+    /// The peer is found there once more: whether it stays.
+    fn is_steady(&mut self, endpoint: SocketAddr) -> bool {
+        let before = self.moved.filter(|(at, _)| *at == endpoint).map_or(0, |(_, times)| times);
+        self.moved = Some((endpoint, before + 1));
+        before + 1 >= STEADY
     }
 }
 

@@ -11,7 +11,7 @@ use super::super::hosts::{Hosts, INSIDE};
 /// Bytes that a packet of the flow carries, and of the packet when it is sealed: with headers it needs no padding, and no
 /// other packet here is as long.
 const PAYLOAD: usize = 404;
-pub(super) const SEALED: usize = PAYLOAD + 28 + 32;
+pub(in crate::tunnel) const SEALED: usize = PAYLOAD + 28 + 32;
 const PORT: u16 = 5_002;
 /// Who hears nothing for as long has heard everything.
 const SILENCE: Duration = Duration::from_secs(2);

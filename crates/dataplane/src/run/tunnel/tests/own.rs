@@ -7,7 +7,9 @@ use std::sync::atomic::Ordering;
 use ::tunnel::message::{INITIATION, SHORTEST_DATA};
 use pktio::{Burst, Port};
 
-use super::ends::{Came, End, Pair, peer, settings};
+use super::super::outer::OUTER;
+use super::super::own::STEADY;
+use super::ends::{Came, End, Pair, peer, raw, settings};
 use super::packets::ping;
 
 /// Messages that wait at the main socket, and at those of peers.
@@ -56,13 +58,42 @@ fn a_socket_follows_a_peer_that_moves() {
     // Initiations of a peer that come sooner after each other are not answered.
     std::thread::sleep(std::time::Duration::from_millis(100));
     pair.establish();
-    comes_by(&mut pair.a, &mut pair.b, (true, &[]), 2);
+    for number in 1..STEADY {
+        comes_by(&mut pair.a, &mut pair.b, (true, &[]), number as u16);
+        pair.b.site.follow_peers();
+    }
+    comes_by(&mut pair.a, &mut pair.b, (true, &[]), 100);
     pair.b.site.follow_peers();
-    comes_by(&mut pair.a, &mut pair.b, (false, &[0]), 3);
+    comes_by(&mut pair.a, &mut pair.b, (false, &[0]), 101);
     // Where it was, nobody is listened to any more but by the main socket.
-    moved.send_packets(&[ping(1, 2, 4)]);
+    moved.send_packets(&[ping(1, 2, 102)]);
     pair.b.wait();
     assert_eq!(waiting(&pair.b), (true, vec![]));
+}
+
+/// Of the datagrams of one session, each second one leaves by another socket.
+#[test]
+fn a_socket_stays_where_a_peer_is_that_is_at_two_places_in_turn() {
+    let mut pair = Pair::established(false);
+    let other = UdpSocket::bind("127.0.0.1:0").unwrap();
+    pair.b.site.follow_peers();
+    let place = pair.b.place(false);
+    for number in 0..3 * STEADY as u16 {
+        let (packet, is_astray) = (ping(1, 2, number), number % 2 == 1);
+        if is_astray {
+            let mut burst = Burst::new();
+            burst.push(&packet, raw(packet.len()));
+            pair.a.seal(&mut burst);
+            other.send_to(&burst.get(0).unwrap().bytes[OUTER..], place).unwrap();
+        } else {
+            pair.a.send_packets(&[packet]);
+        }
+        pair.b.wait();
+        let expected = if is_astray { (true, vec![]) } else { (false, vec![0]) };
+        assert_eq!(waiting(&pair.b), expected, "packet {number}");
+        assert_eq!(pair.b.receive_packets(1).packets(), [ping(1, 2, number)]);
+        pair.b.site.follow_peers();
+    }
 }
 
 #[test]
