@@ -92,10 +92,7 @@ impl JavaRun {
         let path = Path::new(place);
         let file = if path.is_dir() { path.join(NAME) } else { path.to_owned() };
         let settings = Settings::from_text(&file.to_string_lossy(), toml)?;
-        if let Some(java) = settings.java() {
-            let what = "expected no kind: the program that opens this run has its middlebox";
-            return Err(settings.refuse(java.at, what).into());
-        }
+        settings.expect_no_java()?;
         Ok(Self { stage: Mutex::new(Stage::Configured(Box::new(settings))) })
     }
 

@@ -57,16 +57,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     let config = args.config.as_deref().unwrap_or_default();
     let text = fs::read_to_string(config).with_context(|| config.to_owned())?;
     let settings = Settings::from_text(config, &text)?;
-    if args.check {
-        let loaded = run::check(&settings)?;
-        java::check(&settings)?;
+    let checked = if args.check { Some(run::check(&settings)?) } else { None };
+    java::check(&settings)?;
+    if let Some(loaded) = checked {
         Log::start(LogFormat::Text).warn(&loaded.warnings);
         let (ports, wires) = (settings.ports.len(), settings.wires.len());
         let file = visible::word(config);
         screen::print(&format!("{file}: ports {ports}, wires {wires}\nnext: tamis run {file}\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    java::check(&settings)?;
     let tried = args
         .shadow
         .iter()

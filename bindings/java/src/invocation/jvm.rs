@@ -74,8 +74,7 @@ impl Jvm {
 
 /// All that it is told. What is ours comes last, which the JVM goes by.
 fn options(java: &JavaSettings) -> Vec<String> {
-    let path: Vec<_> = java.jar.iter().map(|entry| entry.path.to_string_lossy()).collect();
-    let of_ours = [format!("-Djava.class.path={}", path.join(":")), "-Xrs".to_owned()];
+    let of_ours = [format!("-Djava.class.path={}", java.class_path()), "-Xrs".to_owned()];
     java.options.iter().cloned().chain(of_ours).collect()
 }
 

@@ -4,8 +4,8 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::live::{ended, started};
 use crate::ran::{Scratch, skipped, tamis};
+use crate::started::started;
 
 fn config(folder: &Scratch, drop: &str) -> String {
     folder.write("rules.v4", "*filter\n:FORWARD ACCEPT [0:0]\nCOMMIT\n");
@@ -39,8 +39,8 @@ pub(crate) fn is_complete(test: &str) -> bool {
 /// What a run says of itself, and what the kernel says of each of its threads; it ends well.
 fn watched(test: &str, drop: &str) -> (Value, Vec<Vec<String>>) {
     let folder = Scratch::new(test);
-    let (child, err) = started(&config(&folder, drop));
-    let threads = fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
+    let run = started(&config(&folder, drop));
+    let threads = fs::read_dir(format!("/proc/{}/task", run.pid())).unwrap();
     let threads = threads.map(|thread| {
         let status = fs::read_to_string(thread.unwrap().path().join("status")).unwrap();
         let fields = ["CapEff", "CapPrm", "CapInh", "CapAmb", "NoNewPrivs", "Seccomp"];
@@ -50,7 +50,7 @@ fn watched(test: &str, drop: &str) -> (Value, Vec<Vec<String>>) {
     let socket = folder.file("c");
     let status = tamis(&["ctl", "--socket", &socket, "--json", "status"]).json();
     assert_eq!(tamis(&["ctl", "--socket", &socket, "stop"]).code, Some(0));
-    let ran = ended((child, err));
+    let ran = run.ended();
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     // What it does at its end it may still do.
     assert!(fs::exists(folder.file("connections.txt")).unwrap() && !fs::exists(socket).unwrap());

@@ -1,11 +1,11 @@
 //! `tamis run` with devices of DPDK, and the study's files of properties. Needs root, and a tamis built with DPDK.
 
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use pktio::{Burst, CaptureReader, Port};
 
-use crate::ran::{Ran, Scratch, TAMIS, skipped, tamis};
+use crate::ran::{Scratch, TAMIS, skipped, tamis};
+use crate::started::Started;
 
 const RULES: &str =
     "*filter\n:FORWARD DROP [0:0]\n-A FORWARD -i left -p tcp --dport 80 -j ACCEPT\nCOMMIT\n";
@@ -51,50 +51,27 @@ fn prefix() -> String {
     format!("tamis-{}-{test}", std::process::id())
 }
 
-/// A run, which ends with it, and so do the files that the EAL leaves behind.
-struct Started {
-    child: Child,
-    err: BufReader<ChildStderr>,
-}
+/// The files that the EAL of a test leaves behind, which go with it.
+struct Eal;
 
-impl Started {
-    /// `None` where this tamis was built without DPDK, or may not use it.
-    fn new(mut command: Command) -> Option<Self> {
-        if !Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout == b"0\n") {
-            skipped("devices of DPDK: not root");
-            return None;
-        }
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let err = BufReader::new(child.stderr.take().unwrap());
-        let mut started = Self { child, err };
-        let (mut said, mut line) = (String::new(), String::new());
-        while line != "ready\n" {
-            line.clear();
-            if started.err.read_line(&mut line).unwrap() == 0 {
-                assert!(said.contains("built without DPDK: apt-get install libdpdk-dev"), "{said}");
-                skipped("devices of DPDK: built without it (make deps)");
-                return None;
-            }
-            said.push_str(&line);
-        }
-        Some(started)
-    }
-
-    fn ended(mut self) -> Ran {
-        let mut ran = Ran { code: None, out: String::new(), err: String::new() };
-        ran.code = self.child.wait().unwrap().code();
-        self.child.stdout.take().unwrap().read_to_string(&mut ran.out).unwrap();
-        self.err.read_to_string(&mut ran.err).unwrap();
-        ran
-    }
-}
-
-impl Drop for Started {
+impl Drop for Eal {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
         let _ = std::fs::remove_dir_all(format!("/var/run/dpdk/{}", prefix()));
     }
+}
+
+/// `None` where this tamis was built without DPDK, or may not use it.
+fn started(command: Command) -> Option<(Eal, Started)> {
+    if !Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout == b"0\n") {
+        skipped("devices of DPDK: not root");
+        return None;
+    }
+    let run = Started::new(command).map_err(|said| {
+        assert!(said.contains("built without DPDK: apt-get install libdpdk-dev"), "{said}");
+        skipped("devices of DPDK: built without it (make deps)");
+    });
+    // The run ends before its files go.
+    run.ok().map(|run| (Eal, run))
 }
 
 #[test]
@@ -106,7 +83,7 @@ fn a_capture_goes_through_the_rules_from_device_to_device() {
     let config = config(&folder, RULES, [("net_pcap0", &reads), ("net_pcap1", &writes)]);
     let mut run = Command::new(TAMIS);
     run.args(["run", &config, "--json"]);
-    let Some(run) = Started::new(run) else { return };
+    let Some((_eal, run)) = started(run) else { return };
     let socket = folder.file("c");
     let status = || tamis(&["ctl", "--socket", &socket, "--json", "status"]).json();
     while status()["wires"][0]["received"] != 3 {}
@@ -144,7 +121,7 @@ fn hosts_ping_each_other_through_taps() {
     let [a, m, b] = &names.0;
     let mut run = Command::new("ip");
     run.args(["netns", "exec", m, TAMIS, "run", &config]);
-    let Some(run) = Started::new(run) else { return };
+    let Some((_eal, run)) = started(run) else { return };
     for (device, name, address) in [("t0", a, "10.9.0.1"), ("t1", b, "10.9.0.2")] {
         assert!(ip(&format!("-n {m} link set {device} netns {name}")));
         assert!(ip(&format!("-n {name} addr add {address}/24 dev {device}")));

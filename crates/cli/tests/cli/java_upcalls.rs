@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-use crate::live::{ended, started};
 use crate::ran::{CAPTURE, Ran, Scratch, TAMIS, skipped, tamis};
+use crate::started::started;
 
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/java");
 const BINDINGS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bindings/java");
@@ -262,9 +262,9 @@ fn a_signal_ends_run_handler_and_jvm() {
             lines(&folder).replace("kind = \"pcap\"\nout = \"out.pcap\"", "kind = \"loopback\"");
         let config = folder.write("live.toml", format!("{lines}{}", built.middlebox("Waits")));
         let run = started(&config);
-        let pid = run.0.id().to_string();
+        let pid = run.pid().to_string();
         assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
-        let ran = ended(run);
+        let ran = run.ended();
         assert_eq!(ran.code, Some(0), "{signal}: {}", ran.err);
         let last: Vec<&str> = ran.err.lines().rev().take(2).collect();
         assert_eq!(last, ["hook ran", "closed"], "{signal}: {}", ran.err);

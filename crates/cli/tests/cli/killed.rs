@@ -12,8 +12,8 @@ use pktio::pcap_file::NgWriter;
 use pktio::{Frame, FrameMeta, Interface, LinkType, Timestamp};
 use serde_json::Value;
 
-use crate::live::{ended, started};
 use crate::ran::{Scratch, TAMIS};
+use crate::started::started;
 
 /// The rules that revision `number` has.
 fn rules(number: u64) -> String {
@@ -115,7 +115,7 @@ fn kills_at_random_points_lose_nothing_acknowledged() {
     let acknowledged = Acknowledged { revision: AtomicU64::new(1), ..Acknowledged::default() };
     let (mut draw, mut late) = (0x9e37_79b9_7f4a_7c15_u64, 0);
     for kill in 0..times(8) {
-        let (mut child, _err) = started(&config);
+        let run = started(&config);
         late += hold(&acknowledged.revision, found(&socket), &format!("kill {kill}, revision"));
         let bans = ask(&socket, &ban(String::new())).unwrap().unwrap();
         let bans = bans["banned_ranges"].as_u64().unwrap();
@@ -127,8 +127,7 @@ fn kills_at_random_points_lose_nothing_acknowledged() {
             scope.spawn(|| changing(&socket, &acknowledged));
             draw = draw.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             std::thread::sleep(Duration::from_micros((draw >> 33) % 60_000));
-            child.kill().unwrap();
-            child.wait().unwrap();
+            run.kill();
         });
     }
     let [number, bans] = [&acknowledged.revision, &acknowledged.bans].map(|of| of.load(Relaxed));
@@ -146,7 +145,7 @@ fn a_full_disk_loses_nothing_acknowledged() {
         let first = started(&config);
         // A run that ends may be gone before it has answered.
         let _ = ask(&socket, &Request::Stop {});
-        ended(first);
+        first.ended();
         let length = std::fs::metadata(folder.file("journal/tamis.redb")).unwrap().len();
         let blocks = length / 512 + 40 * run;
         let shell = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" run \"$1\"");
@@ -176,13 +175,13 @@ fn a_full_disk_loses_nothing_acknowledged() {
         assert_eq!(in_force["revision"], last);
         child.kill().unwrap();
         child.wait().unwrap();
-        let child = started(&config);
+        let again = started(&config);
         assert_eq!(get(), in_force, "run {run}");
         let answer = ask(&socket, &apply(text(last))).unwrap().unwrap();
         assert_eq!(answer["revision"], last + 1);
         // A run that ends may be gone before it has answered.
         let _ = ask(&socket, &Request::Stop {});
-        ended(child);
+        again.ended();
     }
 }
 

@@ -4,8 +4,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use crate::live::{ended, started};
 use crate::ran::{Ran, Scratch, TAMIS, skipped, tamis};
+use crate::started::started;
 
 const RULES: &str = "*filter\n:FORWARD ACCEPT [0:0]\n\
     -A FORWARD -m conntrack --ctstate INVALID -j DROP\n\
@@ -101,7 +101,7 @@ fn bans_sets_and_connections_of_a_run() {
     assert!(refused(&["conntrack", "list", "-p", "tpc"]).contains("found \"tpc\""));
     assert_eq!(out(&["conntrack", "flush"]), "ended: 0 connections\n");
     assert_eq!(out(&["stop"]), "stopping\n");
-    assert_eq!(ended(run).code, Some(0));
+    assert_eq!(run.ended().code, Some(0));
 }
 
 /// Its mode can be changed; who asks cannot.
@@ -125,5 +125,5 @@ fn nobody_else_may_ask() {
         Err(error) => skipped(&format!("another user's request: {error} (not root?)")),
     }
     assert_eq!(tamis(&["ctl", "--socket", &socket, "stop"]).code, Some(0));
-    assert_eq!(ended(run).code, Some(0));
+    assert_eq!(run.ended().code, Some(0));
 }

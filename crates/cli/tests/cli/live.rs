@@ -1,11 +1,11 @@
 //! `tamis run` and `tamis ctl`: from capture to capture, checked, watched and stopped.
 
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
 
-use crate::ran::{Ran, Scratch, TAMIS, skipped, tamis};
+use crate::ran::{Scratch, skipped, tamis};
+use crate::started::started;
 
 const RULES: &str =
     "*filter\n:FORWARD DROP [0:0]\n-A FORWARD -i left -p tcp --dport 80 -j ACCEPT\nCOMMIT\n";
@@ -81,30 +81,6 @@ fn what_is_wrong_is_named_with_its_place() {
     );
 }
 
-/// A run that goes on until it is stopped, once it is ready; what it says is read at its end.
-pub(crate) fn started(config: &str) -> (Child, BufReader<std::process::ChildStderr>) {
-    let mut command = Command::new(TAMIS);
-    let mut child = command
-        .args(["run", config])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut err = BufReader::new(child.stderr.take().unwrap());
-    let mut line = String::new();
-    while line != "ready\n" {
-        line.clear();
-        assert!(err.read_line(&mut line).unwrap() > 0, "it ended before it was ready");
-    }
-    (child, err)
-}
-
-pub(crate) fn ended((child, mut err): (Child, BufReader<std::process::ChildStderr>)) -> Ran {
-    let mut ran: Ran = child.wait_with_output().unwrap().into();
-    err.read_to_string(&mut ran.err).unwrap();
-    ran
-}
-
 #[test]
 fn a_run_is_asked_and_stopped_by_its_socket_or_a_signal() {
     let (folder, config) = folder("live-ctl");
@@ -132,16 +108,16 @@ fn a_run_is_asked_and_stopped_by_its_socket_or_a_signal() {
     assert_eq!(tamis(&["run", &config]).code, Some(1), "the socket is taken");
     let stopped = ctl(&["stop"]);
     assert_eq!((stopped.code, &*stopped.out), (Some(0), "stopping\n"));
-    let ran = ended(run);
+    let ran = run.ended();
     assert_eq!((ran.code, ran.out.matches(" > ").count()), (Some(0), 2), "{}", ran.err);
     assert!(!std::path::Path::new(&socket).exists());
     let nobody = ctl(&["status"]);
     assert!(nobody.refusal().contains("no run listens there"), "{}", nobody.err);
 
     let run = started(&config);
-    let pid = run.0.id().to_string();
+    let pid = run.pid().to_string();
     assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
-    assert_eq!(ended(run).code, Some(0));
+    assert_eq!(run.ended().code, Some(0));
 }
 
 /// The last frames of a capture that is written are in a buffer, and a disk may be full by then.
@@ -184,8 +160,8 @@ fn files_are_read_anew_on_sighup_and_a_bad_one_changes_nothing() {
     let socket = folder.file("c");
     let asked =
         |args: &[&str]| tamis(&[&["ctl", "--socket", &socket, "--json"], args].concat()).json();
-    let run = started(&config);
-    let pid = run.0.id().to_string();
+    let mut run = started(&config);
+    let pid = run.pid().to_string();
     let hang_up = || assert!(Command::new("kill").args(["-HUP", &pid]).status().unwrap().success());
     let program = || asked(&["status"])["program"].as_u64();
 
@@ -198,17 +174,12 @@ fn files_are_read_anew_on_sighup_and_a_bad_one_changes_nothing() {
 
     folder.write("bans.txt", "- ban 10.0.0.1\n- ban 10.0.0.1/33\n");
     hang_up();
-    let (mut child, mut err) = run;
-    let mut line = String::new();
-    while !line.contains("not reloaded") {
-        line.clear();
-        assert!(err.read_line(&mut line).unwrap() > 0, "it ended");
-    }
+    let line = run.says("not reloaded").unwrap();
     assert!(line.contains("live.toml:12:8: "), "{line}");
     assert!(line.contains("bans.txt:2:7: expected ADDRESS or ADDRESS/BITS"), "{line}");
     assert_eq!(program(), Some(2));
     assert_eq!(tamis(&["ctl", "--socket", &socket, "stop"]).code, Some(0));
-    assert!(child.wait().unwrap().success());
+    assert_eq!(run.ended().code, Some(0));
 }
 
 #[test]

@@ -44,6 +44,7 @@ mod select;
 mod shadow;
 mod shell;
 mod snapshot;
+mod started;
 mod streams;
 #[cfg(target_os = "linux")]
 mod tunnel;

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::live::{ended, started};
 use crate::ran::{Scratch, TAMIS, tamis};
+use crate::started::started;
 
 const SPECS: [&str; 3] = [
     "tcp 10.0.0.7:40000 > 10.0.0.9:80 syn",
@@ -112,7 +112,7 @@ fn a_run_serves_what_the_page_names_and_counts_every_frame() {
     assert_eq!(value(&all, policy), 2.0);
     assert!(value(&all, "tamis_worker_awake_seconds_total{worker=\"0\"}") > 0.0);
     assert_eq!(tamis(&["ctl", "--socket", &folder.file("c"), "stop"]).code, Some(0));
-    assert_eq!(ended(run).code, Some(0));
+    assert_eq!(run.ended().code, Some(0));
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn top_prints_a_screen_of_a_run() {
     assert!(piped.refusal().starts_with("expected a terminal"), "{}", piped.err);
     assert!(top(&["--size", "80x24"]).code == Some(2), "it is for --once");
     assert_eq!(tamis(&["ctl", "--socket", &socket, "stop"]).code, Some(0));
-    assert_eq!(ended(run).code, Some(0));
+    assert_eq!(run.ended().code, Some(0));
     let gone = top(&["--once"]);
     let told = format!("no tamis listens at {socket}: No such file or directory");
     assert_eq!(gone.refusal(), told);

@@ -6,8 +6,8 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use crate::live::{ended, started};
 use crate::ran::{Ran, Scratch, skipped, tamis};
+use crate::started::started;
 use crate::wire::{Hosts, between, is_there};
 
 /// Only who is asked may answer, and whoever asks has another address.
@@ -126,11 +126,10 @@ fn a_crash_leaves_no_file_and_grace_goes_on_without_it() {
     let wire = Wire::new("restart-crash");
     wire.asks("");
     let loopback = "kind = \"loopback\"";
-    let (mut child, err) = started(&wire.config([loopback, loopback], ""));
+    let run = started(&wire.config([loopback, loopback], ""));
     let file = wire.0.file("connections.txt");
     assert!(!Path::new(&file).exists(), "the run has them");
-    child.kill().unwrap();
-    ended((child, err));
+    run.kill();
     assert!(!Path::new(&file).exists());
 
     let answered = wire.answers("grace = 30");

@@ -5,12 +5,10 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::live::{ended, started};
 use crate::ran::{Ran, Scratch, fed, tamis};
+use crate::started::{Started, started};
 
 const RULES: &str = "*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -s 10.0.0.1/32 -j DROP\nCOMMIT\n";
-
-type Started = (std::process::Child, std::io::BufReader<std::process::ChildStderr>);
 
 /// A run on two loopback ports, with or without a journal.
 struct Live {
@@ -66,7 +64,7 @@ impl Live {
 
     fn stop(&self, run: Started) -> Ran {
         assert_eq!(self.ctl(&["stop"]).code, Some(0));
-        ended(run)
+        run.ended()
     }
 }
 
@@ -75,11 +73,6 @@ fn dropping(rules: usize) -> String {
     let rules: String =
         (1..=rules).map(|n| format!("-A FORWARD -s 10.0.0.{n}/32 -j DROP\n")).collect();
     format!("*filter\n:FORWARD ACCEPT [0:0]\n{rules}COMMIT\n")
-}
-
-fn killed((mut child, _): Started) {
-    child.kill().unwrap();
-    child.wait().unwrap();
 }
 
 #[test]
@@ -194,7 +187,7 @@ fn an_acknowledged_change_outlasts_a_kill() {
         assert_eq!(live.apply(&dropping(rules), &[]).code, Some(0));
     }
     let before = live.rules();
-    killed(run);
+    run.kill();
     let run = live.start();
     assert_eq!((live.revision(), live.rules()), (Some(4), before));
     assert!(
@@ -245,7 +238,7 @@ fn a_revision_goes_back_unless_it_is_confirmed() {
     assert!(second.err.contains("revision 2 waits for tamis ctl confirm, for "), "{}", second.err);
     assert!(live.ctl(&["status"]).out.contains("unless it is confirmed"));
     // It still waits after a crash.
-    killed(run);
+    run.kill();
     let run = live.start();
     assert!(live.json(&["status"])["goes_back_in"].as_u64().is_some_and(|left| left <= 600));
     assert_eq!(live.ctl(&["confirm"]).out, "revision 2 stays\n");
@@ -257,7 +250,7 @@ fn a_revision_goes_back_unless_it_is_confirmed() {
     assert!(!live.rules().contains("10.0.0.3"), "{}", live.rules());
     // Also where the time is over while nothing runs.
     assert_eq!(live.apply(&dropping(4), &["--confirm", "1"]).code, Some(0));
-    killed(run);
+    run.kill();
     std::thread::sleep(std::time::Duration::from_millis(1100));
     let run = live.start();
     assert_eq!(live.revision(), Some(6));
@@ -282,11 +275,11 @@ fn files_that_are_read_again_are_a_revision() {
     let live = Live::journalled("revisions-files");
     let run = live.start();
     live.folder.write("rules.v4", dropping(2));
-    let pid = run.0.id().to_string();
+    let pid = run.pid().to_string();
     assert!(Command::new("kill").args(["-HUP", &pid]).status().unwrap().success());
     while live.revision() != Some(2) {}
     let rules = live.rules();
-    killed(run);
+    run.kill();
     let run = live.start();
     assert_eq!((live.revision(), live.rules()), (Some(2), rules));
     live.stop(run);

@@ -1,7 +1,7 @@
 //! Rules that are tried beside those in force, and promoted.
 
-use crate::live::{ended, started};
 use crate::ran::{Ran, Scratch, tamis};
+use crate::started::started;
 
 const RULES: &str = "*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -s 10.0.0.1/32 -j DROP\nCOMMIT\n";
 const TRIED: &str = "*filter\n:FORWARD DROP [0:0]\nCOMMIT\n";
@@ -36,5 +36,5 @@ fn rules_are_tried_and_promoted() {
     assert!(ctl(&["get"]).out.ends_with(TRIED), "{}", ctl(&["get"]).out);
     assert_eq!(ctl(&["shadow"]).out, "no rules are tried\nnext: tamis ctl shadow FILE\n");
     assert_eq!(ctl(&["stop"]).code, Some(0));
-    assert_eq!(ended(run).code, Some(0));
+    assert_eq!(run.ended().code, Some(0));
 }

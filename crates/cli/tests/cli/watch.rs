@@ -10,8 +10,8 @@ use std::thread;
 use serde_json::Value;
 
 use crate::devices::{Stage, comes_true, stage};
-use crate::live::{ended, started};
 use crate::ran::{Scratch, tamis};
+use crate::started::started;
 
 /// Drops name a rule of IPv4 whose line is not its number; a packet has another time to live by then.
 const RULES: &str = "*mangle\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -j TTL --ttl-set 9\nCOMMIT\n\
@@ -93,7 +93,7 @@ fn what_was_dropped_before_anybody_watched_is_kept() {
     // Who watches when the run ends is told so.
     let watching = thread::spawn(move || tamis(&["watch", "--socket", &socket]));
     assert_eq!(tamis(&["ctl", "--socket", &folder.file("c"), "stop"]).code, Some(0));
-    assert_eq!(ended(run).code, Some(0));
+    assert_eq!(run.ended().code, Some(0));
     assert!(matches!(watching.join().unwrap().code, Some(0 | 2)));
 }
 

@@ -203,10 +203,7 @@ impl Opened {
         given_up: GivenUp,
         make: &mut dyn FnMut(usize) -> Box<dyn Middlebox>,
     ) -> Result<Run, RunError> {
-        if let Some(java) = self.settings.java() {
-            let what = "expected no kind: the program that opens this run has its middlebox";
-            return Err(RunError::Config(self.settings.refuse(java.at, what)));
-        }
+        self.settings.expect_no_java().map_err(RunError::Config)?;
         if let Some(MiddleboxSettings { at, ring: 1.., .. }) = self.settings.middlebox {
             let what = "expected no ring: this middlebox sees frames in the workers' own threads";
             return Err(RunError::Config(self.settings.refuse(at, what)));

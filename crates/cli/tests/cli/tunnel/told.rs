@@ -9,8 +9,8 @@ use pktio::{Frame, FrameMeta, Interface, LinkType};
 use serde_json::{Value, json};
 
 use crate::devices::comes_true;
-use crate::live::{ended, started};
 use crate::ran::{Scratch, fed, tamis};
+use crate::started::started;
 
 /// Dropped before the tunnel, after it, and by it: nobody has that address.
 const PACKETS: [&str; 3] = [
@@ -115,11 +115,11 @@ fn drops_name_the_tunnel_and_its_peer() {
         let screen = tamis(&["top", "--socket", &near.file("c"), "--once", "-d", "0.2"]);
         assert!(screen.out.contains("lan > office"), "{screen:?}");
         assert_eq!(tamis(&["ctl", "--socket", &near.file("c"), "stop"]).code, Some(0));
-        assert_eq!(ended(near_run).code, Some(0));
+        assert_eq!(near_run.ended().code, Some(0));
         watching.is_finished()
     });
     let watched = watching.join().unwrap();
     assert_eq!(told(&serde_json::from_str(watched.out.lines().next().unwrap()).unwrap()), in_far);
     assert_eq!(tamis(&["ctl", "--socket", &far.file("c"), "stop"]).code, Some(0));
-    assert_eq!(ended(far_run).code, Some(0));
+    assert_eq!(far_run.ended().code, Some(0));
 }

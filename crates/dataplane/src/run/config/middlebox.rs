@@ -69,6 +69,21 @@ pub struct JavaSettings {
     pub options_at: At,
 }
 
+impl JavaSettings {
+    /// The class path, as a JVM takes it.
+    #[must_use]
+    pub fn class_path(&self) -> String {
+        let mut path = String::new();
+        for entry in &self.jar {
+            if !path.is_empty() {
+                path.push(CLASS_PATH_SEPARATOR);
+            }
+            path.push_str(&entry.path.to_string_lossy());
+        }
+        path
+    }
+}
+
 const KEYS: [&str; 4] = ["kind", "place", "on_error", "ring"];
 const OF_JAVA: [&str; 4] = ["jar", "class", "jvm", "options"];
 

@@ -380,6 +380,15 @@ impl Settings {
         self.middlebox.as_ref()?.java.as_ref()
     }
 
+    /// For programs that open a run with a middlebox of their own: there is none in Java besides.
+    ///
+    /// # Errors
+    /// There is one, at that line and column.
+    pub fn expect_no_java(&self) -> Result<(), ConfigError> {
+        let what = "expected no kind: the program that opens this run has its middlebox";
+        self.java().map_or(Ok(()), |java| Err(self.refuse(java.at, what)))
+    }
+
     /// Folders that a run reads files of, once it is told to read them again.
     #[must_use]
     pub fn folders_read(&self) -> Vec<&Path> {

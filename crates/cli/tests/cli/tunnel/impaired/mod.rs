@@ -40,7 +40,7 @@ const fn lossy(name: &'static str, netem: &'static str) -> Impairment {
 
 const TOOLS: &[&str] = &["ping", "tc", "wg", "nft", "tcpdump", "ethtool", "iptables", "conntrack"];
 
-/// What became of the flow, inside unless it says otherwise.
+/// What was seen of the flow: of its packets inside the tunnel, unless a field says otherwise.
 #[derive(Debug)]
 struct Seen {
     /// Until the first answer, with nothing known of each other.

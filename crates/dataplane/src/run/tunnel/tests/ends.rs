@@ -4,10 +4,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use packet::{Checksums, Link, Superframe, parse};
 use pktio::{Burst, Envelope, FrameMeta, LinkType, LiveMeta, Lost, Pool, Port, Timestamp};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+pub(super) use super::super::hostile::cut;
 pub(super) use super::super::hostile::settings::{MTU, inside, peer, settings};
 use super::super::worker::Worker;
 use super::super::{Site, TunnelPort};
@@ -43,21 +43,8 @@ pub(super) struct Came {
 impl Came {
     /// Packets, superframes cut.
     pub(super) fn packets(&self) -> Vec<Vec<u8>> {
-        self.frames.iter().flat_map(|(bytes, live)| cut(bytes, live)).collect()
+        self.frames.iter().flat_map(|(bytes, live)| cut(bytes, Some(live))).collect()
     }
-}
-
-/// The packets that a frame stands for.
-pub(super) fn cut(bytes: &[u8], live: &LiveMeta) -> Vec<Vec<u8>> {
-    let Some(segments) = live.segments else { return vec![bytes.to_vec()] };
-    let headers = parse(Link::Raw, bytes, bytes.len(), Checksums::Ignore);
-    let superframe = Superframe::new(bytes, &headers, segments.size).expect("a superframe");
-    let piece = |at| {
-        let mut piece = vec![0; superframe.piece_len(at).expect("a piece")];
-        superframe.write(at, &mut piece).expect("room");
-        piece
-    };
-    (0..superframe.count()).map(piece).collect()
 }
 
 impl End {

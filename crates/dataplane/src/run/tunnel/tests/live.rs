@@ -261,7 +261,9 @@ impl Side {
             is_any = true;
             for at in 0..burst.len() {
                 let live = burst.live(at).copied().unwrap_or_default();
-                cut(burst.get(at).unwrap().bytes, &live).iter().for_each(|packet| each(packet));
+                cut(burst.get(at).unwrap().bytes, Some(&live))
+                    .iter()
+                    .for_each(|packet| each(packet));
             }
         }
         is_any

@@ -43,7 +43,7 @@ fn narrowed() -> (Pair, u16) {
 fn tcp_segments(craft: &Craft, is_v6: bool, size: u16) -> Vec<Vec<u8>> {
     let kind = if is_v6 { SegmentKind::TcpV6 } else { SegmentKind::TcpV4 };
     let segments = Some(Segments { size, kind });
-    cut(&craft.frame(), &LiveMeta { segments, ..LiveMeta::default() })
+    cut(&craft.frame(), Some(&LiveMeta { segments, ..LiveMeta::default() }))
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn a_superframe_of_datagrams_that_fit_is_no_long_packet() {
         for is_v6 in [false, true] {
             let size = if is_v6 { size - 20 } else { size };
             let (bytes, live) = superframe(&datagram(1, 2, is_v6, 20_000), size);
-            let pieces = cut(&bytes, &live);
+            let pieces = cut(&bytes, Some(&live));
             let burst = burst([(&bytes[..], Memory::Tight, live)], &pools[0], &pools[1]);
             let offered = pair.a.send(burst);
             if fits {

@@ -61,7 +61,7 @@ proptest! {
         let len = (usize::from(size) * (count - 1) + last.min(size.into())).min(most);
         let craft = if is_tcp { segment(1, 2, is_v6, len) } else { datagram(1, 2, is_v6, len) };
         let (bytes, live) = superframe(&craft, size);
-        let pieces = cut(&bytes, &live);
+        let pieces = cut(&bytes, Some(&live));
         let offered = pair.a.send(burst([(&bytes[..], Memory::Tight, live)], &roomy, &tight));
         prop_assert_eq!(offered.lost, vec![]);
         let messages = offered.sent;
