@@ -118,9 +118,18 @@ impl Hosts {
 
     /// Has one processor take what comes by a device of a host.
     pub(super) fn on_one_processor(&self, side: usize, device: &str) {
-        let write = format!("echo 1 > /sys/class/net/{device}/queues/rx-0/rps_cpus");
-        let ran = self.does(side, "sh", &["-c", &write]);
-        assert_eq!(ran.code, Some(0), "{ran:?}");
+        take_by_one_processor(&self.names[side], device);
+    }
+
+    /// Has each datagram be a packet of its own on the way, and hosts and router take them in their order.
+    pub(super) fn one_by_one(&self) {
+        for side in 0..2 {
+            for feature in ["gso", "gro", "tx", "tx-udp-segmentation"] {
+                self.does(side, "ethtool", &["-K", "eth0", feature, "off"]);
+            }
+            self.on_one_processor(side, "eth0");
+            take_by_one_processor(&self.router, &format!("r{side}"));
+        }
     }
 
     pub(super) fn config(&self, side: usize) -> String {
@@ -262,4 +271,10 @@ impl Drop for Hosts {
         }
         self.up.iter_mut().flatten().for_each(|child| drop(child.wait()));
     }
+}
+
+fn take_by_one_processor(namespace: &str, device: &str) {
+    let write = format!("echo 1 > /sys/class/net/{device}/queues/rx-0/rps_cpus");
+    let ran = in_namespace(namespace, "sh", &["-c", &write]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
 }

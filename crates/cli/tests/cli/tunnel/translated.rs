@@ -90,8 +90,13 @@ fn a_keepalive_tells_of_another_port() {
 /// ports are two sockets here, so each has an order of its own, as it has on the way.
 #[test]
 fn what_comes_from_two_ports_in_turn_comes_whole_and_in_order_by_port() {
-    let Some(mut hosts) = Hosts::with_tools("tunnel-two-ports", &["ping", "nft"]) else { return };
+    let Some(mut hosts) = Hosts::with_tools("tunnel-two-ports", &["ping", "nft", "ethtool"]) else {
+        return;
+    };
+    // Each twentieth datagram, and not one out of twenty messages of many.
+    hosts.one_by_one();
     hosts.join(&format!("{}:{PORT}", OUTSIDE[1]));
+    (0..2).for_each(|side| hosts.on_one_processor(side, "tam"));
     wait_until("an answer", || hosts.pings(0, INSIDE[1], &[]));
     let rules = format!(
         "table ip two {{ chain passed {{ type filter hook forward priority 0; \

@@ -85,13 +85,7 @@ fn hosts(test: &str) -> Option<Hosts> {
         }
     }
     hosts.routes("ip", &["link", "del", "tam"]);
-    // Each datagram is a packet of its own on the way, and a device hands them on in their order.
-    for side in 0..2 {
-        for feature in ["gso", "gro", "tx", "tx-udp-segmentation"] {
-            hosts.does(side, "ethtool", &["-K", "eth0", feature, "off"]);
-        }
-        hosts.on_one_processor(side, "eth0");
-    }
+    hosts.one_by_one();
     Some(hosts)
 }
 
