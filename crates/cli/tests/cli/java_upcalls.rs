@@ -222,6 +222,7 @@ fn a_handler_that_cannot_begin_ends_the_run() {
         let ran = built.run(&folder, "FailsToBegin", ring);
         assert_eq!(ran.code, Some(1), "{}", ran.err);
         assert!(ran.err.contains("IllegalStateException: no such table"), "{}", ran.err);
+        assert!(ran.err.contains("worker 0 was given up"), "{}", ran.err);
         let status: Value = serde_json::from_str(&ran.out).unwrap();
         let wire = &status["wires"][0];
         let dropped: u64 =

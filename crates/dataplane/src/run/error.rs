@@ -44,6 +44,8 @@ pub enum RunError {
     Journal(JournalError),
     /// A worker panicked twice: its number.
     Panicked(usize),
+    /// A worker whose packets a program takes was let go before the run's end: its number.
+    Abandoned(usize),
     /// Workers could not be started.
     Workers(std::io::Error),
 }
@@ -59,6 +61,7 @@ impl From<Failed> for RunError {
         match failed {
             Failed::Port(error) => Self::Port(error),
             Failed::Panicked(worker) => Self::Panicked(worker),
+            Failed::Abandoned(worker) => Self::Abandoned(worker),
         }
     }
 }
@@ -83,6 +86,9 @@ impl fmt::Display for RunError {
             Self::Journal(error) => error.fmt(f),
             Self::Metrics { listen, source } => write!(f, "[metrics] listen {listen}: {source}"),
             Self::Panicked(worker) => write!(f, "worker {worker} panicked again, and ended"),
+            Self::Abandoned(worker) => {
+                write!(f, "worker {worker} was given up: nobody takes its packets any more")
+            }
             Self::Workers(error) => write!(f, "workers: {error}"),
         }
     }

@@ -92,6 +92,8 @@ pub(super) enum Failed {
     Port(PortError),
     /// A second time; the worker's number.
     Panicked(usize),
+    /// Whoever hosted it let it go before its end; the worker's number.
+    Abandoned(usize),
 }
 
 impl Worker {
@@ -220,10 +222,10 @@ impl Worker {
         });
     }
 
-    /// Goes on as one that panicked for a second time: whoever polled it is no more.
+    /// Goes on as one that panicked for a second time does: whoever polled it is no more.
     pub(super) fn gives_up(&mut self) {
         self.shared.panics(self.number);
-        self.fail(Failed::Panicked(self.number));
+        self.fail(Failed::Abandoned(self.number));
     }
 
     /// What becomes of frames now.
@@ -400,7 +402,7 @@ impl Failed {
     fn reason(&self) -> Reason {
         match self {
             Self::Port(_) => Reason::Device,
-            Self::Panicked(_) => Reason::Panic,
+            Self::Panicked(_) | Self::Abandoned(_) => Reason::Panic,
         }
     }
 }

@@ -208,7 +208,7 @@ impl Drop for Steps {
         };
         if thread::Builder::new().name(format!("worker {number}")).spawn(work).is_err() {
             // The worker went with what was to be done.
-            self.end.tell((Err(Failed::Panicked(number)), Listing::default()));
+            self.end.tell((Err(Failed::Abandoned(number)), Listing::default()));
         }
     }
 }

@@ -75,7 +75,7 @@ fn a_hosted_worker_that_is_dropped_ends_the_run_and_every_frame_is_accounted_for
         first.join().expect("it polls");
         let left = job.finish_lossy(run, leaving);
         others.into_iter().for_each(|thread| thread.join().expect("it polls to the end"));
-        assert!(matches!(left.ended, Err(RunError::Panicked(0))), "{:?}", left.ended);
+        assert!(matches!(left.ended, Err(RunError::Abandoned(0))), "{:?}", left.ended);
         let counted = left.counted(0);
         assert!(counted.balances(), "{counted:?}");
         assert!(left.status.panicked);

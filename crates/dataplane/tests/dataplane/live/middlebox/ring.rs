@@ -176,7 +176,7 @@ fn who_polls_no_more_ends_the_run_and_every_frame_is_accounted_for() {
             let (status, ended) = run.wait(&AtomicBool::new(false), |_| {});
             assert!(first.join().is_err());
             others.into_iter().for_each(|thread| thread.join().expect("it polls to the end"));
-            assert!(matches!(ended, Err(RunError::Panicked(0))) && status.panicked, "{ended:?}");
+            assert!(matches!(ended, Err(RunError::Abandoned(0))) && status.panicked, "{ended:?}");
             for direction in &status.directions {
                 assert!(direction.frames.balances(), "{:?}", direction.frames);
             }
@@ -191,7 +191,7 @@ fn who_goes_before_a_frame_comes_ends_the_run() {
     let (run, hosted, leaving) = started(&job, 8, 4);
     drop(hosted);
     let (_, ended) = run.wait(&AtomicBool::new(false), |_| {});
-    assert!(matches!(ended, Err(RunError::Panicked(0))), "{ended:?}");
+    assert!(matches!(ended, Err(RunError::Abandoned(0))), "{ended:?}");
     drop(leaving);
 }
 

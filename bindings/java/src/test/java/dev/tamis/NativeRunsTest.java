@@ -133,7 +133,7 @@ class NativeRunsTest {
         }
         Native.closeWorker(worker);
         TamisException failed = assertThrows(TamisException.class, () -> Native.await(run, Long.MAX_VALUE));
-        assertTrue(failed.getMessage().startsWith("worker 0 panicked"), failed.getMessage());
+        assertTrue(failed.getMessage().startsWith("worker 0 was given up"), failed.getMessage());
         Status.Direction right = Status.of(Native.status(run)).wires().get(0);
         long dropped = right.dropped().values().stream().mapToLong(Long::longValue).sum();
         assertEquals(right.received() + right.made(), right.sent() + dropped);
