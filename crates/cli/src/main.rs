@@ -75,6 +75,8 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             screen::tell(&format!("tamis: {}", without_numbers(&format!("{error:#}"))));
+            let misspelt = error.downcast_ref::<why_command::Misspelt>();
+            misspelt.iter().flat_map(|it| it.shown()).for_each(|line| screen::tell(&line));
             ExitCode::from(2)
         }
     }

@@ -1,13 +1,15 @@
 //! `tamis why`.
 
+use std::fmt;
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use conntrack::Mode;
 use dataplane::{Config, FinalVerdict};
-use replay::spec::{self, Spec};
+use replay::spec::{self, Spec, SpecError};
 use replay::why::{self, Story};
-use replay::{RulesFile, json_text};
+use replay::{RulesFile, json_text, shell};
 
 use crate::replay_command::command_line;
 use crate::screen;
@@ -18,11 +20,14 @@ use crate::walk_args::WalkArgs;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 A packet spec: [in=IFACE] [out=IFACE] PROTOCOL SOURCE > DESTINATION [FLAGS or TYPE] [key=value …],
-keys ttl mark ctstate after mac len tos frag:
+keys path ttl mark ctstate after mac len tos frag:
   tamis why rules.v4 --packet 'in=eth0 tcp 198.51.100.7:51200 > 10.0.0.9:5432 syn'
   tamis why rules.v4 --packet 'icmp 10.0.0.1 > 10.0.0.2 echo-request'
 Several packet specs are a conversation, a second apart or after=SECONDS: the story is that of
 the last one. Unless ctstate= says it, tracking finds the state of each, and that of the first is NEW.
+A line of the kernel's log, of tcpdump -n, of nft monitor trace or of conntrack -L is a packet spec, too; without
+--packet, such lines are read from standard input:
+  tamis why rules.v4 < /var/log/kern.log
 Exit codes: 0 accept, 1 drop or reject, 2 usage or input error, 4 unknown.")]
 pub(crate) struct WhyArgs {
     /// Rules, as iptables-save or its siblings (ip6tables, arptables, ebtables) print them, - for standard input; or a
@@ -34,7 +39,7 @@ pub(crate) struct WhyArgs {
     #[arg(value_name = "CAPTURE")]
     pub captures: Vec<String>,
     /// A packet's number in the capture, from 1 (FILE:N where there are several captures), or a packet spec, which may be repeated
-    #[arg(long = "packet", required = true, value_name = "N|SPEC")]
+    #[arg(long = "packet", value_name = "N|SPEC")]
     pub packets: Vec<String>,
     /// List every rule that did not match, too
     #[arg(long)]
@@ -56,6 +61,9 @@ pub(crate) fn run(args: &WhyArgs) -> Result<ExitCode> {
     let files = walk.open(&args.rules)?;
     let usual = if args.captures.is_empty() { spec::CT } else { Mode::Midstream };
     let config = walk.config(&args.rules, usual)?;
+    if args.packets.is_empty() {
+        return lines(args, &files, &config);
+    }
     let story = story(args, &files, &config)?;
     screen::write(|out| {
         if args.json {
@@ -74,6 +82,43 @@ pub(crate) fn run(args: &WhyArgs) -> Result<ExitCode> {
     })
 }
 
+/// Judges each packet that a line of standard input says.
+fn lines(args: &WhyArgs, files: &[RulesFile], config: &Config) -> Result<ExitCode> {
+    let input = std::io::stdin();
+    if input.is_terminal() || !args.captures.is_empty() || args.near.is_some() || args.all {
+        bail!(
+            "expected --packet SPEC, or --packet N of a capture, or lines of packets on standard input"
+        );
+    }
+    let judged = why::of_lines(files, config, input.lock()).context("standard input")?;
+    if let (0, Some((line, error))) = (judged.packets(), judged.refusal()) {
+        bail!("standard input:{line}:{}: expected {}", error.column, error.what);
+    }
+    if judged.packets() == 0 {
+        bail!(
+            "standard input: expected a line that says what a packet was, found none (or give one by --packet)"
+        );
+    }
+    screen::write(|out| {
+        if args.json {
+            return json_text::pretty(out, &judged.json());
+        }
+        out.write_all(judged.text().as_bytes())?;
+        match judged.example() {
+            Some(packet) => {
+                let more = format!("--packet {}", shell::quote(packet));
+                writeln!(out, "next: {}", command_line(&more))
+            }
+            None => Ok(()),
+        }
+    })?;
+    Ok(match judged.verdicts() {
+        [_, 0, 0] => ExitCode::SUCCESS,
+        [_, 0, _] => ExitCode::from(4),
+        _ => ExitCode::from(1),
+    })
+}
+
 /// The option that would tell most about what is not told yet.
 fn more(args: &WhyArgs, story: &Story) -> Option<&'static str> {
     match story.verdict() {
@@ -81,6 +126,32 @@ fn more(args: &WhyArgs, story: &Story) -> Option<&'static str> {
         _ if !args.all && story.is_abridged() => Some("--all"),
         _ => None,
     }
+}
+
+/// A packet spec that cannot be read.
+#[derive(Debug)]
+pub(crate) struct Misspelt {
+    error: SpecError,
+    text: String,
+}
+
+impl Misspelt {
+    /// It, and a mark under what is wrong.
+    pub(crate) fn shown(&self) -> [String; 2] {
+        [format!("  {}", self.text), format!("  {}", self.error.mark(&self.text))]
+    }
+}
+
+impl fmt::Display for Misspelt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl std::error::Error for Misspelt {}
+
+fn read(packet: &str) -> Result<Spec> {
+    spec::parse(packet).map_err(|error| Misspelt { error, text: packet.to_owned() }.into())
 }
 
 fn story(args: &WhyArgs, files: &[RulesFile], config: &Config) -> Result<Story> {
@@ -98,9 +169,8 @@ fn story(args: &WhyArgs, files: &[RulesFile], config: &Config) -> Result<Story> 
         }
         ([], true) => {
             let (last, before) = args.packets.split_last().context("expected --packet")?;
-            let before = before.iter().map(|packet| spec::parse(packet));
-            let before = before.collect::<Result<Vec<Spec>, _>>()?;
-            Ok(why::of_conversation(files, config, &before, &spec::parse(last)?, near))
+            let before = before.iter().map(|packet| read(packet)).collect::<Result<Vec<Spec>>>()?;
+            Ok(why::of_conversation(files, config, &before, &read(last)?, near))
         }
         (_, true) => bail!("expected a CAPTURE in which --packet NUMBER counts"),
         (_, false) => {

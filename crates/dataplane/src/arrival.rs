@@ -51,6 +51,8 @@ pub struct Arrival<'a> {
     pub began: Option<u64>,
     /// Where it was recorded, if not at the beginning of its way.
     pub at: Option<Hooked>,
+    /// The way that it is on, if that is given: its addresses say nothing of it then.
+    pub path: Option<Path>,
     /// Its mark on arrival.
     pub mark: u32,
     /// The state of its connection, if that is given and not for tracking to find.
@@ -113,6 +115,7 @@ impl Arrival<'_> {
             left: None,
             began: None,
             at: None,
+            path: None,
             mark: 0,
             ctstate: None,
             headers: None,
@@ -129,7 +132,7 @@ impl Arrival<'_> {
     pub(crate) fn given_path(&self, config: &Config) -> Option<Path> {
         let recorded = self.at.map(|at| at.path);
         let forward = self.wire.map(|_| Path::Forward);
-        recorded.or(forward).or(config.path)
+        recorded.or(forward).or(self.path).or(config.path)
     }
 }
 

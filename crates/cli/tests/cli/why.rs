@@ -1,8 +1,9 @@
 //! `tamis why`: packets by number and packet specs, and the exit code that scripts read.
 
 use std::fs;
+use std::process::Command;
 
-use crate::ran::{CAPTURE, RULES, Scratch, rules, tamis};
+use crate::ran::{CAPTURE, RULES, Scratch, fed, rules, skipped, tamis};
 
 const NETS: [&str; 4] = ["--net", "lan0=10.20.0.0/24", "--net", "wan0=0.0.0.0/0"];
 
@@ -20,6 +21,82 @@ fn a_packet_by_number_has_the_verdict_of_the_replay() {
         let last = ran.out.trim_end().lines().any(|line| line.starts_with(&word.to_uppercase()));
         assert!(last, "{}", ran.out);
     }
+}
+
+/// A log with a line of something else, one that is dropped twice, and one that cannot be read.
+const LOG: &str = "\
+Nov 23 10:11:11 gate sshd[7]: Accepted publickey for root
+Nov 23 10:11:12 gate kernel: [UFW BLOCK] IN=wan OUT=lan SRC=198.51.100.7 DST=10.20.0.5 LEN=60 TOS=0x00 PREC=0x00 TTL=52 ID=1 DF PROTO=TCP SPT=51200 DPT=22 WINDOW=64240 RES=0x00 SYN URGP=0
+IP 198.51.100.7.51201 > 10.20.0.5.22: Flags [S], seq 1, length 0
+Nov 23 10:11:13 gate kernel: IN=wan OUT=lan SRC=198.51.100.7 DST=10.20.0 LEN=60 PROTO=TCP
+";
+
+#[test]
+fn lines_of_other_programs_are_judged_one_by_one() {
+    let rules = "*filter\n:FORWARD DROP [0:0]\n-A FORWARD -p tcp --dport 80 -j ACCEPT\nCOMMIT\n";
+    let folder = Scratch::new("why-lines");
+    let file = folder.write("rules.v4", rules);
+    let ran = fed(&["why", &file], LOG.as_bytes());
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    let expected = format!(
+        "2 packets in 4 lines, each judged by itself\n\n\
+         2 x  DROP by L2 policy DROP of filter/FORWARD\n  \
+         line 2     tcp 198.51.100.7:51200 > 10.20.0.5:22 syn len=60 in=wan out=lan path=forward ttl=52\n  \
+         line 3     tcp 198.51.100.7:51201 > 10.20.0.5:22 syn\n\n\
+         1 lines of packets could not be read:\n  line 4:66: expected an address, found \"10.20.0\"\n\
+         next: tamis why {file} --packet 'tcp 198.51.100.7:51200 > 10.20.0.5:22 syn len=60 in=wan out=lan path=forward ttl=52'\n"
+    );
+    assert_eq!(ran.out, expected);
+    let told = fed(&["why", &file, "--json"], LOG.as_bytes());
+    let told: serde_json::Value = serde_json::from_str(&told.out).unwrap();
+    assert_eq!(told["schema"], "tamis.why_lines/1");
+    assert_eq!(
+        told["verdicts"],
+        serde_json::json!({"accept": 0, "drop_or_reject": 2, "unknown": 0})
+    );
+    assert_eq!((&told["packets"][1]["at"], &told["refused"][0]["at"]), (&3.into(), &4.into()));
+    // The command that it prints says the same of that packet.
+    let one = tamis(&["why", &file, "--packet", told["packets"][0]["packet"].as_str().unwrap()]);
+    assert!(one.out.contains("DROP by L2 policy DROP of filter/FORWARD"), "{}", one.out);
+    let web = LOG.replace("DPT=22", "DPT=80").replace(".22:", ".80:");
+    assert_eq!(fed(&["why", &file], web.as_bytes()).code, Some(0));
+    let none = fed(&["why", &file], b"nothing of the kind\n");
+    assert_eq!(
+        none.refusal(),
+        "standard input: expected a line that says what a packet was, found none (or give one by --packet)"
+    );
+}
+
+/// Each packet of the demonstration, as tcpdump prints it, is the packet that the capture has.
+#[test]
+fn tcpdump_s_lines_are_the_packets_that_it_read() {
+    let Ok(printed) = Command::new("tcpdump").args(["-n", "-r", CAPTURE]).output() else {
+        return skipped("packet specs of tcpdump: it is not installed");
+    };
+    let told = fed(&["why", RULES, "--json"], &printed.stdout);
+    let told: serde_json::Value = serde_json::from_str(&told.out).unwrap();
+    assert_eq!(told["refused"], serde_json::json!([]));
+    let folder = Scratch::new("why-tcpdump");
+    let list = folder.file("packets.jsonl");
+    tamis(&["replay", RULES, CAPTURE, "--packets", &list]);
+    let list = fs::read_to_string(list).unwrap();
+    let read = list.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let read: Vec<String> = read.map(|line| line["tuple"].as_str().unwrap().to_owned()).collect();
+    let packets = told["packets"].as_array().unwrap().iter();
+    let said: Vec<String> =
+        packets.map(|packet| packet["packet"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(said, read);
+}
+
+#[test]
+fn what_is_wrong_with_a_packet_spec_has_a_mark_under_it() {
+    let ran = tamis(&["why", RULES, "--packet", "tcp 10.0.0.1:5 > 10.0.0.2:22 sin"]);
+    assert_eq!((ran.code, &*ran.out), (Some(2), ""));
+    assert_eq!(
+        ran.err,
+        "tamis: --packet:30: expected TCP flags (fin syn rst psh ack urg ece cwr none), found \"sin\"\n  \
+         tcp 10.0.0.1:5 > 10.0.0.2:22 sin\n                               ^\n"
+    );
 }
 
 #[test]

@@ -5,9 +5,12 @@ use std::net::IpAddr;
 use packet::craft::Message;
 use packet::tcp::Flags;
 use packet::{icmpv4, icmpv6};
-use rules::protocol_number;
+use rules::{port_number, protocol_number};
 
 use super::{SpecError, Word, expected};
+
+/// The source port of a packet that is not said to have one: of those that hosts draw (RFC 6335).
+const DRAWN: u16 = 49152;
 
 /// An address, and its port where one stands after it.
 pub(super) struct Endpoint {
@@ -22,7 +25,7 @@ pub(super) fn endpoints<'w, 'a>(
     end: usize,
 ) -> Result<(Endpoint, Endpoint, &'w [Word<'a>]), SpecError> {
     match words {
-        [source, (_, ">"), destination, rest @ ..] => {
+        [source, (_, ">" | "->"), destination, rest @ ..] => {
             Ok((endpoint(*source)?, endpoint(*destination)?, rest))
         }
         [_, (column, _), ..] => Err(expected(*column, "> between the addresses")),
@@ -40,7 +43,7 @@ fn endpoint((column, text): Word<'_>) -> Result<Endpoint, SpecError> {
     Ok(Endpoint {
         column,
         addr: bare.parse().map_err(|_| wrong())?,
-        port: Some(port.parse().map_err(|_| wrong())?),
+        port: Some(port_number(port).ok_or_else(wrong)?),
     })
 }
 
@@ -59,14 +62,22 @@ pub(super) fn message(
         None => Ok(message),
         Some((column, word)) => Err(expected(*column, format!("no more words, found \"{word}\""))),
     };
-    match name {
-        "tcp" => Ok(Message::tcp(port(source)?, port(destination)?, flags(rest)?)),
-        "udp" => nothing_more(Message::udp(port(source)?, port(destination)?)),
+    let drawn = source.port.unwrap_or(DRAWN);
+    let lower = name.to_ascii_lowercase();
+    match &*lower {
+        "tcp" => Ok(Message::tcp(drawn, port(destination)?, flags(rest)?)),
+        "udp" => nothing_more(Message::udp(drawn, port(destination)?)),
         "icmp" | "icmpv6" | "icmp6" => icmp(rest, source.addr.is_ipv6(), end),
+        "ping" => {
+            let none = icmp(&[], source.addr.is_ipv6(), end)?;
+            nothing_more(none)
+        }
         _ => {
-            let protocol = name.parse().ok().or_else(|| protocol_number(name));
-            let protocol = protocol
-                .ok_or_else(|| expected(column, format!("a protocol, found \"{name}\"")))?;
+            let protocol = lower.parse().ok().or_else(|| protocol_number(&lower));
+            let protocol = protocol.ok_or_else(|| {
+                let such = "a protocol, such as tcp, udp, icmp, ping or a number";
+                expected(column, format!("{such}, found \"{name}\""))
+            })?;
             nothing_more(Message::Other { protocol, header: header(source, destination) })
         }
     }
@@ -84,7 +95,8 @@ fn header(source: &Endpoint, destination: &Endpoint) -> Vec<u8> {
 fn flags(words: &[Word<'_>]) -> Result<Flags, SpecError> {
     let mut bits = 0;
     for (column, word) in words {
-        for name in word.split([',', '-']) {
+        let lower = word.to_ascii_lowercase();
+        for name in lower.split([',', '-']) {
             let named = Flags::NAMES.iter().find(|(_, known)| *known == name);
             bits |= match named {
                 Some((flag, _)) => flag.0,

@@ -1,14 +1,16 @@
 //! A packet spec: `[in=eth0] [out=eth1] tcp 198.51.100.7:51200 > 10.0.0.9:5432 syn`, then `key=value`
-//! for ttl, mark, ctstate, after, mac, len, tos and frag.
+//! for ttl, mark, ctstate, after, mac, len, tos, frag and path; or a line of another program that says what a packet was
+//! ([`spelt`]).
 
 mod message;
+mod spelt;
 pub(crate) mod words;
 
 use std::fmt;
 use std::net::IpAddr;
 
 use conntrack::{CtState, Mode};
-use dataplane::Arrival;
+use dataplane::{Arrival, Path};
 use packet::Link;
 use packet::craft::{Addresses, Craft, Ethernet, Fragment, arp_frame};
 
@@ -34,6 +36,8 @@ pub struct Spec {
     pub ctstate: Option<CtState>,
     /// Nanoseconds since the packet before it.
     pub after: u64,
+    /// The way that it is on, if that is said.
+    pub path: Option<Path>,
 }
 
 /// Where nothing is given, packets come a second apart.
@@ -59,6 +63,7 @@ impl Spec {
             output: self.output.as_deref(),
             mark: self.mark,
             ctstate: self.ctstate,
+            path: self.path,
             ..Arrival::new(number, Link::Ethernet, self.frame.len())
         }
     }
@@ -81,6 +86,17 @@ pub struct SpecError {
     pub what: String,
 }
 
+impl SpecError {
+    /// What stands under the packet spec to show the column.
+    #[must_use]
+    pub fn mark(&self, text: &str) -> String {
+        let before = text.get(..self.column - 1).unwrap_or(text);
+        let mut mark: String = before.chars().map(|c| if c == '\t' { c } else { ' ' }).collect();
+        mark.push('^');
+        mark
+    }
+}
+
 impl fmt::Display for SpecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "--packet:{}: expected {}", self.column, self.what)
@@ -92,19 +108,39 @@ impl std::error::Error for SpecError {}
 /// A word and its column.
 type Word<'a> = (usize, &'a str);
 
-/// Reads a SPEC.
+/// Reads a SPEC, or a line of another program that says what a packet was.
 ///
 /// # Errors
 /// The first word that is not what was expected.
 pub fn parse(text: &str) -> Result<Spec, SpecError> {
+    match spelt::in_our_words(text)? {
+        Some(words) => read(&words).map_err(|error| {
+            expected(1, format!("{}, in what this line says: {words}", error.what))
+        }),
+        None => read(text),
+    }
+}
+
+/// The packet that a line says, and its packet spec; `None` if it says none.
+///
+/// # Errors
+/// It is a line of one of the programs that are known here, and a word of it cannot be read.
+pub(crate) fn of_line(text: &str) -> Result<Option<(String, Spec)>, SpecError> {
+    match spelt::in_our_words(text)? {
+        Some(words) => read(&words).map(|spec| Some((words, spec))),
+        None => Ok(read(text).ok().map(|spec| (text.to_owned(), spec))),
+    }
+}
+
+fn read(text: &str) -> Result<Spec, SpecError> {
     let words = split(text);
     let mut fields = Fields::default();
     let mut rest = Vec::new();
     let is_arp = words.iter().any(|(_, word)| *word == "arp");
     for word in &words {
         match word.1.split_once('=') {
-            Some((key, _)) if is_arp && !matches!(key, "in" | "out" | "mark" | "mac" | "after") => {
-                return Err(expected(word.0, "in= out= mark= mac= or after= beside arp"));
+            Some((key, _)) if is_arp && !OF_ARP.contains(&key) => {
+                return Err(expected(word.0, "in= out= mark= mac= path= or after= beside arp"));
             }
             Some((key, value)) => fields.set(*word, key, value)?,
             None => rest.push(*word),
@@ -116,9 +152,12 @@ pub fn parse(text: &str) -> Result<Spec, SpecError> {
         Some((protocol, words)) => fields.frame(*protocol, words, end)?,
         None => return Err(expected(end, "a protocol: tcp udp icmp … or arp")),
     };
-    let Fields { input, output, mark, ctstate, after, .. } = fields;
-    Ok(Spec { frame, input, output, mark, ctstate, after: after.unwrap_or(APART) })
+    let Fields { input, output, mark, ctstate, after, path, .. } = fields;
+    Ok(Spec { frame, input, output, mark, ctstate, after: after.unwrap_or(APART), path })
 }
+
+/// Keys that stand beside arp.
+const OF_ARP: [&str; 6] = ["in", "out", "mark", "mac", "path", "after"];
 
 fn split(text: &str) -> Vec<Word<'_>> {
     let start = text.as_ptr() as usize;
@@ -136,6 +175,7 @@ struct Fields {
     mark: u32,
     ctstate: Option<CtState>,
     after: Option<u64>,
+    path: Option<Path>,
     ttl: Option<u8>,
     tos: u8,
     mac: Option<[u8; 6]>,
@@ -156,6 +196,9 @@ impl Fields {
                 self.after =
                     Some(seconds(value).ok_or_else(|| wrong("seconds, such as 60 or 0.5"))?)
             }
+            "path" => {
+                self.path = Some(path(value).ok_or_else(|| wrong("forward, input or output"))?)
+            }
             "ttl" => self.ttl = Some(value.parse().map_err(|_| wrong("a number 0-255"))?),
             "tos" => {
                 let tos = number(value).and_then(|tos| u8::try_from(tos).ok());
@@ -172,7 +215,7 @@ impl Fields {
             _ => {
                 return Err(expected(
                     column,
-                    "in= out= ttl= mark= ctstate= after= mac= len= tos= or frag=",
+                    "in= out= path= ttl= mark= ctstate= after= mac= len= tos= or frag=",
                 ));
             }
         }
@@ -229,6 +272,10 @@ fn seconds(text: &str) -> Option<u64> {
     const YEAR: f64 = 31_536_000.0;
     let seconds: f64 = text.parse().ok().filter(|seconds| (0.0..=YEAR).contains(seconds))?;
     Some((seconds * 1e9) as u64)
+}
+
+fn path(text: &str) -> Option<Path> {
+    [Path::Forward, Path::Input, Path::Output].into_iter().find(|path| path.name() == text)
 }
 
 /// A connection state, named as `--ctstate` names it.
@@ -338,7 +385,8 @@ mod tests {
         let column = |text: &str| parse(text).unwrap_err().column;
         assert_eq!(column(""), 1);
         assert_eq!(column("tcp 1.2.3.4:5 6.7.8.9:10"), 15);
-        assert_eq!(column("tcp 1.2.3.4 > 6.7.8.9:10"), 5);
+        assert_eq!(column("tcp 1.2.3.4:5 > 6.7.8.9"), 17);
+        assert_eq!(column("tcp 1.2.3.4:5 > 6.7.8.9:10 path=in"), 33);
         assert_eq!(column("tcp 1.2.3.4:5 > 6.7.8.9:10 sin"), 28);
         assert_eq!(column("udp 1.2.3.4:5 > [::1]:10"), 25);
         assert_eq!(column("tpc 1.2.3.4:5 > 1.2.3.4:10"), 1);

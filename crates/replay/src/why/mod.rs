@@ -1,6 +1,7 @@
 //! One packet's story: every rule that it met, what decided, and which rules it nearly matched.
 
 mod json;
+mod lines;
 mod text;
 
 use std::sync::Arc;
@@ -27,6 +28,7 @@ use crate::rules_file::{RulesFile, program};
 use crate::source::{Numbers, Reading, Source, capture_of};
 use crate::spec::{Spec, arrivals};
 use crate::spotter::Spotter;
+pub use lines::{Judged, of_lines};
 use text::edit_text;
 
 /// Steps that a story tells, so that rules by the million cannot fill the memory. Past it, rules that did

@@ -229,6 +229,18 @@ impl Story {
         self.conclusion_of(&self.end)
     }
 
+    /// Its end, and for one that is not known what that depends on.
+    pub(super) fn decision(&self) -> String {
+        let reasons = self.report.unknown_reasons();
+        let shown = |line: &Option<u32>| line.map_or_else(String::new, |line| format!("L{line} "));
+        let reasons = reasons.iter().map(|(line, what, _)| format!("{}{what}", shown(line)));
+        let reasons: Vec<String> = reasons.collect();
+        match reasons.is_empty() {
+            true => self.conclusion(),
+            false => format!("{}: depends on {}", self.conclusion(), reasons.join(", ")),
+        }
+    }
+
     fn conclusion_of(&self, end: &Disposition) -> String {
         let word = end.verdict.word().to_uppercase();
         match (self.report.decided_by(end), end.verdict) {

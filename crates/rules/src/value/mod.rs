@@ -8,7 +8,8 @@ mod ports;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-pub(crate) use ports::{port, port_ends, port_range};
+pub use ports::port;
+pub(crate) use ports::{port_ends, port_range};
 
 /// An unsigned number in C notation (`10`, `0x0a`, `012`) of at most `max`.
 #[must_use]

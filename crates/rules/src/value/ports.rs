@@ -6,7 +6,7 @@ use super::u16;
 
 /// A port number or service name.
 #[must_use]
-pub(crate) fn port(text: &str) -> Option<u16> {
+pub fn port(text: &str) -> Option<u16> {
     u16(text).or_else(|| service(text))
 }
 

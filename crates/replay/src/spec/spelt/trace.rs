@@ -1,0 +1,95 @@
+//! The packet of `nft monitor trace`, which is in the first line of each trace:
+//! `trace id 5dd2c64a ip filter input packet: iif "eth0" … ip saddr 10.0.0.1 … tcp dport 22 tcp flags == syn`.
+//!
+//! Source: nft(8), `nft monitor trace`; nftables `src/netlink.c`, `trace_print_packet`.
+
+use std::net::IpAddr;
+
+use packet::tcp::Flags;
+use rules::protocol_number;
+
+use super::{Said, read_as};
+use crate::spec::{SpecError, Word, expected};
+
+pub(super) fn read(words: &[Word<'_>], end: usize) -> Result<Option<Said>, SpecError> {
+    let [(_, "trace"), (_, "id"), _, ..] = words else { return Ok(None) };
+    // Its other lines say what became of the packet.
+    let Some(packet) = words.iter().position(|(_, word)| *word == "packet:") else {
+        return Ok(None);
+    };
+    let after = |phrase: &[&str]| {
+        let has = |run: &&[Word<'_>]| run.iter().map(|(_, word)| word).eq(phrase.iter());
+        let at = words[packet..].windows(phrase.len()).position(|run| has(&run))?;
+        words.get(packet + at + phrase.len()).copied()
+    };
+    let mut said = Said::default();
+    for (ours, theirs) in [("in", "iif"), ("out", "oif")] {
+        said.key(ours, after(&[theirs]).map_or("", |(_, name)| name.trim_matches('"')));
+    }
+    said.key("mac", after(&["ether", "saddr"]).map_or("", |(_, mac)| mac));
+    let ip = if after(&["ip6", "saddr"]).is_some() { "ip6" } else { "ip" };
+    let address = |side| match after(&[ip, side]) {
+        Some((column, text)) => read_as::<IpAddr>(column, text, "an address"),
+        None => Err(expected(end, "ip saddr and ip daddr")),
+    };
+    said.between(address("saddr")?, address("daddr")?);
+    for phrase in [["ip", "ttl"], ["ip6", "hoplimit"]] {
+        said.key("ttl", after(&phrase).map_or("", |(_, ttl)| ttl));
+    }
+    if let Some((column, len)) = after(&[ip, "length"]) {
+        let len: usize = read_as(column, len, "a length")?;
+        said.len = Some(if ip == "ip6" { len + 40 } else { len });
+    }
+    said.protocol = protocol(&after, end)?;
+    ends(&after, &mut said)?;
+    Ok(Some(said))
+}
+
+/// What stands after some words in a row.
+trait After<'a>: Fn(&[&str]) -> Option<Word<'a>> {}
+impl<'a, F: Fn(&[&str]) -> Option<Word<'a>>> After<'a> for F {}
+
+fn protocol<'a>(after: &impl After<'a>, end: usize) -> Result<String, SpecError> {
+    let named = [["ip", "protocol"], ["ip6", "nexthdr"], ["meta", "l4proto"]];
+    if let Some((column, name)) = named.iter().find_map(|phrase| after(phrase)) {
+        let name = if name == "ipv6-icmp" { "icmpv6" } else { name };
+        let is_known = name.parse::<u8>().is_ok() || protocol_number(name).is_some();
+        return match is_known || name == "icmpv6" {
+            true => Ok(name.to_owned()),
+            false => Err(expected(column, format!("a protocol, found \"{name}\""))),
+        };
+    }
+    let told = [("tcp", "dport"), ("udp", "dport"), ("icmp", "type"), ("icmpv6", "type")];
+    let told = told.into_iter().find(|(name, field)| after(&[name, field]).is_some());
+    told.map(|(name, _)| name.to_owned()).ok_or_else(|| expected(end, "ip protocol NAME"))
+}
+
+/// Ports, flags or type.
+fn ends<'a>(after: &impl After<'a>, said: &mut Said) -> Result<(), SpecError> {
+    let name = said.protocol.clone();
+    let port = |side| match after(&[&name, side]) {
+        Some((column, text)) => read_as::<u16>(column, text, "a port").map(Some),
+        None => Ok(None),
+    };
+    said.ports = port("sport")?.zip(port("dport")?).map(|(source, to)| [source, to]);
+    if name == "tcp"
+        && let Some((column, text)) = after(&["tcp", "flags", "=="])
+    {
+        said.flags(flags(column, text)?);
+    }
+    if let Some((_, kind)) = after(&[&name, "type"]) {
+        let code = after(&[&name, "code"]).and_then(|(_, code)| code.parse().ok());
+        said.icmp(kind, code.unwrap_or(0));
+    }
+    Ok(())
+}
+
+/// `syn`, `syn|ack`, `0x12`.
+fn flags(column: usize, text: &str) -> Result<Flags, SpecError> {
+    if let Some(bits) = text.strip_prefix("0x").and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+        return Ok(Flags(bits));
+    }
+    let flag = |name: &str| Flags::NAMES.iter().find(|(_, known)| *known == name);
+    let bits = text.split(['|', ',']).try_fold(0, |bits, name| Some(bits | flag(name)?.0.0));
+    bits.map(Flags).ok_or_else(|| expected(column, format!("TCP flags, found \"{text}\"")))
+}
