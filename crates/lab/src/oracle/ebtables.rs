@@ -40,6 +40,14 @@ impl Ebtables {
         }
     }
 
+    /// The rules that it takes: the legacy one wants the bridge group's address beside tests of STP, and does not know
+    /// the protocol `all`.
+    pub(super) fn taken(self, text: &str) -> String {
+        let refused = |line: &str| line.contains("--stp-") || line.contains("-proto all");
+        let is_taken = |line: &&str| self == Self::Nft || !refused(line);
+        text.lines().filter(is_taken).map(|line| format!("{line}\n")).collect()
+    }
+
     /// Replaces the tables that `text` names, in the calling thread's namespace.
     pub(super) fn restore(self, text: &str) -> io::Result<()> {
         feed(&mut Command::new(format!("ebtables-{}-restore", self.backend().name())), text)

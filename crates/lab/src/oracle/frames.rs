@@ -81,11 +81,11 @@ pub fn bridge(
 ) -> io::Result<FrameSummary> {
     campaign(seed, frames, |frames, summary| {
         let layout = layouts.of(summary.rulesets);
-        let text = frames.bridge_rules();
-        let rules = Ruleset { backend: tool.backend(), ..read(Family::Bridge, &text)? };
-        let rules = Arc::new(rules);
+        let drawn = read(Family::Bridge, &frames.bridge_rules())?;
         // The tool gets what tamis prints, so that this is tried too.
-        let printed = print_ruleset(&rules, false, |_, _, _| Counters::default());
+        let printed = tool.taken(&print_ruleset(&drawn, false, |_, _, _| Counters::default()));
+        let rules = Ruleset { backend: tool.backend(), ..read(Family::Bridge, &printed)? };
+        let rules = Arc::new(rules);
         let told = in_fresh(|| {
             let (near, far) = set_up_bridge()?;
             tool.restore(&printed)?;
