@@ -129,6 +129,16 @@ oracle: $(if $(ROOT),deps) ## Compare tamis with this machine's kernel over mill
 	cargo run --quiet --release -p tamis-lab --bin oracle -- --state $(PACKETS) --seed 1 \
 		$(if $(wildcard $(RULESETS)),--real $(RULESETS))
 
+# A command that runs another one under another kernel than this machine's, with this machine's files.
+RUNNER ?=
+# Packets for each family in `make oracle-other`.
+OTHER_PACKETS ?= 200000
+
+oracle-other: ## Compare tamis with another kernel (RUNNER=COMMAND that runs one under it, root there; OTHER_PACKETS=N)
+	@test -n "$(RUNNER)" || { echo "oracle-other: expected RUNNER=COMMAND, which runs another command"; exit 2; }
+	cargo build -p tamis-lab --bin oracle
+	$(RUNNER) $(CURDIR)/crates/lab/other-kernel.sh $(CURDIR)/target/debug/oracle $(OTHER_PACKETS)
+
 # Scenes of real programs for `make lab`; all of them unless told.
 SCENES ?=
 
@@ -164,9 +174,7 @@ soak: $(if $(ROOT),deps) ## Compare tamis with this machine's kernel for hours, 
 	cargo build --release -p tamis-lab --bin oracle
 	crates/lab/soak.sh $(SOAK_PACKETS) $(SOAK_CONVERSED)
 
-# A command that runs another one where a kernel has netem and WireGuard, if this machine's has not.
-RUNNER ?=
-
+# RUNNER: where a kernel has netem and WireGuard, if this machine's has not.
 tunnel-netem: $(if $(ROOT),lab-deps) ## A tunnel on bad paths, beside the kernel's WireGuard (root, netem; RUNNER=COMMAND runs it elsewhere)
 	cargo test -p tamis --test cli $(if $(RUNNER),--config 'target."cfg(unix)".runner = "$(RUNNER)"') \
 		-- --ignored --nocapture --test-threads 1 tunnel::impaired
@@ -186,4 +194,4 @@ screen: ## Redraw docs/top.svg, README's picture of tamis top (root)
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
 
-.PHONY: help run test soak histories mutants tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint package oracle lab lab-deps series soak-live picture screen loom golden fuzz tunnel-netem supply licences advisories
+.PHONY: help run test soak histories mutants tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint package oracle oracle-other lab lab-deps series soak-live picture screen loom golden fuzz tunnel-netem supply licences advisories

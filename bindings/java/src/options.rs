@@ -123,6 +123,7 @@ impl Options {
             pair: !self.is_set("no-pair")?,
             checksums: self.value("checksums", checksums)?.unwrap_or(usual.checksums),
             semantics: self.value("semantics", backend)?,
+            kernel: self.value("kernel", words::kernel)?,
             strict_input: self.is_set("strict-input")?,
         })
     }

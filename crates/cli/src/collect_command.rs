@@ -60,6 +60,7 @@ const SOURCES: &[Source] = &[
     Source { file: "maddr.txt", commands: &["ip maddr"] },
     Source { file: "bridge.txt", commands: &["bridge -o link"] },
     Source { file: "sysctl.txt", commands: &["sysctl net.ipv4 net.ipv6 net.bridge net.netfilter"] },
+    Source { file: "uname.txt", commands: &["uname -srv"] },
     Source { file: "conntrack.txt", commands: &["conntrack -L", "cat /proc/net/nf_conntrack"] },
     Source { file: "nft.json", commands: &["nft -j list ruleset"] },
 ];

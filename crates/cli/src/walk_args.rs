@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use clap::{Args, ValueEnum};
 use conntrack::{Mode, config::DEFAULT_MAX};
 use dataplane::Path;
-use host::Network;
+use host::{Kernel, Network};
 use packet::Checksums;
 use replay::walk::{HostFolder, WalkOptions, words};
 use rules::Backend;
@@ -77,6 +77,10 @@ pub(crate) struct WalkArgs {
     /// the packet, nft reads field by field [default: told from the text, else legacy]
     #[arg(long, value_name = "WHICH")]
     pub semantics: Option<SemanticsChoice>,
+    /// The version of Linux whose answers are wanted, as `uname -r` prints it; where they differ and it does not tell, a
+    /// packet is unknown [default: by uname.txt of a folder, else 6.18.44]
+    #[arg(long, value_name = "VERSION", value_parser = words::kernel)]
+    pub kernel: Option<Kernel>,
     /// Refuse rules text that iptables-restore would refuse
     #[arg(long)]
     pub strict_input: bool,
@@ -182,6 +186,7 @@ impl WalkArgs {
                 ChecksumChoice::Verify => Checksums::Verify,
             },
             semantics: self.semantics.map(Backend::from),
+            kernel: self.kernel,
             strict_input: self.strict_input,
         }
     }

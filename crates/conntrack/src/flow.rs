@@ -184,7 +184,8 @@ impl Flow {
         if direction == Direction::Original { original } else { reply }
     }
 
-    /// Nanoseconds until it dies; 0 before its confirmation, as `--ctexpire` sees it.
+    /// Nanoseconds until it dies; 0 before its confirmation, as `--ctexpire` sees it on a host that has been up for a
+    /// while (docs/conformance-kernels.md).
     #[must_use]
     pub fn expires_in(&self, now: u64) -> u64 {
         if self.is_confirmed() { self.deadline.saturating_sub(now) } else { 0 }

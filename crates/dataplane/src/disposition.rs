@@ -55,6 +55,8 @@ pub struct Disposition {
     pub bytes: u64,
     /// Its IPv4 total length was left to the network card of the capturing host.
     pub offload: bool,
+    /// Its last IPv6 extension header claims more bytes than there are, which kernels take differently.
+    pub overrun: bool,
     /// Whether it is part of a connection that was taken for established.
     pub midstream: Midstream,
     /// What routing took as usual, because it is not given.
@@ -196,6 +198,7 @@ impl Disposition {
             path: None,
             bytes: 0,
             offload: false,
+            overrun: false,
             midstream: Midstream::No,
             assumed: Assumed::default(),
             either: None,

@@ -215,6 +215,7 @@ impl Handler {
             path: None,
             bytes: packet.len() as u64,
             offload: packet.headers().offload,
+            overrun: packet.headers().overrun,
             midstream: Midstream::No,
             assumed: Assumed::default(),
             either: None,

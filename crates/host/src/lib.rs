@@ -10,6 +10,7 @@ mod addresses;
 mod back;
 mod decide;
 mod groups;
+mod kernel;
 mod leave;
 mod links;
 pub mod neighbours;
@@ -29,6 +30,7 @@ mod text;
 pub use addresses::{Address, Addresses};
 pub use back::WayBack;
 pub use groups::Groups;
+pub use kernel::{Change, Kernel};
 pub use links::{Link, LinkKind, Links};
 pub use network::Network;
 pub use policy::{Policy, PolicyRule};
@@ -68,9 +70,18 @@ pub struct Host {
     pub ports: Vec<Port>,
     /// Settings; `None` if not given.
     pub sysctl: Option<Sysctl>,
+    /// The version of its kernel; `None` if not given.
+    pub kernel: Option<Kernel>,
 }
 
 impl Host {
+    /// Whether its kernel has a change of answers; `None` where that is not known. What is not given is [`Kernel::default`].
+    #[inline]
+    #[must_use]
+    pub fn has(&self, change: Change) -> Option<bool> {
+        self.kernel.unwrap_or_default().has(change)
+    }
+
     /// Its links.
     #[must_use]
     pub fn links(&self) -> &Links {

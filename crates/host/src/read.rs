@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::routes::Routes;
 use crate::text::TextError;
-use crate::{Addresses, Groups, Host, Links, Policy, Sysctl, neighbours};
+use crate::{Addresses, Groups, Host, Kernel, Links, Policy, Sysctl, neighbours};
 
 /// Why a file of a host cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl Host {
     /// The host that files of these names describe; `file` gives the text of one that there is: `routes.txt` (`ip -4
     /// route show table all; ip -6 route show table all`), `rule.txt` (`ip -4 rule; ip -6 rule`), `links.txt` (`ip -d -o
     /// link`), `addresses.txt` (`ip -o addr`), `neigh.txt` (`ip neigh`), `maddr.txt` (`ip maddr`), `bridge.txt`
-    /// (`bridge -o link`), `sysctl.txt` (`sysctl net.ipv4 net.ipv6 net.bridge net.netfilter`).
+    /// (`bridge -o link`), `sysctl.txt` (`sysctl net.ipv4 net.ipv6 net.bridge net.netfilter`), `uname.txt` (`uname -srv`).
     ///
     /// # Errors
     /// A file that is not what its program prints, with the place.
@@ -43,6 +43,7 @@ impl Host {
             groups: parsed("maddr.txt", &mut text, Groups::parse)?,
             ports: parsed("bridge.txt", &mut text, neighbours::parse_ports)?.unwrap_or_default(),
             sysctl: parsed("sysctl.txt", &mut text, Sysctl::parse)?,
+            kernel: parsed("uname.txt", &mut text, Kernel::parse_uname)?,
             ..Self::default()
         };
         host.bridge = host.only_bridge();

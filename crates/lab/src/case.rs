@@ -11,11 +11,12 @@
 //! count raw PREROUTING 1 3 180
 //! ```
 //!
-//! `count` names table, chain, rule number (the policy is one past the last rule), packets and bytes after
+//! A line `kernel 6.1.192` after the scene names the kernel that answered, where it is not the usual one. `count` names table, chain, rule number (the policy is one past the last rule), packets and bytes after
 //! all frames. A verdict is `accept`, `drop` or `stack`.
 
 use std::fmt::{self, Write};
 
+use host::Kernel;
 use rules::model::Counters;
 
 use crate::evaluator::{Evaluator, Fate};
@@ -92,6 +93,7 @@ impl Case {
                 let _ = writeln!(self.why, "{rest}");
             }
             "scene" | "rules" | "" => {}
+            "kernel" => self.scene.kernel = Kernel::parse(rest)?,
             "packet" => {
                 let (bytes, fate) = rest.split_once(' ')?;
                 let fates = [Fate::Stack, Fate::Accept, Fate::Drop];
@@ -115,7 +117,8 @@ impl Case {
         for line in self.why.lines() {
             let _ = writeln!(text, "# {line}");
         }
-        let _ = write!(text, "scene {}\nrules\n{}", self.scene.words(), self.rules);
+        let (words, kernel) = (self.scene.words(), self.scene.kernel_line());
+        let _ = write!(text, "scene {words}\n{kernel}rules\n{}", self.rules);
         for (frame, fate) in &self.frames {
             let _ = writeln!(text, "packet {} {}", hex(frame), fate.word());
         }

@@ -5,7 +5,7 @@
 //! (mangle, then filter), which sees only packets that route forwards.
 
 use host::routes::Routes;
-use host::{Host, Network};
+use host::{Host, Kernel, Network};
 use packet::{Headers, L3, Link, Packet, Read};
 use rules::layout::Kind;
 use rules::model::{Family, Hook};
@@ -43,6 +43,8 @@ pub struct Scene {
     pub devices: [Device; 2],
     /// What tamis walks the rules as; `None` as they were read.
     pub layout: Option<Kind>,
+    /// The kernel whose answers are wanted.
+    pub kernel: Kernel,
 }
 
 /// Ethernet address of `r0`, to which frames are sent.
@@ -90,7 +92,8 @@ impl Scene {
             Wire::Tun => [Device::usual(b"t0"), Device::usual(b"t1")],
             Wire::Veth => [Device::usual(b"r0"), Device::usual(b"r1")],
         };
-        Self { family, wire, placement, devices, layout: Some(Kind::default()) }
+        let (layout, kernel) = (Some(Kind::default()), Kernel::default());
+        Self { family, wire, placement, devices, layout, kernel }
     }
 
     /// The tables that the packet walks, with the hook.
@@ -162,7 +165,12 @@ impl Scene {
             _ => LOCAL_V4.iter().chain(["127.0.0.0/8"].iter()),
         };
         let local = local.filter_map(|text| Network::parse(text)).collect();
-        Host { local: Some(local), routes: Routes::parse(&self.routes()).ok(), ..Host::default() }
+        Host {
+            local: Some(local),
+            routes: Routes::parse(&self.routes()).ok(),
+            kernel: Some(self.kernel),
+            ..Host::default()
+        }
     }
 
     /// The routes of the namespace that the oracle sets up, as `ip route show table all` prints them.
@@ -189,6 +197,15 @@ impl Scene {
             words += &format!(" {near} {far}");
         }
         words
+    }
+
+    /// The line of a case about another kernel than the usual one, `kernel 6.1.192`.
+    #[must_use]
+    pub fn kernel_line(&self) -> String {
+        match self.kernel == Kernel::default() {
+            true => String::new(),
+            false => format!("kernel {}\n", self.kernel),
+        }
     }
 
     /// Reads [`Scene::words`].

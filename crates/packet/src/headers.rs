@@ -21,6 +21,9 @@ pub struct Headers {
     /// IPv4 total length was 0 with a larger frame (segmentation offload on the capturing host): `end`
     /// was taken from the wire length.
     pub offload: bool,
+    /// The last IPv6 extension header claims more bytes than there are: `l4` is what a kernel finds there that looks for
+    /// the upper layer beyond the end of the packet. Newer ones find none.
+    pub overrun: bool,
 }
 
 /// Of a frame without a byte.
@@ -34,6 +37,7 @@ impl Default for Headers {
             l3: L3::Other,
             l4: L4::None,
             offload: false,
+            overrun: false,
         }
     }
 }

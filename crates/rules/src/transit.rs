@@ -9,7 +9,7 @@ use crate::connection::Connection;
 use crate::family::{Family, Hook};
 use crate::ipset::Sets;
 use conntrack::Chance;
-use host::Host;
+use host::{Change, Host};
 use packet::ipv6_ext::{AUTH, Find};
 use packet::{L3, L4, Mark, Packet, Read, Upper, ipv4, ipv6, ipv6_ext};
 
@@ -151,7 +151,27 @@ impl Transit<'_, '_> {
     pub fn upper_layer(&self) -> L4 {
         match (self.backend, self.family) {
             (Backend::Nft, Family::Ipv6) => self.stopped_at_auth(),
-            _ => self.packet.headers().l4,
+            _ => self.end_of_chain(),
+        }
+    }
+
+    /// Where the chain of extension headers leads to, which may be beyond the end of the packet.
+    #[inline]
+    fn end_of_chain(&self) -> L4 {
+        match self.breaks_off() {
+            Some(false) => self.packet.headers().l4,
+            Some(true) => L4::Broken { fragment: false },
+            None => L4::Unknown,
+        }
+    }
+
+    /// Whether a search along the extension headers fails that gets to the end of them, as it does on kernels that mind
+    /// that the last one claims more bytes than there are.
+    #[inline]
+    pub(crate) fn breaks_off(&self) -> Option<bool> {
+        match self.packet.headers().overrun {
+            false => Some(false),
+            true => self.host.has(Change::UpperLayerWithinPacket),
         }
     }
 
@@ -161,7 +181,7 @@ impl Transit<'_, '_> {
             Find::Found { offset, fragment_offset: 0, .. } => {
                 L4::Upper(Upper { protocol: AUTH, offset })
             }
-            _ => self.packet.headers().l4,
+            _ => self.end_of_chain(),
         }
     }
 

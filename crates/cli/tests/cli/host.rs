@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use crate::command::{Bench, refusal, report, stdout, tamis};
+use crate::command::{Bench, ethernet, refusal, report, stdout, tamis};
 
 const V4: &str = "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD DROP [0:0]\n:OUTPUT ACCEPT [0:0]\n\
                   -A FORWARD -p tcp -m set --match-set good src -j ACCEPT\nCOMMIT\n";
@@ -87,6 +87,51 @@ fn options_override_the_files_of_a_folder() {
     assert!(text.contains(&format!("--rules6 {rules6}")), "{text}");
     let json = report(0, &["replay", &host, &capture, "--family", "ip6"]);
     assert_eq!(json["verdicts"]["skip"]["packets"], 2, "{json}");
+}
+
+/// An IPv6 packet whose options claim 16 bytes and have 8: since 6.1.189 and 6.18.55 `-p` drops it.
+fn claims_too_much() -> Vec<u8> {
+    let mut frame =
+        vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x86, 0xdd, 0x60, 0, 0, 0, 0, 8, 60, 64];
+    for last in [1, 2] {
+        frame.extend([0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last]);
+    }
+    frame.extend([17, 1, 1, 4, 0, 0, 0, 0]);
+    frame
+}
+
+#[test]
+fn answers_are_those_of_the_kernel_that_is_named() {
+    const UNAME: &str =
+        "Linux 6.1.0-56-amd64 #1 SMP PREEMPT_DYNAMIC Debian 6.1.192-2 (2026-11-16)\n";
+    let bench = Bench::new();
+    let rules = "*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -p tcp -j DROP\nCOMMIT\n";
+    let host = folder(&bench, &[("ip6tables.save", rules)]);
+    let frame = claims_too_much();
+    let capture = bench.frames("c.pcapng", &[ethernet("eth0")], &[(0, &frame)]);
+    let told = |options: &[&str]| {
+        let all = [&["replay", &host, &capture, "--path", "forward"], options].concat();
+        let json = report(0, &all);
+        let count = |verdict: &str| json["verdicts"][verdict]["packets"].as_u64().unwrap();
+        let assumed = &json["assumed"];
+        let kernel = (assumed["kernel"].clone(), assumed["kernel_given"].clone());
+        assert_eq!(assumed["kernel_packets"], 1);
+        let line = format!("kernel {} for 1 packet (--kernel)", kernel.0.as_str().unwrap());
+        assert_eq!(stdout(0, &all).contains(&line), kernel.1 == false, "{line}");
+        ([count("accept"), count("drop"), count("unknown")], kernel)
+    };
+    let given = |version: &str| (version.into(), true.into());
+    assert_eq!(told(&[]), ([1, 0, 0], ("6.18.44".into(), false.into())));
+    assert_eq!(told(&["--kernel", "6.18.55"]), ([0, 1, 0], given("6.18.55")));
+    assert_eq!(told(&["--kernel", "6.6.9"]), ([0, 0, 1], given("6.6.9")));
+    folder(&bench, &[("uname.txt", UNAME)]);
+    assert_eq!(told(&[]), ([0, 1, 0], given("6.1.192")));
+    assert_eq!(told(&["--kernel", "6.1.100"]), ([1, 0, 0], given("6.1.100")));
+    folder(&bench, &[("uname.txt", "FreeBSD 14\n")]);
+    let text = refusal(&["replay", &host, &capture]);
+    assert!(text.contains("fw/uname.txt:1:1: expected Linux, found \"FreeBSD\""), "{text}");
+    let text = refusal(&["replay", &host, &capture, "--kernel", "six"]);
+    assert!(text.contains("expected a version of Linux"), "{text}");
 }
 
 #[test]

@@ -74,7 +74,8 @@ pub(crate) fn cross<'h, 'a>(
     debug_assert_eq!(*wire.headers, found(), "headers of this frame under this program");
     let came_at = bytes.as_ptr();
     let mut packet = Packet::with_headers(bytes, *wire.headers);
-    let (bytes, offload) = (packet.len() as u64, wire.headers.offload);
+    let bytes = packet.len() as u64;
+    let Headers { offload, overrun, .. } = *wire.headers;
     observer.starts(family, Path::Forward, input, output);
 
     // The rules, hook after hook.
@@ -134,6 +135,7 @@ pub(crate) fn cross<'h, 'a>(
         path: Some(Path::Forward),
         bytes,
         offload,
+        overrun,
         midstream,
         assumed: Assumed::default(),
         either,

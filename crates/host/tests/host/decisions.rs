@@ -211,10 +211,10 @@ fn word() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn no_text_is_too_much(
-        files in proptest::collection::vec(proptest::collection::vec(word(), 0..60), 8),
+        files in proptest::collection::vec(proptest::collection::vec(word(), 0..60), 9),
         ends in proptest::collection::vec(any::<[u8; 4]>(), 4),
     ) {
-        let names = ["routes.txt", "rule.txt", "links.txt", "addresses.txt", "neigh.txt", "maddr.txt", "bridge.txt", "sysctl.txt"];
+        let names = ["routes.txt", "rule.txt", "links.txt", "addresses.txt", "neigh.txt", "maddr.txt", "bridge.txt", "sysctl.txt", "uname.txt"];
         // Each file by itself, and then as many as can be read together.
         let mut good: Vec<(&str, String)> = Vec::new();
         for (name, words) in names.into_iter().zip(files) {

@@ -4,7 +4,9 @@
 //! [--cases DIR] [--conformance FILE] [--real DIR] [--layout NAME]`. N packets for each family; then the
 //! rulesets of DIR, without the rules that depend on state. NAME is what tamis walks the rules as: a layout, `model`
 //! as they were read, or `each` for all of them in turn, which is the default. `--state N` compares N packets for
-//! each family in conversations, under rules that depend on state, and nothing else. `oracle --again FILE` asks the
+//! each family in conversations, under rules that depend on state, and nothing else. `--kernel VERSION` says which kernel
+//! is asked, if `uname` does not. `--frames N` compares N frames on a bridge under rules of `--ebtables nft|legacy`. `oracle
+//! --again FILE` asks the
 //! kernel again about a case and writes its answers into it, `--only N` runs ruleset N of the seed alone,
 //! `oracle --samples DIR` writes a case for every match. Exit code 1: there are differences; 3: this machine cannot
 //! be asked.
@@ -36,12 +38,15 @@ mod linux {
     use std::process::ExitCode;
     use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+    use host::Kernel;
     use lab::case::Case;
     use lab::conformance::{Machine, date_of, page};
     use lab::failure::Failure;
     use lab::layouts::Layouts;
     use lab::oracle::campaign::{Plan, one, run as campaign, scene_of};
-    use lab::oracle::load::{lacking, version};
+    use lab::oracle::ebtables::Ebtables;
+    use lab::oracle::frames::{self, FrameSummary};
+    use lab::oracle::load::{lacking, running, version};
     use lab::oracle::real::compare_dir;
     use lab::oracle::record::{again, samples};
     use lab::oracle::state::{self, StatePlan, StateSummary};
@@ -60,6 +65,8 @@ mod linux {
         only: Option<u64>,
         real: Option<PathBuf>,
         state: Option<u64>,
+        frames: Option<u64>,
+        ebtables: Ebtables,
     }
 
     pub(super) fn run() -> io::Result<ExitCode> {
@@ -70,12 +77,14 @@ mod linux {
         }
         if let Some(path) = &args.again {
             let text = fs::read_to_string(path)?;
-            if let Some(case) = StateCase::parse(&text) {
+            if let Some(mut case) = StateCase::parse(&text) {
+                case.stage.scene.kernel = args.plan.kernel;
                 fs::write(path, state::ask::ask(&case)?.text())?;
                 return Ok(ExitCode::SUCCESS);
             }
             let case = Case::parse(&text);
-            let case = case.ok_or_else(|| io::Error::other("that is no case"))?;
+            let mut case = case.ok_or_else(|| io::Error::other("that is no case"))?;
+            case.scene.kernel = args.plan.kernel;
             fs::write(path, again(&case)?.text())?;
             return Ok(ExitCode::SUCCESS);
         }
@@ -88,10 +97,13 @@ mod linux {
         if let Some(packets) = args.state {
             return converse(&args, packets);
         }
+        if let Some(frames) = args.frames {
+            return bridge(&args, frames);
+        }
         let start = Instant::now();
         let (summary, mut failures) = match args.only {
             Some(number) => {
-                let scene = scene_of(number, &args.plan.families, args.plan.layouts);
+                let scene = scene_of(number, &args.plan);
                 let (summary, failure) = one(args.plan.seed, number, scene)?;
                 (summary, failure.into_iter().collect())
             }
@@ -135,6 +147,7 @@ mod linux {
             packets,
             families: args.plan.families.clone(),
             layouts: args.plan.layouts,
+            kernel: args.plan.kernel,
             threads: args.plan.threads,
             until: None,
             most_failures: args.plan.most_failures,
@@ -166,11 +179,28 @@ mod linux {
         Ok(if differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
     }
 
+    fn bridge(args: &Args, frames: u64) -> io::Result<ExitCode> {
+        if let Some(reason) = frames::lacks_bridge(args.ebtables) {
+            eprintln!("SKIPPED: {reason}");
+            return Ok(ExitCode::from(3));
+        }
+        let Plan { seed, layouts, .. } = args.plan;
+        let found = frames::bridge(seed, frames, layouts, args.ebtables)?;
+        let FrameSummary { rulesets, frames, passed, failures } = found;
+        println!(
+            "ebtables-{}: {rulesets} rulesets, {frames} packets, {passed} let through, {} differences",
+            args.ebtables.backend().name(),
+            failures.len()
+        );
+        for story in &failures {
+            println!("=== {story}");
+        }
+        Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    }
+
     fn only(plan: &StatePlan, number: u64) -> io::Result<StateSummary> {
-        let family = plan.families[number as usize % plan.families.len()];
-        let layout = plan.layouts.of(number / plan.families.len() as u64);
-        let (sort, heard, failure) = state::one(plan.seed, number, family, layout)?;
-        let heard = [((family.tool(), sort), heard)].into();
+        let (named, heard, failure) = state::one(plan, number)?;
+        let heard = [(named, heard)].into();
         Ok(StateSummary { heard, failures: failure.into_iter().collect() })
     }
 
@@ -213,6 +243,7 @@ mod linux {
                 families: vec![Family::Ipv4, Family::Ipv6],
                 until: None,
                 layouts: Layouts::Each,
+                kernel: running().unwrap_or_default(),
                 threads: 8,
                 most_failures: 5,
             },
@@ -224,6 +255,8 @@ mod linux {
             only: None,
             real: None,
             state: None,
+            frames: None,
+            ebtables: Ebtables::Nft,
         };
         let mut words = std::env::args().skip(1);
         while let Some(word) = words.next() {
@@ -241,9 +274,16 @@ mod linux {
                 "--summary" => args.summary = Some(value.into()),
                 "--cases" => args.cases = Some(value.into()),
                 "--state" => args.state = Some(number()?),
+                "--frames" => args.frames = Some(number()?),
+                "--ebtables" => {
+                    args.ebtables = Ebtables::from_name(&value).ok_or_else(|| wrong(&word))?;
+                }
                 "--layout" => {
                     let layouts = Layouts::from_name(&value).ok_or_else(|| wrong(&word))?;
                     args.plan.layouts = layouts;
+                }
+                "--kernel" => {
+                    args.plan.kernel = Kernel::parse(&value).ok_or_else(|| wrong(&word))?
                 }
                 "--real" => args.real = Some(value.into()),
                 "--only" => args.only = Some(number()?),

@@ -25,10 +25,8 @@ use rules::model::{Counters, Family, Ruleset};
 use rules::save::print_ruleset;
 
 use super::counters::Reader;
-use super::frames::{
-    BATCH, FRAMES, Found, FrameSummary, SOFTIRQ, bridge_counters, campaign, read, receive,
-    set_up_bridge,
-};
+use super::ebtables::{Found, nft_counters};
+use super::frames::{BATCH, FRAMES, FrameSummary, SOFTIRQ, campaign, read, receive, set_up_bridge};
 use super::load::restore;
 use super::netns::{feed, in_fresh, write_setting};
 use crate::generate::frames::Frames;
@@ -316,7 +314,7 @@ impl Trial<'_> {
 
 fn kernel_counters(rules: &Ruleset) -> io::Result<Found> {
     if rules.family == Family::Bridge {
-        return bridge_counters();
+        return nft_counters();
     }
     let mut reader = Reader::open(rules.family)?;
     let mut found = Found::new();

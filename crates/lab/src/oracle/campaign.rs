@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
+use host::Kernel;
 use rules::model::{Action, Family};
 
 use super::compare::{Difference, Session, locate};
@@ -46,6 +47,8 @@ pub struct Plan {
     pub until: Option<Instant>,
     /// What tamis walks them as.
     pub layouts: Layouts,
+    /// The kernel that is asked.
+    pub kernel: Kernel,
     /// Rulesets at a time.
     pub threads: usize,
     /// Stop after as many differences.
@@ -62,9 +65,9 @@ const SHARES: [(Wire, Placement, u64); 4] = [
 
 /// The scene of a ruleset's number.
 #[must_use]
-pub fn scene_of(number: u64, families: &[Family], layouts: Layouts) -> Scene {
-    let count = families.len() as u64;
-    let family = families[(number % count) as usize];
+pub fn scene_of(number: u64, plan: &Plan) -> Scene {
+    let count = plan.families.len() as u64;
+    let family = plan.families[(number % count) as usize];
     // Spread out, so that a short campaign visits every scene.
     let mut place = number / count * 7 % 20;
     let mut found = SHARES[0];
@@ -75,8 +78,8 @@ pub fn scene_of(number: u64, families: &[Family], layouts: Layouts) -> Scene {
         }
         place -= share.2;
     }
-    let layout = layouts.of(number / count);
-    Scene { layout, ..Scene::new(family, found.0, found.1) }
+    let layout = plan.layouts.of(number / count);
+    Scene { layout, kernel: plan.kernel, ..Scene::new(family, found.0, found.1) }
 }
 
 /// Runs a plan.
@@ -92,7 +95,7 @@ pub fn run(plan: &Plan) -> io::Result<(Summary, Vec<Failure>)> {
             if number >= rulesets || late {
                 return Ok(());
             }
-            let scene = scene_of(number, &plan.families, plan.layouts);
+            let scene = scene_of(number, plan);
             let (summary, failure) = one(plan.seed, number, scene)?;
             let Ok(mut total) = total.lock() else { return Ok(()) };
             total.0.add(&summary);

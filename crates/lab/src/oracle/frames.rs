@@ -7,7 +7,6 @@
 //! The kernel here cannot be asked about broute, `--logical-in`, `--logical-out` and string matches on bridges.
 //! Counters are read after each batch. Source of the recipes: measured on Linux 6.18.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::process::Command;
@@ -25,6 +24,7 @@ use rules::model::{Counters, Family, Ruleset};
 use rules::save::{LoadOptions, load, print_ruleset};
 use rules::{Backend, Transit};
 
+use super::ebtables::{Ebtables, Found, legacy_counters, nft_counters, parse_counters};
 use super::netns::{device_index, feed, in_fresh, ip, settle_device, write_setting};
 use super::sys;
 use crate::generate::frames::Frames;
@@ -51,11 +51,11 @@ pub struct FrameSummary {
 
 /// What the bridge oracle needs and this machine lacks, if anything.
 #[must_use]
-pub fn lacks_bridge() -> Option<String> {
+pub fn lacks_bridge(tool: Ebtables) -> Option<String> {
     let rules = "*filter\n:FORWARD ACCEPT\n-A FORWARD -p IPv4 --ip-src 10.0.0.1 -j DROP\n";
     in_fresh(|| {
         set_up_bridge()?;
-        feed(&mut Command::new("ebtables-nft-restore"), rules)
+        tool.restore(rules)
     })
     .err()
     .map(|error| error.to_string())
@@ -73,18 +73,27 @@ pub fn lacks_arp() -> Option<String> {
 }
 
 /// Compares at least `frames` frames under drawn bridge rules.
-pub fn bridge(seed: u64, frames: u64, layouts: Layouts) -> io::Result<FrameSummary> {
+pub fn bridge(
+    seed: u64,
+    frames: u64,
+    layouts: Layouts,
+    tool: Ebtables,
+) -> io::Result<FrameSummary> {
     campaign(seed, frames, |frames, summary| {
         let layout = layouts.of(summary.rulesets);
-        let text = frames.bridge_rules();
-        let rules = Arc::new(read(Family::Bridge, &text)?);
+        let drawn = read(Family::Bridge, &frames.bridge_rules())?;
         // The tool gets what tamis prints, so that this is tried too.
-        let printed = print_ruleset(&rules, false, |_, _, _| Counters::default());
+        let printed = tool.taken(&print_ruleset(&drawn, false, |_, _, _| Counters::default()));
+        let rules = Ruleset { backend: tool.backend(), ..read(Family::Bridge, &printed)? };
+        let rules = Arc::new(rules);
         let told = in_fresh(|| {
             let (near, far) = set_up_bridge()?;
-            feed(&mut Command::new("ebtables-nft-restore"), &printed)?;
-            let trial =
-                Trial { rules: &rules, layout, near, far: Some(far), counters: bridge_counters };
+            tool.restore(&printed)?;
+            let counters = match tool {
+                Ebtables::Nft => nft_counters,
+                Ebtables::Legacy => legacy_counters,
+            };
+            let trial = Trial { rules: &rules, layout, near, far: Some(far), counters };
             trial.run(|| frames.frame(), summary)
         });
         Ok(told
@@ -206,28 +215,6 @@ fn legacy(rule: &str) -> String {
     words.join(" ")
 }
 
-/// Rule counters by table and chain.
-pub(super) type Found = BTreeMap<(String, String), Vec<Counters>>;
-
-/// `[packets:bytes] -A CHAIN …` lines.
-pub(super) fn bridge_counters() -> io::Result<Found> {
-    let output = Command::new("ebtables-nft-save").arg("-c").output()?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let (mut found, mut table) = (Found::new(), String::new());
-    for line in text.lines() {
-        if let Some(name) = line.strip_prefix('*') {
-            name.clone_into(&mut table);
-        }
-        let Some((counters, rule)) = line.strip_prefix('[').and_then(|l| l.split_once("] -A "))
-        else {
-            continue;
-        };
-        let chain = rule.split(' ').next().unwrap_or_default().to_owned();
-        found.entry((table.clone(), chain)).or_default().push(parse_counters(counters, ":"));
-    }
-    Ok(found)
-}
-
 /// `… , pcnt=3 -- bcnt=84` lines of a listing.
 fn arp_counters() -> io::Result<Found> {
     let output = Command::new("arptables-legacy").args(["-L", "INPUT", "-v", "-n"]).output()?;
@@ -235,12 +222,6 @@ fn arp_counters() -> io::Result<Found> {
     let rules = text.lines().filter_map(|line| line.split_once("pcnt="));
     let counters = rules.map(|(_, counters)| parse_counters(counters, "-- bcnt=")).collect();
     Ok(Found::from([(("filter".to_owned(), "INPUT".to_owned()), counters)]))
-}
-
-fn parse_counters(text: &str, between: &str) -> Counters {
-    let (packets, bytes) = text.split_once(between).unwrap_or((text, "0"));
-    let number = |text: &str| text.trim().parse().unwrap_or(0);
-    Counters { packets: number(packets), bytes: number(bytes) }
 }
 
 /// Counts what tamis hits.

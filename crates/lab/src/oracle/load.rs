@@ -1,8 +1,10 @@
 //! Loads save text into the kernel with the legacy restore commands.
 
+use std::fs;
 use std::io;
 use std::process::Command;
 
+use host::Kernel;
 use rules::model::Family;
 
 use super::netns::feed;
@@ -39,4 +41,12 @@ pub fn version(tool: &str) -> String {
     let output = Command::new(tool).arg("--version").output();
     let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
     text.ok().and_then(|text| text.lines().next().map(str::to_owned)).unwrap_or_default()
+}
+
+/// The running kernel's version, if it can be read.
+#[must_use]
+pub fn running() -> Option<Kernel> {
+    let read = |name| fs::read_to_string(format!("/proc/sys/kernel/{name}"));
+    let uname = format!("Linux {} {}", read("osrelease").ok()?.trim(), read("version").ok()?);
+    Kernel::parse_uname(&uname).ok()
 }

@@ -7,6 +7,7 @@ pub mod below;
 pub mod campaign;
 pub mod compare;
 pub mod counters;
+pub mod ebtables;
 pub mod explain;
 pub mod frames;
 pub mod kernel;

@@ -16,13 +16,15 @@
 //!
 //! `near` and `far` name the device that a packet comes in by; after `out` stands what came out for it, fragments
 //! put together; `later` lets milliseconds pass before. After a line `unknown allowed` tamis need not know every
-//! verdict, nor all bytes; counters then lie between what surely hit and what may have. `count` names table, chain, rule number
+//! verdict, nor all bytes; counters then lie between what surely hit and what may have. A line `kernel 6.1.192` names the
+//! kernel that answered, where it is not the usual one. `count` names table, chain, rule number
 //! (the policy is one past the last rule), packets and bytes after all packets.
 
 use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
+use host::Kernel;
 use rules::model::{Family, Ruleset};
 use rules::save::{LoadOptions, load};
 
@@ -80,6 +82,7 @@ impl StateCase {
                 let _ = writeln!(self.why, "{}", why.join(" "));
             }
             ["unknown", "allowed"] => self.strict = false,
+            ["kernel", version] => self.stage.scene.kernel = Kernel::parse(version)?,
             ["talk" | "inside" | "rules" | "", ..] => {}
             ["later", millis, turn @ ..] => {
                 self.line(&turn.join(" "))?;
@@ -113,7 +116,8 @@ impl StateCase {
         let _ = writeln!(text, "talk {family} {} {}", stage.device(false), stage.device(true));
         let allowed = if self.strict { "" } else { "unknown allowed\n" };
         let inside = stage.inside.join(" ");
-        let _ = write!(text, "inside {inside}\n{allowed}rules\n{}", self.rules);
+        let kernel = self.stage.scene.kernel_line();
+        let _ = write!(text, "inside {inside}\n{kernel}{allowed}rules\n{}", self.rules);
         for (sent, came) in &self.turns {
             let place = if sent.from_far { "far" } else { "near" };
             let end =

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use lab::layouts::{Layouts, name_of};
 use lab::oracle::campaign::{Plan, run};
-use lab::oracle::load::lacking;
+use lab::oracle::load::{lacking, running};
 use lab::oracle::state::{self, StatePlan};
 use rules::layout::Kind;
 use rules::model::Family;
@@ -36,6 +36,7 @@ fn tamis_and_the_kernel_agree() {
             .is_none()
             .then(|| Instant::now() + Duration::from_secs(60)),
         layouts: layouts(),
+        kernel: running().unwrap_or_default(),
         threads: 8,
         most_failures: 3,
     };
@@ -62,6 +63,7 @@ fn tamis_and_the_kernel_agree_on_conversations() {
         packets: setting("TAMIS_ORACLE_PACKETS", 60_000),
         families: vec![Family::Ipv4, Family::Ipv6],
         layouts: layouts(),
+        kernel: running().unwrap_or_default(),
         threads: 4,
         until: std::env::var_os("TAMIS_ORACLE_PACKETS")
             .is_none()

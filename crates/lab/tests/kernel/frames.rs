@@ -5,6 +5,7 @@
 
 use lab::layouts::Layouts;
 use lab::oracle::below::{both, fragments, lacks_both};
+use lab::oracle::ebtables::Ebtables;
 use lab::oracle::frames::{FrameSummary, arp, bridge, lacks_arp, lacks_bridge};
 
 use crate::setting;
@@ -18,7 +19,7 @@ fn settle(found: &FrameSummary) {
 
 #[test]
 fn frames_cross_a_bridge_as_they_cross_the_kernel_s() {
-    if let Some(reason) = lacks_bridge() {
+    if let Some(reason) = lacks_bridge(Ebtables::Nft) {
         eprintln!("SKIPPED: {reason}");
         return;
     }
@@ -27,6 +28,7 @@ fn frames_cross_a_bridge_as_they_cross_the_kernel_s() {
             setting("TAMIS_ORACLE_SEED", 1),
             setting("TAMIS_ORACLE_FRAMES", 40_000),
             Layouts::Each,
+            Ebtables::Nft,
         )
         .unwrap(),
     );

@@ -44,7 +44,7 @@ pub(super) fn parse(frame: Snap<'_>, is_host: bool, headers: &mut Headers) -> Re
     let packet = trimmed(frame, network, &header)?;
     headers.end = packet.end();
     headers.l3 = L3::Ipv6;
-    headers.l4 = upper(packet, network);
+    (headers.l4, headers.overrun) = upper(packet, network);
     Ok(())
 }
 
@@ -171,19 +171,20 @@ fn body(header: &[u8], at: usize) -> Option<&[u8]> {
     header.get(at + 2..at + 2 + len)
 }
 
-fn upper(packet: Snap<'_>, network: usize) -> L4 {
+/// The upper layer, and whether the chain that leads to it claims more bytes than there are: kernels of old then find it
+/// as absent as at the end of the packet.
+fn upper(packet: Snap<'_>, network: usize) -> (L4, bool) {
+    let end = packet.end();
     match ipv6_ext::find(&packet, network, None) {
         Find::Found { protocol, offset, fragment_offset: 0 } => {
-            // A last extension header may claim more bytes than there are: the kernel then looks for
-            // the upper layer beyond the end and finds it as absent as at the end.
-            L4::Upper(Upper { protocol, offset: offset.min(packet.end()) })
+            (L4::Upper(Upper { protocol, offset: offset.min(end) }), offset > end)
         }
         Find::Found { protocol, fragment_offset, .. } => {
-            L4::Fragment { protocol, offset: fragment_offset }
+            (L4::Fragment { protocol, offset: fragment_offset }, false)
         }
         // The kernel's search leaves the fragment offset at 0 whenever it fails.
-        Find::Missing | Find::Truncated => L4::Broken { fragment: false },
-        Find::Unknown => L4::Unknown,
+        Find::Missing | Find::Truncated => (L4::Broken { fragment: false }, false),
+        Find::Unknown => (L4::Unknown, false),
     }
 }
 
@@ -344,6 +345,14 @@ mod tests {
         let mut bytes = packet(HOP_BY_HOP, &[17, 0, 1, 4, 0, 0, 0, 0, 0, 0]);
         bytes[5] = 0;
         assert_eq!(headers(&bytes, 60).end, 60);
+    }
+
+    #[test]
+    fn an_extension_header_that_claims_too_much_is_told() {
+        let found = |units| headers(&packet(60, &[6, units, 1, 4, 0, 0, 0, 0]), 48);
+        let at_end = L4::Upper(Upper { protocol: 6, offset: 48 });
+        assert_eq!((found(0).l4, found(0).overrun), (at_end, false));
+        assert_eq!((found(1).l4, found(1).overrun), (at_end, true));
     }
 
     #[test]

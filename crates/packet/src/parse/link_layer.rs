@@ -299,6 +299,7 @@ mod tests {
             l3: L3::Other,
             l4: L4::None,
             offload: false,
+            overrun: false,
         };
         let cut = parse(link, Snap::new(bytes, wire_len), &mut headers).err();
         Found { header: headers.link, network: headers.network, cut }

@@ -22,6 +22,7 @@ impl Recorder {
             drop_reasons,
             skipped,
             offload,
+            overrun,
             midstream_flows,
             midstream_packets,
             assumed_rp_filter,
@@ -60,6 +61,7 @@ impl Recorder {
         self.contradictions.merge(contradictions);
         self.sightings.merge(sightings);
         self.offload += offload;
+        self.overrun += overrun;
         self.midstream_flows += midstream_flows;
         self.midstream_packets += midstream_packets;
         self.assumed_rp_filter += assumed_rp_filter;

@@ -42,6 +42,7 @@ pub(crate) struct Recorder {
     drop_reasons: DropReasons,
     skipped: Skipped,
     offload: u64,
+    overrun: u64,
     midstream_flows: u64,
     midstream_packets: u64,
     /// Packets that a strict `rp_filter` would have dropped, where it is not given.
@@ -102,6 +103,7 @@ impl Recorder {
             drop_reasons: DropReasons::default(),
             skipped: Skipped::default(),
             offload: 0,
+            overrun: 0,
             midstream_flows: 0,
             midstream_packets: 0,
             assumed_rp_filter: 0,
@@ -162,6 +164,7 @@ impl Recorder {
         report.contradictions = self.contradictions;
         report.sightings = self.sightings;
         report.offload = self.offload;
+        report.overrun = self.overrun;
         report.midstream_flows = self.midstream_flows;
         report.midstream_packets = self.midstream_packets;
         report.assumed_rp_filter = self.assumed_rp_filter;
@@ -241,6 +244,7 @@ impl Recorder {
         };
         slot.add(end.bytes);
         self.offload += u64::from(end.offload);
+        self.overrun += u64::from(end.overrun);
         self.midstream_flows += u64::from(end.midstream == Midstream::First);
         self.midstream_packets += u64::from(end.midstream != Midstream::No);
         self.assumed_rp_filter += u64::from(end.assumed.rp_filter);

@@ -133,6 +133,9 @@ impl Report {
             "early_packets": self.early_packets,
             "squeezed_packets": self.squeezed_packets,
             "offload": self.offload,
+            "kernel": self.kernel().to_string(),
+            "kernel_given": self.config.host.kernel.is_some(),
+            "kernel_packets": self.overrun,
             "addresses": self.config.host.addresses.iter()
                 .map(|(name, addr)| format!("{name}={addr}"))
                 .collect::<Vec<_>>(),

@@ -269,6 +269,8 @@ pub struct Report {
     pub examples: Examples,
     /// IPv4 packets whose total length was left to the network card.
     pub offload: u64,
+    /// Packets of IPv6 that kernels take differently: their last extension header claims more bytes than there are.
+    pub overrun: u64,
     /// Connections taken for established because their beginning was not captured.
     pub midstream_flows: u64,
     /// Packets of those connections.
@@ -329,6 +331,7 @@ impl Report {
             timeline: None,
             examples: Examples::default(),
             offload: 0,
+            overrun: 0,
             midstream_flows: 0,
             midstream_packets: 0,
             assumed_rp_filter: 0,

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use dataplane::{Disposition, DropReason, FinalVerdict, Path};
+use host::Kernel;
 use packet::visible::{self, word};
 use rules::Backend;
 use rules::eval::By;
@@ -91,9 +92,22 @@ impl Report {
         if self.files.iter().any(|file| file.family_from == FamilyFrom::Assumed) {
             parts.push("family ip".to_owned());
         }
+        parts.extend(self.kernel_assumed());
         let given = self.config.path.is_some() || self.config.host.local.is_some();
         let hint = if given { "" } else { "  (--path --local --in --out --net)" };
         parts.join(", ") + hint
+    }
+
+    /// The kernel whose answers the packets got.
+    pub(super) fn kernel(&self) -> Kernel {
+        self.config.host.kernel.unwrap_or_default()
+    }
+
+    /// The same, where nobody named it and packets show that answers depend on it.
+    pub(super) fn kernel_assumed(&self) -> Option<String> {
+        let is_assumed = self.config.host.kernel.is_none() && self.overrun > 0;
+        let packets = || plural(self.overrun, "packet");
+        is_assumed.then(|| format!("kernel {} for {} (--kernel)", self.kernel(), packets()))
     }
 
     /// The path that packets took, and whether it was the same for all.

@@ -11,7 +11,7 @@ use conntrack::Mode;
 use conntrack::config::DEFAULT_MAX;
 use dataplane::{Config, Path, Wires};
 use host::routes::Routes;
-use host::{Host, Links, Network};
+use host::{Host, Kernel, Links, Network};
 use packet::Checksums;
 use rules::Backend;
 use rules::ipset::Sets;
@@ -66,6 +66,8 @@ pub struct WalkOptions {
     pub checksums: Checksums,
     /// The backend of the rules, if their text does not tell it.
     pub semantics: Option<Backend>,
+    /// The kernel whose answers are wanted.
+    pub kernel: Option<Kernel>,
     /// Refuse rules text that iptables-restore would refuse.
     pub strict_input: bool,
 }
@@ -92,6 +94,7 @@ impl Default for WalkOptions {
             pair: true,
             checksums: Checksums::Arrivals,
             semantics: None,
+            kernel: None,
             strict_input: false,
         }
     }
@@ -124,8 +127,10 @@ impl WalkOptions {
     pub fn also(&self) -> String {
         let mut options = String::new();
         let family = self.family.map(|family| family.name().to_owned());
+        let kernel = self.kernel.map(|kernel| kernel.to_string());
         let named = [
             ("family", &family),
+            ("kernel", &kernel),
             ("table", &self.table),
             ("routes", &self.routes),
             ("links", &self.links),
@@ -246,6 +251,7 @@ impl WalkOptions {
         }
         host.bridge = self.bridge.clone().or(host.bridge);
         host.addresses = self.addresses.clone();
+        host.kernel = self.kernel.or(host.kernel);
         Ok(host)
     }
 }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use dataplane::Moment;
-use host::Network;
+use host::{Kernel, Network};
 use rules::model::Family;
 
 /// A family of rules.
@@ -15,6 +15,16 @@ pub fn family(text: &str) -> Result<Family, String> {
         Some(family) => Ok(family),
         None => Err("expected ip, ip6, arp or bridge".to_owned()),
     }
+}
+
+/// A version of Linux.
+///
+/// # Errors
+/// It is something else: what was expected.
+pub fn kernel(text: &str) -> Result<Kernel, String> {
+    Kernel::parse(text).ok_or_else(|| {
+        "expected a version of Linux, as `uname -r` prints it, such as 6.1.192".to_owned()
+    })
 }
 
 /// A network behind an interface.

@@ -18,7 +18,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use rules::layout::Kind;
+use host::Kernel;
 use rules::model::Family;
 
 use self::trial::{Packets, Trial};
@@ -53,6 +53,8 @@ pub struct StatePlan {
     pub families: Vec<Family>,
     /// What tamis walks them as.
     pub layouts: Layouts,
+    /// The kernel that is asked.
+    pub kernel: Kernel,
     /// Most rulesets at a time.
     pub threads: usize,
     /// No ruleset is begun after this.
@@ -82,11 +84,9 @@ pub fn run(plan: &StatePlan) -> io::Result<StateSummary> {
             if number >= rulesets || late {
                 return Ok(());
             }
-            let family = plan.families[number as usize % plan.families.len()];
-            let layout = plan.layouts.of(number / plan.families.len() as u64);
-            let (sort, heard, failure) = one(plan.seed, number, family, layout)?;
+            let (named, heard, failure) = one(plan, number)?;
             let Ok(mut total) = total.lock() else { return Ok(()) };
-            total.heard.entry((family.tool(), sort)).or_default().add(&heard);
+            total.heard.entry(named).or_default().add(&heard);
             total.failures.extend(failure);
             if total.failures.len() >= plan.most_failures {
                 next.store(rulesets, Ordering::Relaxed);
@@ -102,16 +102,16 @@ pub fn run(plan: &StatePlan) -> io::Result<StateSummary> {
     Ok(total.into_inner().unwrap_or_default())
 }
 
-/// Draws and compares one ruleset: its sort, what was heard, and what differed.
-pub fn one(
-    seed: u64,
-    number: u64,
-    family: Family,
-    layout: Option<Kind>,
-) -> io::Result<(Sort, Heard, Option<StateFailure>)> {
+/// What a ruleset came to: its family's tool and its sort, what was heard, and what differed.
+pub type Compared = ((&'static str, Sort), Heard, Option<StateFailure>);
+
+/// Draws and compares one ruleset of a plan.
+pub fn one(plan: &StatePlan, number: u64) -> io::Result<Compared> {
+    let family = plan.families[number as usize % plan.families.len()];
     let mut stage = Stage::usual(family);
-    stage.scene.layout = layout;
-    let seed = seed ^ (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    stage.scene.layout = plan.layouts.of(number / plan.families.len() as u64);
+    stage.scene.kernel = plan.kernel;
+    let seed = plan.seed ^ (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut draw = Draw::new(stage.scene, seed);
     let Drawn { rules, sort } = draw_rules(&mut draw);
     let text = rules.text();
@@ -125,7 +125,7 @@ pub fn one(
         spoken = speak(&stage, sort, seed);
         (heard, parting) = trial.run(&mut spoken)?;
     }
-    let Some((_, what)) = parting else { return Ok((sort, heard, None)) };
+    let Some((_, what)) = parting else { return Ok(((family.tool(), sort), heard, None)) };
     let story = match what.contains(" refuses ") {
         true => format!("{what}\n{text}"),
         false => match shrink::tell(&stage, sort.is_strict(), rules, spoken.packets, &what)? {
@@ -133,7 +133,7 @@ pub fn one(
             None => again(&trial, &mut speak(&stage, sort, seed), &what)?,
         },
     };
-    Ok((sort, heard, Some(StateFailure { name: number.to_string(), story })))
+    Ok(((family.tool(), sort), heard, Some(StateFailure { name: number.to_string(), story })))
 }
 
 /// The conversation of a seed under rules of a sort.

@@ -223,6 +223,9 @@ impl Report {
             Some("off") => fact(out, "ct", "off: connection states count as unknown")?,
             mode => fact(out, "ct", mode.unwrap_or_default())?,
         }
+        if let Some(words) = self.kernel_assumed() {
+            fact(out, "kernel", &words)?;
+        }
         if self.offload > 0 {
             let words = format!("{} as long as the wire says", plural(self.offload, "packet"));
             fact(out, "offload", &words)?;

@@ -14,7 +14,11 @@ pub(crate) fn find(transit: &Transit<'_, '_>, kind: u8) -> Result<usize, Outcome
     let network = transit.packet.network_offset();
     match ipv6_ext::find(&*transit.packet, network, Some(kind)) {
         Find::Found { offset, .. } => Ok(offset),
-        Find::Missing => Err(Outcome::NO),
+        Find::Missing => Err(match transit.breaks_off() {
+            Some(false) => Outcome::NO,
+            Some(true) => Outcome::HOT_DROP,
+            None => Outcome::NO.or(Outcome::HOT_DROP),
+        }),
         Find::Truncated => Err(Outcome::HOT_DROP),
         Find::Unknown => Err(Outcome::MAYBE.or(Outcome::HOT_DROP)),
     }

@@ -141,27 +141,106 @@ impl List {
         Outcome::from_bool(self.pairs.iter().any(is) != self.invert)
     }
 
+    /// The kernel looks for the IPv4 address first, whatever the list asks for: a frame that should have one and has
+    /// not is never matched.
     fn evaluate_by_type(&self, transit: &Transit<'_, '_>, mac: [u8; 6], at: [usize; 2]) -> Outcome {
+        let addr = match self.addr_by_type(transit, at) {
+            Ok(addr) => addr,
+            Err(outcome) => return outcome,
+        };
         let mut own = self.pairs.iter().filter(|(known, _)| *known == mac).peekable();
         if own.peek().is_none() {
             return Outcome::from_bool(self.invert);
         }
-        let addr = match transit.packet.headers().link.ethertype {
-            ethertype::IPV4 => transit.net::<4>(at[0]),
-            ethertype::ARP => match transit.net::<2>(arp::HARDWARE_LEN.start) {
-                Read::Known([6, 4]) => transit.net::<4>(at[1]),
-                Read::Known(_) | Read::Absent => return Outcome::NO,
-                Read::Unknown => Read::Unknown,
-            },
-            _ => Read::Known([0; 4]),
+        let Some(addr) = addr else { return Outcome::MAYBE };
+        let found = own.any(|(_, wanted)| wanted.is_none_or(|wanted| wanted == addr));
+        Outcome::from_bool(found != self.invert)
+    }
+
+    /// The IPv4 address of IPv4 and ARP, after a tag or not, else 0.0.0.0; None where it was not captured. An error is
+    /// what its lack comes to.
+    fn addr_by_type(
+        &self,
+        transit: &Transit<'_, '_>,
+        [of_ip, of_arp]: [usize; 2],
+    ) -> Result<Option<[u8; 4]>, Outcome> {
+        let known = |read: Read<[u8; 4]>| match read {
+            Read::Known(addr) => Ok(Some(addr)),
+            Read::Unknown => Ok(None),
+            Read::Absent => Err(Outcome::NO),
         };
-        match addr {
-            Read::Known(addr) => {
-                let found = own.any(|(_, wanted)| wanted.is_none_or(|wanted| wanted == addr));
-                Outcome::from_bool(found != self.invert)
+        let kind = match transit.packet.read::<2>(transit.packet.network_offset().saturating_sub(2))
+        {
+            Read::Known(kind) => u16::from_be_bytes(kind),
+            Read::Unknown => return Err(Outcome::MAYBE),
+            Read::Absent => return Err(Outcome::NO),
+        };
+        match kind {
+            // All of the header has to be there.
+            ethertype::IPV4 if transit.net::<1>(ipv4::MIN_HEADER_LEN - 1) == Read::Absent => {
+                Err(Outcome::NO)
             }
-            Read::Unknown => Outcome::MAYBE,
-            Read::Absent => Outcome::NO,
+            ethertype::IPV4 => known(transit.net(of_ip)),
+            ethertype::ARP => match transit.net::<2>(arp::HARDWARE_LEN.start) {
+                Read::Known([6, 4]) => known(transit.net(of_arp)),
+                Read::Known(_) | Read::Absent => Err(Outcome::NO),
+                Read::Unknown => Err(Outcome::MAYBE),
+            },
+            _ => Ok(Some([0; 4])),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::family::{Family, Hook};
+    use crate::save::{LoadOptions, load};
+    use host::Host;
+    use packet::Packet;
+
+    /// What a rule of ebtables-legacy says of a frame from 02:00:00:00:00:01 to a bridge's other side.
+    fn legacy(rule: &str, after_macs: &[u8]) -> Outcome {
+        let text = format!("*filter\n:FORWARD ACCEPT\n-A FORWARD {rule} -j ACCEPT\n");
+        let options = LoadOptions { family: Some(Family::Bridge), ..LoadOptions::default() };
+        let ruleset = load(&text, &options).unwrap().ruleset;
+        let mut frame = [&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1], after_macs].concat();
+        let len = frame.len();
+        let headers = packet::parse_frame(&frame, len);
+        let mut packet = Packet::with_headers(&mut frame, headers);
+        let host = Host::default();
+        let transit = Transit::new(&mut packet, Family::Bridge, Hook::Forward, &host);
+        ruleset.tables[0].chains[0].rules[0].matches[0].body.evaluate(&transit)
+    }
+
+    fn arp(lengths: [u8; 2]) -> Vec<u8> {
+        let mut bytes = vec![8, 6, 0, 1, 8, 0, lengths[0], lengths[1], 0, 1];
+        bytes.extend([2, 0, 0, 0, 0, 1, 10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 10, 0, 0, 2]);
+        bytes
+    }
+
+    #[test]
+    fn an_address_that_is_not_there_is_no_match_whatever_the_list_asks_for() {
+        let listed = "--among-src 2:0:0:0:0:1";
+        let (not_listed, other) = ("! --among-src 2:0:0:0:0:1", "! --among-src 2:0:0:0:0:9");
+        let tagged = |frame: &[u8]| [&[0x81, 0, 0, 5], frame].concat();
+        let ip = |len: usize| [&[8, 0][..], &vec![0x45; len]].concat();
+        for (frame, whole) in [
+            (arp([6, 4]), true),
+            (arp([8, 4]), false),
+            (arp([6, 4])[..15].to_vec(), false),
+            (ip(20), true),
+            (ip(19), false),
+            (tagged(&arp([6, 4])), true),
+            (tagged(&arp([6, 8])), false),
+            (vec![0x86, 0xdd], true),
+        ] {
+            let answers = [listed, not_listed, other].map(|rule| legacy(rule, &frame));
+            let expected = [whole, false, whole].map(Outcome::from_bool);
+            assert_eq!(answers, expected, "{frame:x?}");
+        }
+        let with_addr = "--among-src 2:0:0:0:0:1=10.0.0.1";
+        assert_eq!(legacy(with_addr, &arp([6, 4])), Outcome::YES);
+        assert_eq!(legacy(with_addr, &tagged(&arp([6, 4]))), Outcome::YES);
     }
 }

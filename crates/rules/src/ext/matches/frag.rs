@@ -107,6 +107,7 @@ mod tests {
     use super::*;
     use crate::ext::kit::probe::{Frame, ipv6, print};
     use crate::family::Family;
+    use host::{Host, Kernel};
 
     fn fragment(reserved: u8, field: u16, id: u32) -> Vec<u8> {
         let mut header = vec![17, reserved];
@@ -147,6 +148,21 @@ mod tests {
                 Outcome::from_bool(matches),
                 "{rule} {field:#x}"
             );
+        }
+    }
+
+    #[test]
+    fn a_chain_that_claims_too_much_breaks_off_as_the_kernel_s_version_says() {
+        let packet = ipv6(60, &[6, 1, 1, 4, 0, 0, 0, 0]);
+        for (version, expected) in [
+            (None, Outcome::NO),
+            (Some("6.18.44"), Outcome::NO),
+            (Some("6.1.192"), Outcome::HOT_DROP),
+            (Some("6.1"), Outcome::NO.or(Outcome::HOT_DROP)),
+        ] {
+            let kernel = version.and_then(Kernel::parse);
+            let host = Host { kernel, ..Host::default() };
+            assert_eq!(Frame::ip(&packet).evaluate_in(&host, "-m frag"), expected, "{version:?}");
         }
     }
 
