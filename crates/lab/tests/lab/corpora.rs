@@ -10,7 +10,7 @@ use lab::fuzz::TARGETS;
 fn corpus(name: &str) -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
     let files = std::fs::read_dir(root).expect("every target has a corpus");
-    let mut paths: Vec<_> = files.map(|entry| entry.unwrap().path()).collect();
+    let mut paths: Vec<_> = files.map(|entry| entry.expect("an entry").path()).collect();
     paths.sort();
     assert!(!paths.is_empty(), "the corpus of {name} is empty");
     paths
