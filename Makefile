@@ -71,6 +71,7 @@ deps: ## Install the system packages that tests call (Debian, as root); only tho
 loom: ## Explore every interleaving of small programs on what threads share
 	cargo test -p tamis-dataplane --test loom
 	RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/loom cargo test -p tamis-lab-engines interleavings
+	RUSTFLAGS='--cfg loom --cfg orders' CARGO_TARGET_DIR=target/orders cargo test -p tamis-access --test orders
 
 # Histories of each engine and number of threads.
 HISTORIES ?= 1000
@@ -191,7 +192,15 @@ screen: ## Redraw docs/top.svg, README's picture of tamis top (root)
 	cargo build --release --bin tamis
 	docs/top.sh target/release/tamis docs/top.svg
 
+# Of `make campaign`.
+CAMPAIGN_SECONDS ?= 600
+CAMPAIGN_SEED ?= 1
+
+campaign: ## Drawn rules, captures and options through the binary: no crash, all ways to replay agree (CAMPAIGN_SECONDS=N CAMPAIGN_SEED=N)
+	cargo build --release --bin tamis
+	cargo run --quiet --release -p tamis-lab --bin campaign -- --seconds $(CAMPAIGN_SECONDS) --seed $(CAMPAIGN_SEED)
+
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
 
-.PHONY: help run test soak histories mutants tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint package oracle oracle-other lab lab-deps series soak-live picture screen loom golden fuzz tunnel-netem supply licences advisories
+.PHONY: help run test campaign soak histories mutants tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint package oracle oracle-other lab lab-deps series soak-live picture screen loom golden fuzz tunnel-netem supply licences advisories

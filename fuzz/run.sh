@@ -10,11 +10,11 @@ export RUSTFLAGS="--cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module \
 -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares"
 target=$(rustc -vV | sed -n 's/^host: //p')
 cargo build --release --target "$target"
-if [ $# -gt 0 ]; then targets=("$@"); else targets=(parse capture save bpf rules sets host control tunnel envelope); fi
+if [ $# -gt 0 ]; then targets=("$@"); else targets=(parse capture save bpf rules sets host control tunnel envelope tables conversations sightings cost); fi
 for name in "${targets[@]}"; do
     mkdir -p "found/$name"
     dict=()
-    case $name in save | rules) dict=(-dict=words.dict) ;; esac
+    case $name in save | rules | tables | cost) dict=(-dict=words.dict) ;; esac
     echo "== $name"
     TAMIS_FUZZ=$name "${CARGO_TARGET_DIR:-target}/$target/release/tamis-fuzz" "found/$name" "corpus/$name" \
         -max_total_time="${SECONDS_EACH:-60}" -timeout=10 -rss_limit_mb=2048 -max_len=8192 \

@@ -1,5 +1,6 @@
 //! Words that threads share: the real ones; under `--cfg loom` those whose interleavings loom explores; under `--cfg
-//! pauses` real ones before which a thread may stumble, so that what recorded histories hold overlaps (`make histories`).
+//! pauses` real ones before which a thread may stumble, so that what recorded histories hold overlaps (`make histories`);
+//! under `--cfg loom --cfg orders` loom's own, which know acquire and release.
 
 #[cfg(not(any(loom, pauses)))]
 pub use std::sync::atomic::AtomicU64;
@@ -15,8 +16,10 @@ pub use paused::{AtomicU64, pause};
 pub use loom::sync::atomic::Ordering;
 #[cfg(loom)]
 pub use loom::thread::yield_now;
-#[cfg(loom)]
+#[cfg(all(loom, not(orders)))]
 pub use model::AtomicU64;
+#[cfg(all(loom, orders))]
+pub use weak::AtomicU64;
 
 #[cfg(pauses)]
 mod paused {
@@ -91,13 +94,13 @@ mod paused {
     }
 }
 
-#[cfg(loom)]
+#[cfg(all(loom, not(orders)))]
 mod model {
     /// A word whose operations are single steps, in one order for all threads.
     ///
     /// loom's own atomics remember one last access of a word, so a load and a compare-and-swap of one
     /// thread hide the loads of others from its search; its locks have no such gap. What is lost is weaker
-    /// orders: the engines argue for those in their files.
+    /// orders: programs of `--cfg orders` look at those.
     #[derive(Debug)]
     pub struct AtomicU64(loom::sync::Mutex<u64>);
 
@@ -142,6 +145,63 @@ mod model {
             }
             *word = new;
             Ok(old)
+        }
+    }
+}
+
+#[cfg(all(loom, orders))]
+mod weak {
+    use loom::sync::atomic::{AtomicU64 as Word, Ordering};
+
+    /// A word of loom's own, whose loads see what their orders allow.
+    ///
+    /// Each operation also writes a word that nobody reads, in no order with anything: so each is seen to depend on the
+    /// last one of another thread, which a thread's own load would hide.
+    #[derive(Debug)]
+    pub struct AtomicU64 {
+        word: Word,
+        steps: Word,
+    }
+
+    impl AtomicU64 {
+        /// Holds this value.
+        #[must_use]
+        pub fn new(value: u64) -> Self {
+            Self { word: Word::new(value), steps: Word::new(0) }
+        }
+
+        fn step(&self) -> &Word {
+            self.steps.store(0, Ordering::Relaxed);
+            &self.word
+        }
+
+        /// As the real one.
+        pub fn load(&self, order: Ordering) -> u64 {
+            self.step().load(order)
+        }
+
+        /// As the real one.
+        pub fn store(&self, value: u64, order: Ordering) {
+            self.step().store(value, order);
+        }
+
+        /// As the real one.
+        pub fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
+            self.step().fetch_add(value, order)
+        }
+
+        /// As the real one.
+        ///
+        /// # Errors
+        /// The word held another value, which is returned.
+        pub fn compare_exchange(
+            &self,
+            old: u64,
+            new: u64,
+            done: Ordering,
+            failed: Ordering,
+        ) -> Result<u64, u64> {
+            self.step().compare_exchange(old, new, done, failed)
         }
     }
 }

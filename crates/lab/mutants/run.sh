@@ -25,7 +25,7 @@ export CARGO_INCREMENTAL=0
 # A command's own target directory: what --cfg makes of the code is another code.
 run() {
     local place=plain
-    case $1 in *"--cfg loom"*) place=loom ;; *"--cfg pauses"*) place=pauses ;; esac
+    case $1 in *"--cfg orders"*) place=orders ;; *"--cfg loom"*) place=loom ;; *"--cfg pauses"*) place=pauses ;; esac
     CARGO_TARGET_DIR=$work/$place timeout --kill-after=5 "$2" bash -c "$1" >"$log" 2>&1
 }
 

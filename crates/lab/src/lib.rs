@@ -4,10 +4,12 @@
 //! campaign compares the two over rulesets and packets that [`generate`] draws. What they once differed
 //! on is kept as a [`case`] and replayed through tamis alone, without root. [`conformance`] turns a
 //! campaign's counts into `docs/conformance.md`. [`programs`] lets real programs talk through the kernel and
-//! replays what was recorded; [`series`] lets them talk through tamis and the kernel both. [`mod@bench`] measures tamis beside its peers, and beside what other [`studies`]
+//! replays what was recorded; [`series`] lets them talk through tamis and the kernel both. A [`mod@campaign`] draws cases for the built
+//! binary. [`mod@bench`] measures tamis beside its peers, and beside what other [`studies`]
 //! built.
 
 pub mod bench;
+pub mod campaign;
 pub mod case;
 pub mod conformance;
 pub mod device;

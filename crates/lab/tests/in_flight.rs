@@ -1,7 +1,9 @@
 //! Every interleaving of small programs at the bound of packets in flight, by loom.
 //!
 //! The bound is the real file; its words are stand-ins whose operations are single steps in one order for all threads, as
-//! the real ones are, which are `SeqCst` wherever the order counts.
+//! the real ones are, which are `SeqCst` wherever the order counts. Loom's own words would be no judge of that: it takes
+//! `SeqCst` for acquire and release, under which who waits and who leaves may miss each other, and no weaker order is
+//! used here for it to explore.
 
 // The programs need not all of what the file offers.
 #[allow(dead_code)]

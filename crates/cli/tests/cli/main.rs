@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 mod bans;
+mod campaign;
 mod cases;
 mod command;
 mod confined;

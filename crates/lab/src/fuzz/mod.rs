@@ -16,7 +16,11 @@ use rules::model::{Family, Hook, Ruleset};
 use rules::save::{LoadOptions, load, print_ruleset};
 use rules::{Iface, Transit};
 
+mod conversations;
+mod cost;
 mod overlay;
+mod sightings;
+mod tables;
 
 /// A target: its name, which is that of its corpus, and its function.
 pub type Target = (&'static str, fn(&[u8]));
@@ -32,6 +36,10 @@ pub const TARGETS: &[Target] = &[
     ("host", host),
     ("control", control),
     ("tunnel", overlay::tunnel),
+    ("tables", tables::tables),
+    ("conversations", conversations::conversations),
+    ("sightings", sightings::sightings),
+    ("cost", cost::cost),
     // A crate's own tests feed it the corpus.
     #[cfg(fuzzing)]
     ("envelope", dataplane::run::hostile_envelope),

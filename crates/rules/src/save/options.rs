@@ -27,6 +27,9 @@ pub(super) enum Newest {
 pub(super) struct Extensions<'a> {
     pub(super) family: Family,
     pub(super) matches: Vec<Loading<'a, MatchKind>>,
+    /// The newest match of each kind, by its place: an option is looked for among as many as there are kinds, however
+    /// many matches a rule has.
+    of_kinds: Vec<(&'static MatchKind, usize)>,
     pub(super) target: Option<Loading<'a, TargetKind>>,
     pub(super) newest: Newest,
 }
@@ -172,7 +175,19 @@ enum Owner {
 
 impl<'a> Extensions<'a> {
     pub(super) fn new(family: Family) -> Self {
-        Self { family, matches: Vec::new(), target: None, newest: Newest::None }
+        let (matches, of_kinds) = (Vec::new(), Vec::new());
+        Self { family, matches, of_kinds, target: None, newest: Newest::None }
+    }
+
+    /// Loads a match.
+    pub(super) fn load(&mut self, kind: Option<&'static MatchKind>, name: Word<'a>) {
+        let place = self.matches.len();
+        self.matches.push(Loading::new(kind, name));
+        let Some(kind) = kind else { return };
+        match self.of_kinds.iter_mut().find(|(known, _)| std::ptr::eq(*known, kind)) {
+            Some((_, newest)) => *newest = place,
+            None => self.of_kinds.push((kind, place)),
+        }
     }
 
     /// Hands an option with its values to the extension that declares it.
@@ -226,7 +241,7 @@ impl<'a> Extensions<'a> {
         if !self.family.dialect().names_matches {
             let kind = ext::find_match_with(name, self.family)?;
             let word = Word { text: kind.name.into(), column: 1, quoted: false };
-            self.matches.push(Loading::new(Some(kind), word));
+            self.load(Some(kind), word);
             return self.declared(|opt| opt.is_called(name));
         }
         let implied = protocol
@@ -234,7 +249,7 @@ impl<'a> Extensions<'a> {
             .filter(|kind| !self.has(kind) && kind.options.iter().any(|opt| opt.is_called(name)));
         if let (Some(kind), false) = (implied, self.newest_is_unknown()) {
             let word = Word { text: kind.name.into(), column: 1, quoted: false };
-            self.matches.push(Loading::new(Some(kind), word));
+            self.load(Some(kind), word);
             return self.declared(|opt| opt.is_called(name));
         }
         if self.newest_is_unknown() {
@@ -244,7 +259,7 @@ impl<'a> Extensions<'a> {
     }
 
     fn has(&self, kind: &'static MatchKind) -> bool {
-        self.matches.iter().any(|loading| loading.kind.is_some_and(|k| std::ptr::eq(k, kind)))
+        self.of_kinds.iter().any(|(known, _)| std::ptr::eq(*known, kind))
     }
 
     /// Whether a loaded extension has an option of this very name.
@@ -260,10 +275,10 @@ impl<'a> Extensions<'a> {
             .and_then(|target| target.kind)
             .and_then(|kind| kind.options.iter().find(|opt| is(opt)).map(Owner::Target));
         of_target.or_else(|| {
-            self.matches.iter().enumerate().rev().find_map(|(index, loading)| {
-                let opt = loading.kind?.options.iter().find(|opt| is(opt))?;
-                Some(Owner::Match(index, opt))
-            })
+            let found = self.of_kinds.iter().filter_map(|(kind, place)| {
+                Some((*place, kind.options.iter().find(|opt| is(opt))?))
+            });
+            found.max_by_key(|(place, _)| *place).map(|(place, opt)| Owner::Match(place, opt))
         })
     }
 

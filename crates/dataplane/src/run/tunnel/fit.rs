@@ -29,7 +29,7 @@ pub(super) fn fit(
         *most = most.filter(|_| burst.live(at).is_none_or(|live| live.segments.is_none()));
     }
     let is_long = |bytes: &[u8], most: &Option<u16>| {
-        most.is_some_and(|most| bytes.len() > usize::from(most) && may_be_cut(bytes))
+        most.is_some_and(|most| is_longer(bytes, most.into()) && may_be_cut(bytes))
     };
     if !burst.iter().zip(&most).any(|(frame, most)| is_long(frame.bytes, most)) {
         return;
@@ -60,6 +60,11 @@ pub(super) fn fit(
         }
     }
     mem::swap(burst, &mut out);
+}
+
+/// Whether a packet is, whatever comes after it in its frame.
+fn is_longer(bytes: &[u8], most: usize) -> bool {
+    bytes.len() > most && Inner::parse(bytes).is_some_and(|inner| inner.len > most)
 }
 
 /// Whether a packet may be fragmented, and is no TCP.

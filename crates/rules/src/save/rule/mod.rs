@@ -292,7 +292,7 @@ impl<'a> RuleLine<'a> {
         if kind.is_none() {
             warnings.add(format!("-m {}: not evaluated, kept as it stands", name.text));
         }
-        self.extensions.matches.push(Loading::new(kind, name));
+        self.extensions.load(kind, name);
         self.extensions.newest = Newest::Match;
         Ok(())
     }

@@ -90,20 +90,32 @@ impl Arena {
             return assert_eq!((packets.len(), lost), (0, &[Lost::NoPeer][..]));
         }
         let whole = &given.bytes[..inner.len];
-        match given.segment {
-            None if inner.len <= most => {
+        let Some(size) = given.segment else {
+            if inner.len <= most {
                 let mut whole = whole.to_vec();
                 mss::clamp(&mut whole, self.most);
                 assert_eq!((packets, lost), (&[whole][..], &[][..]));
             }
-            Some(size) if lost.is_empty() => {
-                let segments = Some(Segments { size, kind: SegmentKind::UdpDatagrams });
-                let pieces = cut(whole, Some(&LiveMeta { segments, ..LiveMeta::default() }));
-                if pieces.iter().all(|piece| piece.len() <= most) {
-                    assert_eq!(packets, pieces);
-                }
-            }
-            _ => assert!(lost.len() <= 1 && (lost.is_empty() || packets.is_empty()), "{lost:?}"),
+            let is_one = lost.len() <= 1 && (lost.is_empty() || packets.is_empty());
+            return assert!(is_one, "{lost:?}");
+        };
+        let segments = Some(Segments { size, kind: SegmentKind::UdpDatagrams });
+        let pieces = || cut(whole, Some(&LiveMeta { segments, ..LiveMeta::default() }));
+        match lost {
+            [] => self.are_pieces(packets, &pieces(), true),
+            // Each piece is a packet: those that there was memory for leave.
+            [Lost::NoRoom] => self.are_pieces(packets, &pieces(), false),
+            [_] => assert!(packets.is_empty(), "{lost:?}"),
+            _ => panic!("{lost:?}"),
         }
+    }
+
+    /// Packets are those pieces, or the first of them, unless some are so long that they are cut anew.
+    fn are_pieces(&self, packets: &[Vec<u8>], pieces: &[Vec<u8>], are_all: bool) {
+        if pieces.iter().any(|piece| piece.len() > usize::from(self.most)) {
+            return;
+        }
+        assert!(pieces.starts_with(packets), "{} of {}", packets.len(), pieces.len());
+        assert_eq!(packets.len() == pieces.len(), are_all);
     }
 }
