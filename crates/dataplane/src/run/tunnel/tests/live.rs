@@ -294,13 +294,17 @@ impl Side {
 fn exchange(sides: &mut [Side; 2], promise: Promise, count: u32) -> [Stream; 2] {
     let mut streams = [Stream::new((1, 2), promise), Stream::new((2, 1), promise)];
     let mut last = Instant::now();
+    // So many of each are waited for no longer.
+    let mut written_off = [0; 2];
     loop {
         let mut is_quiet = true;
         for at in 0..2 {
             let stream = &mut streams[at];
             let waits = last.elapsed();
-            let is_lost = !matches!(promise, Promise::All(_)) && waits > QUIET;
-            let ahead = if is_lost { 0 } else { stream.sent.saturating_sub(stream.next) };
+            if !matches!(promise, Promise::All(_)) && waits > QUIET {
+                written_off[at] = stream.sent;
+            }
+            let ahead = stream.sent.saturating_sub(stream.next.max(written_off[at]));
             let most = WINDOW.saturating_sub(ahead).min(count - stream.sent);
             if most >= BLOCK.min(count - stream.sent) && most > 0 {
                 let mut burst = Burst::new();
