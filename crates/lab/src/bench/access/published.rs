@@ -143,3 +143,94 @@ pub const STUDY2: [Study2System; 7] = [
         ],
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::bench::published_text;
+
+    type Times = (f64, f64);
+
+    /// What the study calls a table.
+    fn table(name: &str) -> Option<&'static str> {
+        match name {
+            "Custom Array" => Some("matrix"),
+            "Builtin Hashmap" => Some("concurrent_map"),
+            // One of the published tables spells it with a cedilla.
+            "Custom Hashmap" | "Custom Hashmaç" => Some("striped_map"),
+            "Serial" => Some("serial"),
+            _ => None,
+        }
+    }
+
+    /// Packets, addresses, critical and overall time of a row, with its table. What was not run has no times.
+    fn row(line: &str) -> Option<(&'static str, (usize, usize), Option<Times>)> {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let [_, name, packets, addresses, times @ ..] = &columns[..] else { return None };
+        let count = |text: &str| text.replace(',', "").parse().ok();
+        let time = |at: usize| times.get(at)?.trim().parse().ok();
+        let times = time(0).zip(time(1));
+        Some((table(name)?, (count(packets)?, count(addresses)?), times))
+    }
+
+    #[test]
+    fn every_number_of_study_2_is_here() {
+        let Some(text) = published_text("001") else { return };
+        let ways = ["worker_pool", "stream", "serial"];
+        let tables = text.split("Packet Generation\t").skip(1).zip(ways);
+        let mut published: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for (rows, way) in tables {
+            for (table, size, times) in rows.lines().filter_map(row) {
+                published.entry((table, way, size)).or_default().push(times);
+            }
+        }
+        assert_eq!(
+            published.values().map(Vec::len).sum::<usize>(),
+            126,
+            "rows of the published tables"
+        );
+        for ((table, way, size), passes) in published {
+            let system = STUDY2.iter().find(|one| (one.table, one.way) == (table, way)).unwrap();
+            let ours = [0, 1]
+                .map(|pass| system.pass(pass).find(|(of, _)| *of == size).map(|(_, times)| times));
+            assert_eq!(ours.as_slice(), passes, "{table} {way} {size:?}");
+        }
+    }
+
+    /// What stands for a driver of study 1: engine and model.
+    fn system(driver: &str) -> Option<(&'static str, &'static str)> {
+        let engines =
+            [("StripedLock", "striped"), ("FineGrained", "fine"), ("NonBlocking", "optimistic")];
+        let models = [
+            ("WorkerPoolDriver", "worker_pool"),
+            ("PartialPipelineDriver", "partial_pipeline"),
+            ("PhasedPipelineDriver", "phased_pipeline"),
+            ("TaskPoolDriver", "task_pool"),
+        ];
+        let engine = engines.iter().find(|(name, _)| driver.starts_with(name))?.1;
+        Some((engine, models.iter().find(|(name, _)| driver.ends_with(name))?.1))
+    }
+
+    #[test]
+    fn every_number_of_study_1_is_here() {
+        let Some(text) = published_text("000") else { return };
+        let mut rows = 0;
+        for line in text.lines().filter(|line| line.starts_with("| `")) {
+            let mut cells = line.split('|').map(str::trim).filter(|cell| !cell.is_empty());
+            let driver = cells.next().map(|name| name.trim_matches('`')).unwrap_or_default();
+            let values: Vec<f64> =
+                cells.map(|cell| cell.replace(',', "").parse().unwrap()).collect();
+            let (engine, model) = system(driver).unwrap();
+            if model == "task_pool" {
+                assert_eq!(STUDY1_STRIPES.map(|(_, millis)| millis).as_slice(), values, "{driver}");
+            } else {
+                let ours = STUDY1_SPEED_UPS.iter().find(|(e, m, _)| (*e, *m) == (engine, model));
+                assert_eq!(ours.map(|(_, _, ours)| ours.as_slice()), Some(&values[..]), "{driver}");
+            }
+            rows += 1;
+        }
+        assert_eq!(rows, 8, "rows of the published tables, some of them in two");
+    }
+}
