@@ -63,8 +63,8 @@ pub(crate) struct AccessArgs {
     #[arg(long)]
     source: Option<SourceChoice>,
     /// Packets of a task in task_pool
-    #[arg(long, default_value_t = 16, value_name = "N")]
-    task: usize,
+    #[arg(long, value_delimiter = ',', default_value = "16", value_name = "N")]
+    task: Vec<usize>,
     /// Config workers of partial_pipeline, control workers of phased_pipeline [default: half of all]
     #[arg(long, value_name = "N")]
     split: Option<usize>,
@@ -310,21 +310,23 @@ fn engines(names: &[String]) -> Result<Vec<Kind>> {
 
 fn orchestrations(args: &AccessArgs, engine: Kind, threads: usize) -> Result<Vec<Orchestration>> {
     let split = args.split.unwrap_or(threads.div_ceil(2)).max(1);
-    let all = Orchestration::all(args.task, split);
     if !engine.is_shared() {
         // It belongs to one thread, whatever else is asked for; once is enough.
         let first = args.threads().first() == Some(&threads);
         return Ok(if first { vec![Orchestration::Serial] } else { Vec::new() });
     }
-    let mut found = Vec::new();
+    let mut found: Vec<Orchestration> = Vec::new();
     for name in &args.orchestration {
-        let known: Vec<_> =
-            all.into_iter().filter(|one| name == "all" || one.name() == name).collect();
-        if known.is_empty() {
-            let names = all.map(Orchestration::name).join(" ");
-            bail!("--orchestration: expected all or some of {names}, found {name}");
+        for &task in &args.task {
+            let known = Orchestration::all(task, split);
+            let these = known.into_iter().filter(|one| name == "all" || one.name() == name);
+            let new = these.filter(|one| !found.contains(one)).collect::<Vec<_>>();
+            if new.is_empty() && !known.iter().any(|one| one.name() == name) {
+                let names = known.map(Orchestration::name).join(" ");
+                bail!("--orchestration: expected all or some of {names}, found {name}");
+            }
+            found.extend(new);
         }
-        found.extend(known);
     }
     Ok(found)
 }
