@@ -7,6 +7,7 @@ use super::matrix_unlocked::MatrixUnlocked;
 use super::optimistic::Optimistic;
 use super::ours::Ours;
 use super::serial::Serial;
+use super::skip_ranges::SkipRanges;
 use super::split_ordered::SplitOrdered;
 use super::striped::Striped;
 use super::striped_map::Settings;
@@ -18,14 +19,21 @@ const ROOM: usize = 1 << 16;
 
 /// Which engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "each is the module of its name")]
+#[expect(
+    missing_docs,
+    reason = "each is the module of its name, with R as `skip_ranges` where it says so"
+)]
 pub enum Kind {
     Serial,
     MatrixUnlocked,
     Coarse,
+    CoarseSkipList,
     Striped,
+    StripedSkipList,
     Fine,
+    FineSkipList,
     Optimistic,
+    OptimisticSkipList,
     ConcurrentMap,
     ConcurrentMapAsPublished,
     SplitOrdered,
@@ -61,13 +69,17 @@ pub enum Built<A: Address> {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 20] = [
         Self::Serial,
         Self::MatrixUnlocked,
         Self::Coarse,
+        Self::CoarseSkipList,
         Self::Striped,
+        Self::StripedSkipList,
         Self::Fine,
+        Self::FineSkipList,
         Self::Optimistic,
+        Self::OptimisticSkipList,
         Self::ConcurrentMap,
         Self::ConcurrentMapAsPublished,
         Self::SplitOrdered,
@@ -87,9 +99,13 @@ impl Kind {
             Self::Serial => "serial",
             Self::MatrixUnlocked => "matrix_unlocked",
             Self::Coarse => "coarse",
+            Self::CoarseSkipList => "coarse.skip_list",
             Self::Striped => "striped",
+            Self::StripedSkipList => "striped.skip_list",
             Self::Fine => "fine",
+            Self::FineSkipList => "fine.skip_list",
             Self::Optimistic => "optimistic",
+            Self::OptimisticSkipList => "optimistic.skip_list",
             Self::ConcurrentMap => "concurrent_map",
             Self::ConcurrentMapAsPublished => "concurrent_map.as_published",
             Self::SplitOrdered => "split_ordered",
@@ -136,10 +152,18 @@ impl Kind {
             Self::MatrixUnlocked => {
                 Ok(Built::Alone(Box::new(MatrixUnlocked::new(addresses, default)?)))
             }
-            Self::Coarse => shared(Box::new(Coarse::new(default))),
-            Self::Striped => shared(Box::new(Striped::new(default, stripes))),
+            Self::Coarse => shared(Box::new(Coarse::<A>::new(default))),
+            Self::CoarseSkipList => shared(Box::new(Coarse::<A, SkipRanges<A>>::new(default))),
+            Self::Striped => shared(Box::new(Striped::<A>::new(default, stripes))),
+            Self::StripedSkipList => {
+                shared(Box::new(Striped::<A, SkipRanges<A>>::new(default, stripes)))
+            }
             Self::Fine => shared(Box::new(Fine::<A>::new(default, room))),
-            Self::Optimistic => shared(Box::new(Optimistic::new(default, room))),
+            Self::FineSkipList => shared(Box::new(Fine::<A, SkipRanges<A>>::new(default, room))),
+            Self::Optimistic => shared(Box::new(Optimistic::<A>::new(default, room))),
+            Self::OptimisticSkipList => {
+                shared(Box::new(Optimistic::<A, SkipRanges<A>>::new(default, room)))
+            }
             Self::ConcurrentMap => shared(Box::new(concurrent_map::Atomic::new(default, room))),
             Self::ConcurrentMapAsPublished => {
                 shared(Box::new(concurrent_map::AsPublished::new(default, room)))

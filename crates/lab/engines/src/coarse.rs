@@ -8,23 +8,24 @@
 
 use std::collections::HashMap;
 
+use super::entry::Accepts;
 use super::sync::RwLock;
 use access::{Address, Config, Engine, Mix, RangeSet};
 
-/// Two tables under one lock.
+/// Two tables under one lock. `R` is the form of R; the sorted set unless another one is named.
 #[derive(Debug)]
-pub struct Coarse<A> {
+pub struct Coarse<A, R = RangeSet<A>> {
     default: bool,
-    tables: RwLock<Tables<A>>,
+    tables: RwLock<Tables<A, R>>,
 }
 
 #[derive(Debug)]
-struct Tables<A> {
+struct Tables<A, R> {
     png: HashMap<A, bool, Mix>,
-    accepts: HashMap<A, RangeSet<A>, Mix>,
+    accepts: HashMap<A, R, Mix>,
 }
 
-impl<A: Address> Coarse<A> {
+impl<A: Address, R: Accepts<A>> Coarse<A, R> {
     /// Every address accepts all sources, or none.
     #[must_use]
     pub fn new(default: bool) -> Self {
@@ -33,7 +34,7 @@ impl<A: Address> Coarse<A> {
     }
 }
 
-impl<A: Address> Engine<A> for Coarse<A> {
+impl<A: Address, R: Accepts<A>> Engine<A> for Coarse<A, R> {
     fn decide(&self, source: A, destination: A) -> bool {
         let tables = self.tables.read();
         !tables.png.get(&source).is_some_and(|&png| png)
@@ -44,17 +45,13 @@ impl<A: Address> Engine<A> for Coarse<A> {
         let mut tables = self.tables.write();
         tables.png.insert(config.address, config.persona_non_grata);
         let set = tables.accepts.entry(config.address);
-        set.or_insert_with(|| RangeSet::new(self.default)).set(
-            config.begin,
-            Some(config.end),
-            config.accept,
-        );
+        set.or_insert_with(|| R::new(self.default)).set(config.begin, config.end, config.accept);
     }
 
     fn bytes(&self) -> usize {
         let tables = self.tables.read();
         let sets = tables.accepts.values();
         tables.png.len() * size_of::<(A, bool)>()
-            + sets.map(|set| size_of::<(A, RangeSet<A>)>() + set.bytes()).sum::<usize>()
+            + sets.map(|set| size_of::<(A, R)>() + set.bytes()).sum::<usize>()
     }
 }

@@ -8,32 +8,35 @@
 //! With one: where it looked at that entry; it then looks again for the other, and since entries stay,
 //! one still absent was absent then. If it has appeared, start again.
 
-use super::entry::{Entry, permits};
+use std::marker::PhantomData;
+
+use super::entry::{Accepts, Entry, permits};
 use super::sync::RwLock;
 use super::table::{Index, Table};
-use access::{Address, Config, Engine, Packet, Permits};
+use access::{Address, Config, Engine, Packet, Permits, RangeSet};
 
-/// Entries with a lock each. `T` is the index; the maintained map unless another one is named.
+/// Entries with a lock each. `R` is the form of R, `T` the index; the sorted set and the maintained map unless others
+/// are named.
 #[derive(Debug)]
-pub struct Fine<A: Address, T = Table<A, Locked<A>>> {
+pub struct Fine<A: Address, R = RangeSet<A>, T = Table<A, Locked<A, R>>> {
     default: bool,
     index: T,
-    address: std::marker::PhantomData<A>,
+    entries: PhantomData<(A, R)>,
 }
 
 /// An entry with its lock.
 #[derive(Debug)]
-pub struct Locked<A>(RwLock<Entry<A>>);
+pub struct Locked<A, R = RangeSet<A>>(RwLock<Entry<A, R>>);
 
-impl<A: Address, T: Index<A, Locked<A>>> Fine<A, T> {
+impl<A: Address, R: Accepts<A>, T: Index<A, Locked<A, R>>> Fine<A, R, T> {
     /// Every address accepts all sources, or none; with room for this number of them; more may come.
     #[must_use]
     pub fn new(default: bool, addresses: usize) -> Self {
-        Self { default, index: T::with_room(addresses), address: std::marker::PhantomData }
+        Self { default, index: T::with_room(addresses), entries: PhantomData }
     }
 
     /// Both entries are there and are locked together.
-    fn both(&self, source: (A, &Locked<A>), destination: (A, &Locked<A>)) -> bool {
+    fn both(&self, source: (A, &Locked<A, R>), destination: (A, &Locked<A, R>)) -> bool {
         let (from, to) = (&source.1.0, &destination.1.0);
         if source.0 == destination.0 {
             let entry = from.read();
@@ -68,7 +71,7 @@ impl<A: Address, T: Index<A, Locked<A>>> Fine<A, T> {
     }
 }
 
-impl<A: Address, T: Index<A, Locked<A>>> Engine<A> for Fine<A, T> {
+impl<A: Address, R: Accepts<A>, T: Index<A, Locked<A, R>>> Engine<A> for Fine<A, R, T> {
     fn decide(&self, source: A, destination: A) -> bool {
         self.decide_under(source, destination, &self.index.guard())
     }
@@ -82,7 +85,7 @@ impl<A: Address, T: Index<A, Locked<A>>> Engine<A> for Fine<A, T> {
     fn bytes(&self) -> usize {
         let mut bytes = 0;
         self.index.for_each(|entry| {
-            bytes += size_of::<(A, Locked<A>)>() + entry.0.read().accepts.bytes();
+            bytes += size_of::<(A, Locked<A, R>)>() + entry.0.read().accepts.bytes();
         });
         bytes
     }

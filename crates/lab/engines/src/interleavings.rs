@@ -212,7 +212,7 @@ fn nobody_waits_in_a_circle() {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(|| there_and_back(Matrix::new(Some(2), true).unwrap()));
-    builder.check(|| there_and_back(Striped::new(true, 2)));
+    builder.check(|| there_and_back(Striped::<u32>::new(true, 2)));
     builder.check(|| there_and_back(StripedMap::new(true, SMALL)));
 }
 
@@ -291,14 +291,14 @@ macro_rules! models {
 const SMALL: Settings = Settings { initial: 2, longest: 1, full_percent: 10 };
 
 models! {
-    coarse: Coarse::new(false);
+    coarse: Coarse::<u32>::new(false);
     matrix: Matrix::new(Some(4), false).unwrap();
     concurrent_map: ConcurrentMap::new(false, 4);
     striped_map: StripedMap::new(false, SMALL);
     cached: Cached::new(Tamis::new(4, false).unwrap(), Invalidation::Epoch);
-    striped: Striped::new(false, 2);
+    striped: Striped::<u32>::new(false, 2);
     fine: Fine::<u32>::new(false, 4);
-    optimistic: Optimistic::new(false, 4);
+    optimistic: Optimistic::<u32>::new(false, 4);
     tamis_words: Tamis::new(4, false).unwrap();
     tamis_lanes: Tamis::tight(4, false);
     tamis_sparse: Sparse::new(false);

@@ -20,6 +20,7 @@ pub mod ours;
 mod pause;
 mod range_list;
 pub mod serial;
+pub mod skip_ranges;
 pub mod sparse;
 pub mod split_ordered;
 pub mod striped;

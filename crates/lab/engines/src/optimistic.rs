@@ -12,20 +12,20 @@
 
 use crossbeam_utils::CachePadded;
 
-use super::entry::{Entry, permits};
+use super::entry::{Accepts, Entry, permits};
 use super::sync::{AtomicU64, Ordering};
 use super::table::{Index, Table};
-use access::{Address, Config, Engine, Packet, Permits};
+use access::{Address, Config, Engine, Packet, Permits, RangeSet};
 
-/// Entries that are never changed, but replaced.
+/// Entries that are never changed, but replaced. `R` is the form of R; the sorted set unless another one is named.
 #[derive(Debug)]
-pub struct Optimistic<A: Address> {
+pub struct Optimistic<A: Address, R: 'static = RangeSet<A>> {
     default: bool,
-    entries: Table<A, Entry<A>>,
+    entries: Table<A, Entry<A, R>>,
     retries: CachePadded<AtomicU64>,
 }
 
-impl<A: Address> Optimistic<A> {
+impl<A: Address, R: Accepts<A>> Optimistic<A, R> {
     /// Every address accepts all sources, or none; with room for this number of them; more may come.
     #[must_use]
     pub fn new(default: bool, addresses: usize) -> Self {
@@ -37,7 +37,7 @@ impl<A: Address> Optimistic<A> {
         &self,
         source: A,
         destination: A,
-        guard: &<Table<A, Entry<A>> as Index<A, Entry<A>>>::Guard<'_>,
+        guard: &<Table<A, Entry<A, R>> as Index<A, Entry<A, R>>>::Guard<'_>,
     ) -> bool {
         loop {
             let from = self.entries.get(source, guard);
@@ -57,14 +57,14 @@ fn same<T>(one: Option<&T>, other: Option<&T>) -> bool {
     one.map(std::ptr::from_ref) == other.map(std::ptr::from_ref)
 }
 
-impl<A: Address> Engine<A> for Optimistic<A> {
+impl<A: Address, R: Accepts<A>> Engine<A> for Optimistic<A, R> {
     fn decide(&self, source: A, destination: A) -> bool {
         self.decide_under(source, destination, &self.entries.guard())
     }
 
     fn update(&self, config: &Config<A>) {
         let guard = self.entries.guard();
-        let make = |old: Option<&Entry<A>>| Entry::after(old, config, self.default);
+        let make = |old: Option<&Entry<A, R>>| Entry::after(old, config, self.default);
         self.entries.replace(config.address, make, &guard);
     }
 

@@ -18,11 +18,11 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use super::fine::{Fine, Locked};
 use super::sync::pause;
 use super::table::Index;
-use access::Address;
 use access::arena::Arena;
+use access::{Address, RangeSet};
 
 /// The engine.
-pub type SplitOrdered<A> = Fine<A, List<A, Locked<A>>>;
+pub type SplitOrdered<A> = Fine<A, RangeSet<A>, List<A, Locked<A>>>;
 
 /// Entries for each bucket, on average, before the table doubles.
 const LOAD: usize = 2;

@@ -14,11 +14,11 @@ use std::collections::HashMap;
 
 use crossbeam_utils::CachePadded;
 
-use super::entry::{Entry, permits};
+use super::entry::{Accepts, Entry, permits};
 use super::sync::RwLock;
-use access::{Address, Config, Engine, Mix};
+use access::{Address, Config, Engine, Mix, RangeSet};
 
-type Entries<A> = HashMap<A, Entry<A>, Mix>;
+type Entries<A, R> = HashMap<A, Entry<A, R>, Mix>;
 
 /// In which order a reader takes its two stripes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -30,15 +30,15 @@ pub enum Order {
     ByAddress,
 }
 
-/// Entries by the stripe that their address falls on.
+/// Entries by the stripe that their address falls on. `R` is the form of R; the sorted set unless another one is named.
 #[derive(Debug)]
-pub struct Striped<A> {
+pub struct Striped<A, R = RangeSet<A>> {
     default: bool,
     order: Order,
-    stripes: Box<[CachePadded<RwLock<Entries<A>>>]>,
+    stripes: Box<[CachePadded<RwLock<Entries<A, R>>>]>,
 }
 
-impl<A: Address> Striped<A> {
+impl<A: Address, R: Accepts<A>> Striped<A, R> {
     /// Every address accepts all sources, or none; this number of stripes, at least one.
     #[must_use]
     pub fn new(default: bool, stripes: usize) -> Self {
@@ -69,7 +69,7 @@ impl<A: Address> Striped<A> {
     }
 }
 
-impl<A: Address> Engine<A> for Striped<A> {
+impl<A: Address, R: Accepts<A>> Engine<A> for Striped<A, R> {
     fn decide(&self, source: A, destination: A) -> bool {
         let (first, second) = self.lock_order(source, destination);
         let one = self.stripes[first].read();
@@ -89,10 +89,10 @@ impl<A: Address> Engine<A> for Striped<A> {
     }
 
     fn bytes(&self) -> usize {
-        let entries = |stripe: &CachePadded<RwLock<Entries<A>>>| -> usize {
+        let entries = |stripe: &CachePadded<RwLock<Entries<A, R>>>| -> usize {
             stripe.read().values().map(|entry| size_of::<A>() + entry.bytes()).sum()
         };
-        let locks = self.stripes.len() * size_of::<CachePadded<RwLock<Entries<A>>>>();
+        let locks = self.stripes.len() * size_of::<CachePadded<RwLock<Entries<A, R>>>>();
         locks + self.stripes.iter().map(entries).sum::<usize>()
     }
 }
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn stripes_are_taken_in_one_order() {
-        let orders = orders(&Striped::new(true, 3));
+        let orders = orders(&Striped::<u32>::new(true, 3));
         assert!(orders.iter().all(|(first, second)| first < second));
     }
 
@@ -121,7 +121,7 @@ mod tests {
     /// the order of addresses one reader goes from 0 to 1, the other from 1 to 0.
     #[test]
     fn the_published_order_has_a_cycle() {
-        let orders = orders(&Striped::ordered(true, 3, Order::ByAddress));
+        let orders = orders(&Striped::<u32>::ordered(true, 3, Order::ByAddress));
         assert!(orders.contains(&(0, 1)) && orders.contains(&(1, 0)));
     }
 

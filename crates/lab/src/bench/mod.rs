@@ -17,3 +17,18 @@ mod svg;
 pub mod tunnel;
 
 pub use document::{Document, Machine, Missing, Peer, Row, Runs};
+
+/// A study's published text, by the number that its name begins with; without it, says so.
+#[cfg(test)]
+fn published_text(number: &str) -> Option<String> {
+    let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/seeds");
+    let is_it = |path: &std::path::PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(number))
+    };
+    let files = std::fs::read_dir(&dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    let text = files.filter(is_it).find_map(|path| std::fs::read_to_string(path).ok());
+    if text.is_none() {
+        eprintln!("SKIPPED: no published text {number}* in {}", dir.display());
+    }
+    text
+}

@@ -101,9 +101,15 @@ impl<M: Mangle> Generator<M> {
         Generated::Config(self.config())
     }
 
-    /// The next config packet; the warm-up asks for nothing else.
+    /// The next config packet; the warm-up asks for nothing else. In variants C and D, which count config packets
+    /// of the stream only, a warm-up names one address over and over.
     pub fn config(&mut self) -> Config<u32> {
-        if matches!(self.variant, Variant::A | Variant::B) || self.configs % 2 == 1 {
+        self.numbered_config(self.configs)
+    }
+
+    /// The config packet of this number: in variants C and D, odd ones name a new address.
+    pub(super) fn numbered_config(&mut self, number: u32) -> Config<u32> {
+        if matches!(self.variant, Variant::A | Variant::B) || number % 2 == 1 {
             self.last_configured = self.pairs.next().0;
         }
         let addresses = 1u32 << self.preset.addresses_log;

@@ -61,11 +61,29 @@ impl Variant {
         }
     }
 
+    /// Packets at the start of a stream that are config packets one and all; the mix is the preset's after them.
+    #[must_use]
+    pub fn head(self, preset: &Preset) -> usize {
+        match self {
+            Self::A => 0,
+            Self::B | Self::C | Self::D => (1 << preset.addresses_log) - 1,
+        }
+    }
+
     /// What an engine is told of the stream.
     #[must_use]
     pub fn choices(self, preset: &Preset, default_accept: bool) -> Choices {
         Choices { addresses: self.bound(preset), default_accept, ..Choices::default() }
     }
+}
+
+/// Which addresses the warm-up of variants C and D names; those of A and B are the same either way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WarmUp {
+    /// One address in all of it: the generator counts config packets of the stream only.
+    AsPublished,
+    /// A new one every second time, as in the stream.
+    Mended,
 }
 
 /// The config packets of the warm-up, and the packets that come after it from a second generator.
@@ -75,23 +93,35 @@ impl Variant {
 #[derive(Debug, Clone)]
 pub struct Stream {
     generator: Generator<Tabled>,
-    warm_up: usize,
+    packets: usize,
+    warm_up: WarmUp,
 }
 
 impl Stream {
     /// A stream whose warm-up has not been taken yet.
     #[must_use]
-    pub fn new(variant: Variant, preset: &Preset) -> Self {
-        Self { generator: Generator::new(variant, preset), warm_up: preset.warm_up() }
+    pub fn new(variant: Variant, preset: &Preset, warm_up: WarmUp) -> Self {
+        Self { generator: Generator::new(variant, preset), packets: preset.warm_up(), warm_up }
     }
 
     /// The config packets of the warm-up; to be taken first.
     pub fn warm_up(&mut self) -> impl Iterator<Item = Config<u32>> + '_ {
-        (0..self.warm_up).map(|_| self.generator.config())
+        let Self { generator, packets, warm_up } = self;
+        (1..=*packets as u32).map(|number| match warm_up {
+            WarmUp::AsPublished => generator.config(),
+            WarmUp::Mended => generator.numbered_config(number),
+        })
+    }
+
+    /// Leaves out the next packets.
+    pub fn skip(&mut self, packets: usize) {
+        for _ in 0..packets {
+            self.generator.packet();
+        }
     }
 
     /// The packets after it, without end.
-    pub fn packets(self) -> impl Iterator<Item = Packet<u32>> + Send {
+    pub fn packets(self) -> impl Iterator<Item = Packet<u32>> + Send + use<> {
         let mut generator = self.generator;
         std::iter::repeat_with(move || generator.packet().packet())
     }

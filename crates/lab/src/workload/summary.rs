@@ -5,7 +5,7 @@ use access::{Decide, Packet};
 
 use super::golden::{Golden, GoldenOutcome};
 use super::hash::Fnv;
-use super::{Generated, Generator, Preset, Stream, Tabled, Variant, fingerprint};
+use super::{Generated, Generator, Preset, Stream, Tabled, Variant, WarmUp, fingerprint};
 
 /// Packets after the warm-up.
 const PACKETS: usize = 1_000_000;
@@ -33,7 +33,7 @@ pub fn of(variant: Variant, preset: &Preset) -> Golden {
 /// What the model makes of a stream.
 #[must_use]
 pub fn oracle(variant: Variant, preset: &Preset, default_accept: bool) -> GoldenOutcome {
-    let mut stream = Stream::new(variant, preset);
+    let mut stream = Stream::new(variant, preset, WarmUp::AsPublished);
     let mut model = Model::new(default_accept);
     stream.warm_up().for_each(|config| model.update(&config));
     let mut bins = vec![0; 1 << 16];

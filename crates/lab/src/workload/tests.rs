@@ -42,7 +42,7 @@ fn the_model_leaves_the_recorded_outcome() {
 
 #[test]
 fn ranges_of_variant_c_hold_no_source() {
-    let mut stream = Stream::new(Variant::C, &PRESETS[1]);
+    let mut stream = Stream::new(Variant::C, &PRESETS[1], WarmUp::AsPublished);
     let mut model = Model::new(false);
     stream.warm_up().for_each(|config| model.update(&config));
     let mut permitted = 0;

@@ -4,6 +4,7 @@ mod bench;
 mod cases;
 mod conversations;
 mod corpora;
+mod documents;
 mod engines;
 mod registry;
 mod unknown;

@@ -27,6 +27,8 @@ pub struct Program {
     pub operations: usize,
     /// Default of R.
     pub default_accept: bool,
+    /// Whether changes ban; those of R alone do not.
+    pub bans: bool,
 }
 
 /// A random program for each thread: half changes, half decisions, on four addresses.
@@ -40,7 +42,7 @@ fn draw(program: &Program, random: &mut fastrand::Rng) -> Vec<Vec<Act>> {
         let begin = address(random);
         Act::Update(Config {
             address: address(random),
-            persona_non_grata: random.bool(),
+            persona_non_grata: random.bool() && program.bans,
             accept: random.bool(),
             begin,
             end: random.u32(begin..=ADDRESSES),

@@ -1,4 +1,5 @@
-//! Whose histories are recorded, and how many: every engine that threads share, and each layout of ours. Contract: a few
+//! Whose histories are recorded, and how many: every engine that threads share, each layout of ours, and R of
+//! the first study alone. Contract: a few
 //! addresses, random programs.
 
 use access::tamis::Tamis;
@@ -7,10 +8,11 @@ use access::{Address, Engine};
 use super::record::{Program, campaign};
 use super::{ADDRESSES, Operation};
 use crate::catalogue::{Built, Choices, Kind};
+use crate::skip_ranges::{Alone, Form};
 use crate::sparse::Sparse;
 use crate::striped_map::Settings;
 
-/// Whose histories: an engine's, or those of a layout of `tamis` that few addresses do not lead to.
+/// Whose histories: an engine's, those of a layout of `tamis` that few addresses do not lead to, or R's alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
     /// One of the catalogue.
@@ -19,6 +21,8 @@ pub enum Subject {
     Lanes,
     /// `tamis` as with addresses without a bound.
     Sparse,
+    /// R of the first study alone, without a lock.
+    Ranges(Form),
 }
 
 impl Subject {
@@ -27,6 +31,10 @@ impl Subject {
     pub fn of(kind: Kind) -> Vec<Self> {
         match kind {
             _ if !kind.is_shared() => Vec::new(),
+            Kind::FineSkipList => {
+                let forms = [Form::AsPublished, Form::Disjoint].map(Self::Ranges);
+                [Self::Engine(kind)].into_iter().chain(forms).collect()
+            }
             Kind::Tamis => vec![Self::Engine(kind), Self::Lanes, Self::Sparse],
             _ => vec![Self::Engine(kind)],
         }
@@ -39,6 +47,8 @@ impl Subject {
             Self::Engine(kind) => kind.name(),
             Self::Lanes => "tamis (lanes)",
             Self::Sparse => "tamis (sparse)",
+            Self::Ranges(Form::AsPublished) => "skip_list (published, alone)",
+            Self::Ranges(Form::Disjoint) => "skip_list (disjoint, alone)",
         }
     }
 
@@ -48,6 +58,7 @@ impl Subject {
         match self {
             Self::Engine(kind) => kind.is_atomic(),
             Self::Lanes | Self::Sparse => true,
+            Self::Ranges(_) => false,
         }
     }
 
@@ -60,6 +71,7 @@ impl Subject {
         match self {
             Self::Lanes => Some(Box::new(Tamis::tight(addresses, default_accept))),
             Self::Sparse => Some(Box::new(Sparse::new(default_accept))),
+            Self::Ranges(form) => Some(Box::new(Alone::new(form, default_accept, addresses))),
             Self::Engine(kind) => match kind.build(&choices) {
                 Ok(Built::Shared(engine)) => Some(engine),
                 Ok(Built::Alone(_)) | Err(_) => None,
@@ -82,7 +94,8 @@ pub fn check(subject: Subject, threads: usize, histories: usize) -> Result<usize
         None => unreachable!("only engines that threads share are subjects"),
     };
     crate::jitter(true);
-    let program = Program { threads, operations: 24 / threads, default_accept };
+    let bans = !matches!(subject, Subject::Ranges(_));
+    let program = Program { threads, operations: 24 / threads, default_accept, bans };
     let parts = (0..histories).step_by(AT_A_TIME);
     let part =
         |from: usize| campaign(&program, AT_A_TIME.min(histories - from), from as u64, &make);

@@ -8,6 +8,7 @@
 use engines::catalogue::Built;
 
 use super::{Missing, Prepared, Row, Setting, is_golden, run_once};
+use crate::studies::orchestrate::Orchestration;
 
 /// One contestant's figures.
 #[derive(Debug)]
@@ -113,7 +114,12 @@ impl Figures {
             .with("default", if prepared.default_accept { "accept" } else { "deny" })
             .with("packets", prepared.packets().len())
             .with("source", origin.name())
-            .with("may_overtake", orchestration.may_overtake(threads));
+            .with("may_overtake", orchestration.may_overtake(threads))
+            .with("in_flight", self.high_water);
+        let row = match orchestration {
+            Orchestration::TaskPool { packets } => row.with("task", packets),
+            _ => row,
+        };
         let row = if track == super::Track::A { row } else { row.with("bins", bins.name()) };
         let row = self.bytes.into_iter().fold(row, |row, bytes| row.with("bytes", bytes));
         let row = self.golden.into_iter().fold(row, |row, golden| row.with("golden", golden));

@@ -12,20 +12,24 @@
 pub mod contest;
 pub mod figure;
 pub mod must_show;
+mod prepared;
 pub mod published;
 mod storm;
 pub mod study1;
 pub mod study2;
 
+use std::time::{Duration, Instant};
+
 use crate::studies::orchestrate::{
-    Ahead, Bins, Meter, Orchestration, Outcome, Serial, Sink, Source, Trace, per_worker_source,
-    run, run_alone,
+    Ahead, Bins, Histogram, Meter, Orchestration, Outcome, Serial, Sink, Source, Trace,
+    per_worker_source, run, run_alone,
 };
-use access::{Config, Packet};
-use engines::catalogue::{Built, Choices, Kind};
+use engines::catalogue::{Built, Kind};
 
 use super::{Missing, Row};
-use crate::workload::{Preset, Stream, Variant, fingerprint, summary};
+use crate::workload::{Preset, Variant, WarmUp, fingerprint, summary};
+
+pub use prepared::{Prepared, Start};
 
 /// What is counted as work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,54 +91,6 @@ impl Origin {
             Self::Ahead => "ahead",
             Self::PerWorker => "per_worker",
         }
-    }
-}
-
-/// A stream whose warm-up is drawn and whose packets are prepared.
-#[derive(Debug)]
-pub struct Prepared {
-    /// Which generator.
-    pub variant: Variant,
-    /// Which mix.
-    pub preset: Preset,
-    /// Default of R.
-    pub default_accept: bool,
-    warm_up: Vec<Config<u32>>,
-    after: Stream,
-    packets: Vec<Packet<u32>>,
-}
-
-impl Prepared {
-    /// Draws warm-up and packets.
-    #[must_use]
-    pub fn new(variant: Variant, preset: &Preset, default_accept: bool, packets: usize) -> Self {
-        let mut stream = Stream::new(variant, preset);
-        let warm_up = stream.warm_up().collect();
-        let packets = stream.clone().packets().take(packets).collect();
-        Self { variant, preset: *preset, default_accept, warm_up, after: stream, packets }
-    }
-
-    /// The packets after the warm-up.
-    #[must_use]
-    pub fn packets(&self) -> &[Packet<u32>] {
-        &self.packets
-    }
-
-    /// An engine in the state after the warm-up; what it is told beyond the stream is `choices`.
-    ///
-    /// # Errors
-    /// It refuses the address space.
-    pub fn engine(&self, kind: Kind, stripes: Option<usize>) -> Result<Built<u32>, String> {
-        let choices = self.variant.choices(&self.preset, self.default_accept);
-        let stripes = stripes.unwrap_or(choices.stripes);
-        let mut built =
-            kind.build(&Choices { stripes, ..choices }).map_err(|error| error.to_string())?;
-        self.warm_up.iter().for_each(|config| built.update(config));
-        Ok(built)
-    }
-
-    fn generator(&self) -> impl Iterator<Item = Packet<u32>> + Send {
-        self.after.clone().packets().take(self.packets.len())
     }
 }
 
@@ -217,6 +173,8 @@ impl Setting {
 pub struct Ran {
     /// Counts and times.
     pub outcome: Outcome,
+    /// From the making of what the run counts by to its last packet's end; the counts have not been read yet.
+    pub took: Duration,
     /// Counts of fingerprints.
     pub histogram: Box<[u64]>,
 }
@@ -233,19 +191,54 @@ pub fn run_once(
     if let Some(why) = setting.refuses() {
         return Err(why);
     }
-    let (sink, meter) = (setting.track.sink(setting.bins), Meter::new(setting.latencies));
-    let outcome = match setting.origin {
-        Origin::Trace => from(setting, engine, &Trace::new(prepared.packets()), &sink, &meter)?,
-        Origin::Generator => {
-            from(setting, engine, &Serial::new(prepared.generator()), &sink, &meter)?
+    match setting.origin {
+        Origin::Trace => {
+            let source = Trace::new(prepared.packets());
+            timed(setting, |sink, meter| from(setting, engine, &source, sink, meter))
         }
-        Origin::Ahead => std::thread::scope(|scope| {
-            let source = Serial::new(Ahead::start(scope, prepared.generator()));
-            from(setting, engine, &source, &sink, &meter)
-        })?,
-        Origin::PerWorker => per_worker(setting, prepared, engine, &sink, &meter)?,
+        Origin::Generator => {
+            let source = Serial::new(prepared.generator());
+            timed(setting, |sink, meter| from(setting, engine, &source, sink, meter))
+        }
+        Origin::Ahead => {
+            let generator = prepared.generator();
+            let ahead = |sink: &Sink, meter: &Meter| {
+                std::thread::scope(|scope| {
+                    let source = Serial::new(Ahead::start(scope, generator));
+                    from(setting, engine, &source, sink, meter)
+                })
+            };
+            timed(setting, ahead)
+        }
+        Origin::PerWorker => {
+            let sources: Vec<_> = prepared.generators(setting.threads).map(Serial::new).collect();
+            let sources: Vec<&dyn Source<u32>> = sources.iter().map(|source| source as _).collect();
+            timed(setting, |sink, meter| per_worker(engine, &sources, sink, meter))
+        }
+    }
+}
+
+/// Runs with what the setting counts by.
+fn timed(
+    setting: &Setting,
+    run: impl FnOnce(&Sink, &Meter) -> Result<Outcome, String>,
+) -> Result<Ran, String> {
+    let run = || {
+        let (sink, meter) = (setting.track.sink(setting.bins), Meter::new(setting.latencies));
+        Ok((run(&sink, &meter)?, sink))
     };
-    Ok(Ran { outcome, histogram: sink.histogram() })
+    clocked(run, Sink::histogram)
+}
+
+/// Reading 65,536 counts takes longer than making most tables: none of a run's time.
+fn clocked(
+    run: impl FnOnce() -> Result<(Outcome, Sink), String>,
+    read: impl FnOnce(Sink) -> Histogram,
+) -> Result<Ran, String> {
+    let started = Instant::now();
+    let (outcome, sink) = run()?;
+    let took = started.elapsed();
+    Ok(Ran { outcome, took, histogram: read(sink) })
 }
 
 fn from(
@@ -263,31 +256,31 @@ fn from(
     }
 }
 
-/// As many packets in all as the stream has, each worker's share from a generator of its own.
+/// A worker for each source.
 fn per_worker(
-    setting: &Setting,
-    prepared: &Prepared,
     engine: &mut Built<u32>,
+    sources: &[&dyn Source<u32>],
     sink: &Sink,
     meter: &Meter,
 ) -> Result<Outcome, String> {
     let Built::Shared(engine) = engine else {
         return Err("expected an engine that threads share for a source of each".to_owned());
     };
-    let share = prepared.packets().len() / setting.threads;
-    let source = |_| Serial::new(prepared.after.clone().packets().take(share));
-    let sources: Vec<_> = (0..setting.threads).map(source).collect();
-    let sources: Vec<&dyn Source<u32>> = sources.iter().map(|source| source as _).collect();
-    per_worker_source(&**engine, &sources, sink, meter)
+    per_worker_source(&**engine, sources, sink, meter)
 }
 
 /// Whether a first run's histogram is the recorded one; `None` where that is not known, or where it depends on
 /// the schedule.
 #[must_use]
 pub fn is_golden(setting: &Setting, prepared: &Prepared, ran: &Ran) -> Option<bool> {
-    let Prepared { variant, preset, default_accept, packets, .. } = prepared;
-    let schedule = setting.orchestration.may_overtake(setting.threads);
-    if setting.track == Track::A || schedule || packets.len() != 1_000_000 {
+    let Prepared { variant, preset, default_accept, start, .. } = prepared;
+    let overtakes = setting.orchestration.may_overtake(setting.threads);
+    let published = match variant {
+        Variant::A | Variant::B => matches!(start, Start::Warm(_)),
+        Variant::C | Variant::D => *start == Start::Warm(WarmUp::AsPublished),
+    };
+    if setting.track == Track::A || overtakes || !published || prepared.packets().len() != 1_000_000
+    {
         return None;
     }
     let golden = crate::workload::golden::outcomes(*variant, *default_accept)?;

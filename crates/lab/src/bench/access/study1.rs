@@ -1,4 +1,5 @@
-//! Study 1: four firewalls with four ways to share work, and the serial one: 17 systems.
+//! Study 1: four firewalls with four ways to share work, and the serial one: 17 systems; beside them what the study left
+//! to others, and ours, under the same four ways.
 //!
 //! As the study: its generator (variant C, by default every source is accepted), 10 million packets, 3, 6
 //! and 10 threads, mean of 3, 10,000 stripes, one shared map of fingerprints. Not as its code: one source for
@@ -14,17 +15,31 @@ use crate::studies::orchestrate::{Bins, Orchestration};
 use engines::catalogue::Kind;
 
 use super::contest::{Figures, contest};
-use super::figure::{self, Labels, Line};
-use super::published::{STUDY1_SPEED_UPS, STUDY1_STRIPES};
+use super::figure::{self, Axes, Caption, Panel, Point, Scale, Series};
+use super::published::{STUDY1_SPEED_UPS, STUDY1_STRIPES, STUDY1_THREADS};
 use super::{Origin, Plan, Prepared, Row, Setting, Track};
+use crate::bench::Runs;
 use crate::workload::{Preset, Variant};
 
-const ENGINES: [Kind; 4] = [Kind::Coarse, Kind::Striped, Kind::Fine, Kind::Optimistic];
+/// The study's four, its future work, and ours.
+const ENGINES: [Kind; 8] = [
+    Kind::Coarse,
+    Kind::Striped,
+    Kind::Fine,
+    Kind::Optimistic,
+    Kind::SplitOrdered,
+    Kind::CachedExact,
+    Kind::CachedEpoch,
+    Kind::Tamis,
+];
+/// The ways to share work, in the order of the study; the last is the one of its code.
+const MODELS: [&str; 5] =
+    ["task_pool", "worker_pool", "partial_pipeline", "phased_pipeline", "per_worker"];
 /// Tasks of this number of packets let ten workers stay within 256 packets.
 const TASK: usize = 25;
 
-/// The mean speed-ups of one preset, by engine, model and threads.
-type SpeedUps = BTreeMap<(&'static str, &'static str, usize), f64>;
+/// The speed-ups of one preset, by engine, model and threads; each round's over the serial rounds' mean.
+type SpeedUps = BTreeMap<(&'static str, &'static str, usize), Vec<f64>>;
 
 /// Runs the study.
 ///
@@ -43,7 +58,7 @@ pub fn run(
     let most = plan.threads.iter().copied().max().unwrap_or(1);
     let stripes = stripes(plan, most, say)?;
     if let Some(dir) = figures {
-        draw(dir, &by_preset, &stripes)?;
+        draw(dir, plan, &by_preset, &stripes)?;
     }
     let mut text = tables(&by_preset, most);
     text.push_str(&stripes_table(&stripes));
@@ -94,8 +109,9 @@ fn speed_ups(
     Ok(found)
 }
 
-fn speed_up(figures: &Figures, serial: &Figures) -> f64 {
-    mean(&figures.rates) / mean(&serial.rates)
+fn speed_up(figures: &Figures, serial: &Figures) -> Vec<f64> {
+    let serial = mean(&serial.rates);
+    figures.rates.iter().map(|rate| rate / serial).collect()
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -107,7 +123,7 @@ fn stripes(
     plan: &Plan,
     threads: usize,
     say: &mut dyn FnMut(Row),
-) -> Result<Vec<(usize, f64)>, String> {
+) -> Result<Vec<(usize, Vec<f64>)>, String> {
     let Some(preset) = Preset::of(1) else { return Ok(Vec::new()) };
     let prepared = Prepared::new(Variant::C, preset, true, plan.packets);
     let model = Orchestration::TaskPool { packets: TASK };
@@ -123,7 +139,7 @@ fn stripes(
             .with("stripes", stripes)
             .with("threads", threads)
             .with("packets", plan.packets));
-        found.push((stripes, mean(&millis)));
+        found.push((stripes, millis));
     }
     Ok(found)
 }
@@ -136,17 +152,17 @@ fn tables(by_preset: &BTreeMap<usize, SpeedUps>, threads: usize) -> String {
     for (engine, model, published) in STUDY1_SPEED_UPS {
         let _ = write!(text, "{:<32}", format!("{engine} {model}"));
         for (preset, found) in by_preset {
-            let ours = found.get(&(engine, model, threads)).copied().unwrap_or(f64::NAN);
+            let ours = found.get(&(engine, model, threads)).map_or(f64::NAN, |ours| mean(ours));
             let _ = write!(text, "{:>14}", format!("{:.2} / {ours:.2}", published[preset - 1]));
         }
         text.push('\n');
     }
-    let _ = writeln!(text, "\nAll 16 systems, and a source for each worker, ours");
+    let _ = writeln!(text, "\nAll systems, and a source for each worker, ours");
     let systems: Vec<_> = by_preset.values().next().into_iter().flat_map(BTreeMap::keys).collect();
     for system in systems.into_iter().filter(|system| system.2 == threads) {
         let _ = write!(text, "{:<32}", format!("{} {}", system.0, system.1));
         for found in by_preset.values() {
-            let ours = found.get(system).copied().unwrap_or(f64::NAN);
+            let ours = found.get(system).map_or(f64::NAN, |ours| mean(ours));
             let _ = write!(text, "{ours:>14.2}");
         }
         text.push('\n');
@@ -154,43 +170,70 @@ fn tables(by_preset: &BTreeMap<usize, SpeedUps>, threads: usize) -> String {
     text
 }
 
-fn stripes_table(found: &[(usize, f64)]) -> String {
+fn stripes_table(found: &[(usize, Vec<f64>)]) -> String {
     let mut text =
         "\nMilliseconds by stripes, task pool, preset 1; published with 10 million packets\n"
             .to_owned();
     for ((stripes, published), (_, ours)) in STUDY1_STRIPES.iter().zip(found) {
-        let _ = writeln!(text, "{stripes:>8} {published:>10.0} / {ours:.0}");
+        let _ = writeln!(text, "{stripes:>8} {published:>10.0} / {:.0}", mean(ours));
     }
     text
 }
 
-/// The study's two figures for each preset, and its table of stripes.
+/// The study's figure for each preset, a panel for each way to share work, and its table of stripes.
 fn draw(
     dir: &Path,
+    plan: &Plan,
     by_preset: &BTreeMap<usize, SpeedUps>,
-    stripes: &[(usize, f64)],
+    stripes: &[(usize, Vec<f64>)],
 ) -> Result<(), String> {
     std::fs::create_dir_all(dir).map_err(|why| format!("{}: {why}", dir.display()))?;
+    let caption = |title: String| {
+        let Plan { packets, runs, .. } = plan;
+        let note = figure::note(&format!("{packets} packets, variant C, {runs} runs"));
+        Caption { title: format!("Study 1: {title}"), note }
+    };
+    let axes = Axes { x: ("threads", Scale::Linear), y: ("times serial", Scale::Linear) };
     for (preset, found) in by_preset {
-        let mut lines: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();
-        for ((engine, model, threads), speed_up) in found {
-            let points = lines.entry(format!("{engine} {model}")).or_default();
-            points.push((*threads as f64, *speed_up));
-        }
-        let lines: Vec<Line> = lines.into_iter().collect();
-        let title = format!("Study 1: speed-up with preset {preset}");
-        let labels = Labels { title: &title, x: "threads", y: "speed-up over serial" };
-        figure::lines(&dir.join(format!("study1-speedup-preset{preset}.svg")), labels, &lines)?;
+        let caption = caption(format!("speed-up over serial, preset {preset}"));
+        let panels = MODELS.map(|model| panel(model, *preset, found));
+        let file = dir.join(format!("study1-speedup-preset{preset}.svg"));
+        figure::panels(&file, &caption, axes, &panels)?;
     }
-    let powers = |points: &[(usize, f64)]| {
-        points.iter().map(|(stripes, millis)| ((*stripes as f64).log10(), *millis)).collect()
-    };
-    let lines =
-        [("ours".to_owned(), powers(stripes)), ("published".to_owned(), powers(&STUDY1_STRIPES))];
-    let labels = Labels {
-        title: "Study 1: time by stripes, preset 1",
-        x: "stripes, power of ten",
-        y: "milliseconds",
-    };
-    figure::lines(&dir.join("study1-stripes.svg"), labels, &lines)
+    let caption = caption("time by stripes, task pool, preset 1".to_owned());
+    let axes = Axes { x: ("stripes", Scale::Logarithmic), y: ("milliseconds", Scale::Logarithmic) };
+    figure::panels(&dir.join("study1-stripes.svg"), &caption, axes, &[stripes_panel(stripes)])
+}
+
+fn point(x: usize, figures: &[f64]) -> Point {
+    let Runs { min, max, .. } = Runs::of(figures.to_vec());
+    Point { x: x as f64, y: mean(figures), spread: (min, max) }
+}
+
+/// All engines under one way to share work; the study's tables are of ten threads.
+fn panel(model: &str, preset: usize, found: &SpeedUps) -> Panel {
+    let ours = ENGINES.map(|engine| {
+        let of = found.iter().filter(|((e, m, _), _)| (*e, *m) == (engine.name(), model));
+        let points = of.map(|((_, _, threads), figures)| point(*threads, figures)).collect();
+        Series { name: engine.name().to_owned(), points, is_published: false }
+    });
+    let theirs = STUDY1_SPEED_UPS.iter().filter(|(_, of, _)| *of == model);
+    let theirs = theirs.map(|(engine, _, values)| Series {
+        name: (*engine).to_owned(),
+        points: vec![Point::sole(STUDY1_THREADS as f64, values[preset - 1])],
+        is_published: true,
+    });
+    Panel { title: model.to_owned(), series: ours.into_iter().chain(theirs).collect() }
+}
+
+fn stripes_panel(stripes: &[(usize, Vec<f64>)]) -> Panel {
+    let name = Kind::Striped.name().to_owned();
+    let ours = stripes.iter().map(|(stripes, figures)| point(*stripes, figures)).collect();
+    let theirs =
+        STUDY1_STRIPES.iter().map(|(stripes, millis)| Point::sole(*stripes as f64, *millis));
+    let series = vec![
+        Series { name: name.clone(), points: ours, is_published: false },
+        Series { name, points: theirs.collect(), is_published: true },
+    ];
+    Panel { title: "ours; as published with 10 million packets".to_owned(), series }
 }

@@ -1,5 +1,9 @@
 //! Every combination runs, small; what must be the recorded outcome is.
 
+use std::thread::sleep;
+
+use access::Packet;
+
 use super::*;
 use crate::workload::PRESETS;
 
@@ -54,4 +58,81 @@ fn all_sources_yield_the_stream() {
         permitted.push(run_once(&setting, &prepared, &mut engine).unwrap().outcome.permitted);
     }
     assert!(permitted[0] > 0 && permitted.iter().all(|count| *count == permitted[0]));
+}
+
+/// Addresses that the warm-up names, by the bytes that they take in an engine with an entry for each.
+fn warmed(variant: Variant, warm_up: WarmUp) -> usize {
+    let accept = variant == Variant::C;
+    let prepared = Prepared::from(Start::Warm(warm_up), variant, &PRESETS[0], accept, 0);
+    let Ok(Built::Shared(engine)) = prepared.engine(Kind::Fine, None) else {
+        unreachable!("threads share it")
+    };
+    engine.bytes()
+}
+
+#[test]
+fn a_mended_warm_up_names_as_many_addresses_as_a_stream_does() {
+    for variant in [Variant::C, Variant::D] {
+        let [published, mended] =
+            [WarmUp::AsPublished, WarmUp::Mended].map(|of| warmed(variant, of));
+        assert!(mended > 200 * published, "{variant:?}: {published} B as published, {mended} B");
+    }
+    let [published, mended] =
+        [WarmUp::AsPublished, WarmUp::Mended].map(|of| warmed(Variant::A, of));
+    assert_eq!(published, mended, "variant A names a new one every time");
+}
+
+#[test]
+fn a_source_for_each_worker_yields_the_mix_of_one_stream() {
+    let configs = |packets: &[Packet<u32>]| {
+        packets.iter().filter(|packet| matches!(packet, Packet::Config(_))).count() as f64
+    };
+    for variant in Variant::ALL {
+        let prepared = Prepared::new(variant, &PRESETS[1], variant == Variant::C, 20_000);
+        let one = configs(prepared.packets()) / 20_000.0;
+        for workers in [1, 3, 10] {
+            let all: Vec<_> = prepared.generators(workers).flatten().collect();
+            assert_eq!(all.len(), 20_000, "{variant:?} {workers}");
+            let share = configs(&all) / 20_000.0;
+            assert!((share - one).abs() < 0.02, "{variant:?} {workers}: {share} of {one}");
+        }
+    }
+}
+
+#[test]
+fn the_clock_stops_before_counts_are_read() {
+    let reading = Duration::from_millis(30);
+    let started = Instant::now();
+    let run = || Ok((Outcome::default(), Sink::none()));
+    let read = |sink: Sink| {
+        sleep(reading);
+        sink.histogram()
+    };
+    let ran = clocked(run, read).unwrap();
+    assert!(started.elapsed() - ran.took >= reading);
+}
+
+/// Every figure of both studies is drawn from what little a quick run finds, ours in all of them.
+#[test]
+fn studies_draw_their_figures_with_ours_in_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let small = Preset { addresses_log: 7, trains_log: 6, ..PRESETS[0] };
+    let plan = Plan { packets: 1_000, presets: vec![small], threads: vec![2, 3], runs: 1 };
+    let mut rows = Vec::new();
+    study1::run(&plan, Some(dir.path()), &mut |row| rows.push(row)).unwrap();
+    study2::run(&plan, Some(dir.path()), &mut |row| rows.push(row)).unwrap();
+    let drawn = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();
+    let figures = (1..=8).map(|number| format!("study2-figure{number}.svg"));
+    let figures =
+        figures.chain(["study1-speedup-preset1.svg", "study2-addresses.svg"].map(Into::into));
+    for figure in figures {
+        assert!(drawn(&figure).contains("tamis"), "{figure}");
+    }
+    assert!(drawn("study1-stripes.svg").contains("as published"));
+    for engine in ["tamis", "cached_exact", "cached_epoch", "split_ordered"] {
+        let has = |study: &str| {
+            rows.iter().any(|row| row.engine == engine && row.name.starts_with(study))
+        };
+        assert!(has("access.c.preset1") && has("access.study2.critical"), "{engine}");
+    }
 }

@@ -9,10 +9,12 @@ use clap::{Args, ValueEnum};
 use engines::catalogue::Kind;
 use engines::linear::subject::{self, Subject};
 use lab::bench::access::contest::{Figures, contest};
-use lab::bench::access::{Origin, Plan, Prepared, Setting, Track, must_show, study1, study2};
+use lab::bench::access::{
+    Origin, Plan, Prepared, Setting, Start, Track, must_show, study1, study2,
+};
 use lab::bench::{Document, Missing, Row};
 use lab::studies::orchestrate::{Bins, Orchestration};
-use lab::workload::{PRESETS, Preset, Variant};
+use lab::workload::{PRESETS, Preset, Variant, WarmUp};
 
 use crate::workload_command::{DefaultChoice, VariantChoice, preset};
 use crate::{print, show};
@@ -51,6 +53,9 @@ pub(crate) struct AccessArgs {
     /// Whether an address accepts sources that no config packet named
     #[arg(long, default_value = "deny")]
     default: DefaultChoice,
+    /// Which addresses the warm-up of variants C and D names
+    #[arg(long, default_value = "mended")]
+    warm_up: WarmUpChoice,
     /// How fingerprints are counted
     #[arg(long, default_value = "shards")]
     sink: SinkChoice,
@@ -58,8 +63,8 @@ pub(crate) struct AccessArgs {
     #[arg(long)]
     source: Option<SourceChoice>,
     /// Packets of a task in task_pool
-    #[arg(long, default_value_t = 16, value_name = "N")]
-    task: usize,
+    #[arg(long, value_delimiter = ',', default_value = "16", value_name = "N")]
+    task: Vec<usize>,
     /// Config workers of partial_pipeline, control workers of phased_pipeline [default: half of all]
     #[arg(long, value_name = "N")]
     split: Option<usize>,
@@ -100,6 +105,24 @@ enum TrackChoice {
     A,
     B,
     C,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+enum WarmUpChoice {
+    /// One address in all of it
+    AsPublished,
+    /// A new one every second time
+    Mended,
+}
+
+impl From<WarmUpChoice> for WarmUp {
+    fn from(choice: WarmUpChoice) -> Self {
+        match choice {
+            WarmUpChoice::AsPublished => Self::AsPublished,
+            WarmUpChoice::Mended => Self::Mended,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -172,7 +195,8 @@ fn grid(args: &AccessArgs, shown: &mut Shown) -> Result<()> {
     let variant: Variant = args.variant.into();
     for preset in presets {
         let accept = args.default == DefaultChoice::Accept;
-        let prepared = Prepared::new(variant, preset, accept, packets);
+        let start = Start::Warm(args.warm_up.into());
+        let prepared = Prepared::from(start, variant, preset, accept, packets);
         let (figures, missing) =
             contest(&settings, &prepared, runs).map_err(|why| anyhow!("access: {why}"))?;
         let is_roofline = |figures: &&Figures| figures.setting.engine == Kind::MatrixUnlocked;
@@ -286,21 +310,23 @@ fn engines(names: &[String]) -> Result<Vec<Kind>> {
 
 fn orchestrations(args: &AccessArgs, engine: Kind, threads: usize) -> Result<Vec<Orchestration>> {
     let split = args.split.unwrap_or(threads.div_ceil(2)).max(1);
-    let all = Orchestration::all(args.task, split);
     if !engine.is_shared() {
         // It belongs to one thread, whatever else is asked for; once is enough.
         let first = args.threads().first() == Some(&threads);
         return Ok(if first { vec![Orchestration::Serial] } else { Vec::new() });
     }
-    let mut found = Vec::new();
+    let mut found: Vec<Orchestration> = Vec::new();
     for name in &args.orchestration {
-        let known: Vec<_> =
-            all.into_iter().filter(|one| name == "all" || one.name() == name).collect();
-        if known.is_empty() {
-            let names = all.map(Orchestration::name).join(" ");
-            bail!("--orchestration: expected all or some of {names}, found {name}");
+        for &task in &args.task {
+            let known = Orchestration::all(task, split);
+            let these = known.into_iter().filter(|one| name == "all" || one.name() == name);
+            let new = these.filter(|one| !found.contains(one)).collect::<Vec<_>>();
+            if new.is_empty() && !known.iter().any(|one| one.name() == name) {
+                let names = known.map(Orchestration::name).join(" ");
+                bail!("--orchestration: expected all or some of {names}, found {name}");
+            }
+            found.extend(new);
         }
-        found.extend(known);
     }
     Ok(found)
 }

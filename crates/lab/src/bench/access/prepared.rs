@@ -1,0 +1,142 @@
+//! A stream made ready: what engines are told before the clock starts, and the packets that are timed.
+//!
+//! Contract: drawing takes no time of a run; every engine of a contest is told the same and sees the same packets.
+
+use access::{Config, Packet};
+use engines::catalogue::{Built, Choices, Kind};
+
+use crate::workload::{Preset, Stream, Variant, WarmUp};
+
+/// What comes before the packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// The exercise's warm-up, and after it the head of config packets that variants B to D begin with.
+    Warm(WarmUp),
+    /// Nothing: tables are empty.
+    Cold,
+    /// The head alone, which engines are told; packets are of the preset's mix from the first one on.
+    Steady,
+}
+
+/// A stream whose warm-up is drawn and whose packets are prepared.
+#[derive(Debug)]
+pub struct Prepared {
+    /// Which generator.
+    pub variant: Variant,
+    /// Which mix.
+    pub preset: Preset,
+    /// Default of R.
+    pub default_accept: bool,
+    /// What came before.
+    pub start: Start,
+    told: Vec<Config<u32>>,
+    after: Stream,
+    packets: Vec<Packet<u32>>,
+}
+
+impl Prepared {
+    /// Draws the warm-up, as mended, and packets.
+    #[must_use]
+    pub fn new(variant: Variant, preset: &Preset, default_accept: bool, packets: usize) -> Self {
+        Self::from(Start::Warm(WarmUp::Mended), variant, preset, default_accept, packets)
+    }
+
+    /// Draws what comes before, and packets.
+    #[must_use]
+    pub fn from(
+        start: Start,
+        variant: Variant,
+        preset: &Preset,
+        default_accept: bool,
+        packets: usize,
+    ) -> Self {
+        let warm_up = match start {
+            Start::Warm(warm_up) => warm_up,
+            Start::Cold | Start::Steady => WarmUp::AsPublished,
+        };
+        let mut after = Stream::new(variant, preset, warm_up);
+        let told = match start {
+            Start::Warm(_) => after.warm_up().collect(),
+            Start::Cold => Vec::new(),
+            Start::Steady => configs(after.clone(), variant.head(preset)),
+        };
+        if start == Start::Steady {
+            after.skip(told.len());
+        }
+        let packets = after.clone().packets().take(packets).collect();
+        Self { variant, preset: *preset, default_accept, start, told, after, packets }
+    }
+
+    /// The packets that are timed.
+    #[must_use]
+    pub fn packets(&self) -> &[Packet<u32>] {
+        &self.packets
+    }
+
+    /// Those of them that ask for a decision.
+    #[must_use]
+    pub fn decisions(&self) -> usize {
+        self.packets.iter().filter(|packet| matches!(packet, Packet::Data(_))).count()
+    }
+
+    /// An engine that was told what came before; what it is told beyond the stream is `choices`.
+    ///
+    /// # Errors
+    /// It refuses the address space.
+    pub fn engine(&self, kind: Kind, stripes: Option<usize>) -> Result<Built<u32>, String> {
+        let mut built = self.empty(kind, stripes)?;
+        self.tell(&mut built);
+        Ok(built)
+    }
+
+    /// An engine that was told nothing yet.
+    ///
+    /// # Errors
+    /// It refuses the address space.
+    pub fn empty(&self, kind: Kind, stripes: Option<usize>) -> Result<Built<u32>, String> {
+        let choices = self.variant.choices(&self.preset, self.default_accept);
+        let stripes = stripes.unwrap_or(choices.stripes);
+        kind.build(&Choices { stripes, ..choices }).map_err(|error| error.to_string())
+    }
+
+    /// Tells an engine what came before.
+    pub fn tell(&self, built: &mut Built<u32>) {
+        self.told.iter().for_each(|config| built.update(config));
+    }
+
+    /// The generator of the packets.
+    pub(super) fn generator(&self) -> impl Iterator<Item = Packet<u32>> + Send + use<> {
+        self.after.clone().packets().take(self.packets.len())
+    }
+
+    /// A generator for each of some workers, which yield as many packets in all as the stream has. All have the one
+    /// seed, as in the first study's published code; but the head, which every one of them would begin with, is dealt
+    /// out among them, so that all together see the mix of one stream.
+    pub(super) fn generators(
+        &self,
+        workers: usize,
+    ) -> impl Iterator<Item = impl Iterator<Item = Packet<u32>> + Send + use<>> {
+        let all = self.packets.len();
+        let head = match self.start {
+            Start::Warm(_) | Start::Cold => self.variant.head(&self.preset).min(all),
+            Start::Steady => 0,
+        };
+        let mut steady = self.after.clone();
+        steady.skip(head);
+        let part = move |count: usize, at: usize| count * at / workers..count * (at + 1) / workers;
+        (0..workers).map(move |at| {
+            let first = self.packets[part(head, at)].to_vec();
+            let rest = part(all - head, at).len();
+            first.into_iter().chain(steady.clone().packets().take(rest))
+        })
+    }
+}
+
+/// The config packets that a stream begins with, this number of them.
+fn configs(stream: Stream, count: usize) -> Vec<Config<u32>> {
+    let config = |packet| match packet {
+        Packet::Config(config) => Some(config),
+        Packet::Data(_) => None,
+    };
+    stream.packets().take(count).filter_map(config).collect()
+}

@@ -1,0 +1,170 @@
+//! Study 2: three tables of permissions, with threads and with streams, and a serial firewall; beside them the tables
+//! that the study leaves to others, caches, and ours.
+//!
+//! As the study: 1,000 to 1,000,000 packets, 100 and 1,000 addresses, preset 1, 8 threads, tables empty at first, mean
+//! of 100 loops, the second of two passes, critical time (from the tables' being there) and overall time (with making
+//! them; nothing that is read or given back after the last packet), by default every source is accepted; the
+//! fingerprint step by step, which is what its times show. Not as the study: addresses are 128 and 1,024 (its generator
+//! takes powers of two), PNG is kept so that lifting a ban restores R, tables are changed and read in one step.
+//! docs/studies.md says more.
+
+mod figures;
+mod growth;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+use std::time::Instant;
+
+use crate::studies::orchestrate::{Bins, Orchestration};
+use engines::catalogue::Kind;
+
+use super::published::{STUDY2, STUDY2_SIZES};
+use super::{Plan, Prepared, Row, Setting, Start, Track, run_once};
+use crate::workload::{PRESETS, Preset, Variant};
+
+/// The study's machine had 8 logical cores, and it used as many threads.
+const THREADS: usize = 8;
+/// The study's tables, its future work, and ours.
+const TABLES: [Kind; 7] = [
+    Kind::Matrix,
+    Kind::ConcurrentMap,
+    Kind::StripedMap,
+    Kind::SplitOrdered,
+    Kind::CachedExact,
+    Kind::CachedEpoch,
+    Kind::Tamis,
+];
+
+/// A table under a way to share work.
+type System = (Kind, Orchestration);
+
+/// By table, way, packets and addresses.
+type Times = BTreeMap<(&'static str, &'static str, usize, usize), Vec<Loop>>;
+
+/// Milliseconds of one loop.
+#[derive(Debug, Clone, Copy)]
+struct Loop {
+    /// The table's making.
+    made: f64,
+    critical: f64,
+    overall: f64,
+}
+
+fn systems() -> impl Iterator<Item = System> {
+    let ways = [Orchestration::WorkerPool, Orchestration::Stream];
+    let all = ways.into_iter().flat_map(|way| TABLES.map(|table| (table, way)));
+    all.chain([(Kind::Serial, Orchestration::Serial)])
+}
+
+/// Runs the study.
+///
+/// # Errors
+/// A system cannot be run, or a figure cannot be written.
+pub fn run(
+    plan: &Plan,
+    figures: Option<&Path>,
+    say: &mut dyn FnMut(Row),
+) -> Result<String, String> {
+    let mut times = Times::new();
+    for (packets, addresses) in sizes(plan) {
+        let preset = preset(addresses);
+        let prepared = Prepared::from(Start::Cold, Variant::D, &preset, true, packets);
+        for (table, way) in systems() {
+            let setting = setting(table, way);
+            let loops = loops(plan, packets);
+            let [_, second] =
+                [pass(&setting, &prepared, loops)?, pass(&setting, &prepared, loops)?];
+            rows(&second, &setting, &prepared).into_iter().for_each(&mut *say);
+            times.insert((table.name(), way.name(), packets, addresses), second);
+        }
+    }
+    let grown = growth::run(plan, say)?;
+    if let Some(dir) = figures {
+        figures::draw(dir, plan, &times)?;
+        growth::draw(dir, plan, &grown)?;
+    }
+    Ok(tabled(&times))
+}
+
+/// The study's sizes as far as the plan goes, and one beyond a million where it goes on.
+fn sizes(plan: &Plan) -> Vec<(usize, usize)> {
+    let beyond = [(10_000_000, 100), (10_000_000, 1_000)];
+    let all = STUDY2_SIZES.into_iter().chain(beyond);
+    all.filter(|(packets, _)| *packets <= plan.packets).collect()
+}
+
+/// Preset 1 with the next power of two of addresses.
+fn preset(addresses: usize) -> Preset {
+    Preset { addresses_log: addresses.next_power_of_two().ilog2(), ..PRESETS[0] }
+}
+
+fn setting(table: Kind, way: Orchestration) -> Setting {
+    let threads = if way == Orchestration::Serial { 1 } else { THREADS };
+    Setting {
+        orchestration: way,
+        bins: Bins::SharedMap,
+        ..Setting::pool(table, threads).on(Track::B)
+    }
+}
+
+/// As many loops as the plan has, fewer where a loop takes seconds.
+fn loops(plan: &Plan, packets: usize) -> usize {
+    plan.runs.min((100_000_000 / packets / 10).max(1))
+}
+
+/// Each loop on a table of its own.
+fn pass(setting: &Setting, prepared: &Prepared, loops: usize) -> Result<Vec<Loop>, String> {
+    let millis = |time: std::time::Duration| time.as_secs_f64() * 1e3;
+    let one = |_| {
+        let started = Instant::now();
+        let mut engine = prepared.empty(setting.engine, setting.stripes)?;
+        let made = started.elapsed();
+        prepared.tell(&mut engine);
+        let ran = run_once(setting, prepared, &mut engine)?;
+        let [made, critical, took] = [made, ran.outcome.elapsed, ran.took].map(millis);
+        Ok(Loop { made, critical, overall: made + took })
+    };
+    (0..loops).map(one).collect()
+}
+
+fn rows(loops: &[Loop], setting: &Setting, prepared: &Prepared) -> Vec<Row> {
+    let row = |name, of: fn(&Loop) -> f64| {
+        let figures: Vec<f64> = loops.iter().map(of).collect();
+        Row::new(name, setting.engine.name(), "ms", &figures)
+            .with("orchestration", setting.orchestration.name())
+            .with("packets", prepared.packets().len())
+            .with("addresses", 1u32 << prepared.preset.addresses_log)
+    };
+    vec![
+        row("access.study2.made", |one| one.made),
+        row("access.study2.critical", |one| one.critical),
+        row("access.study2.overall", |one| one.overall),
+    ]
+}
+
+fn mean(loops: &[Loop], of: fn(&Loop) -> f64) -> f64 {
+    loops.iter().map(of).sum::<f64>() / loops.len() as f64
+}
+
+/// Means, as the study prints them; the published second pass before ours where there is one.
+fn tabled(times: &Times) -> String {
+    let mut text = "\nCritical / overall milliseconds, published then ours\n".to_owned();
+    for (&(table, way, packets, addresses), loops) in times {
+        let system = STUDY2.iter().find(|one| (one.table, one.way) == (table, way));
+        let published = system.and_then(|system| {
+            system.pass(1).find(|(size, _)| *size == (packets, addresses)).map(|(_, times)| times)
+        });
+        let published = published.map_or_else(
+            || format!("{:>20}", "-"),
+            |(critical, overall)| format!("{critical:>9.2} / {overall:>8.2}"),
+        );
+        let (critical, overall) = (mean(loops, |one| one.critical), mean(loops, |one| one.overall));
+        let system = format!("{table} {way}");
+        let _ = writeln!(
+            text,
+            "{system:<28} {packets:>9} {addresses:>6} {published}   {critical:>9.2} / {overall:>8.2}"
+        );
+    }
+    text
+}
