@@ -17,11 +17,14 @@ use super::sync::{AtomicU64, Ordering};
 use super::table::{Index, Table};
 use access::{Address, Config, Engine, Packet, Permits, RangeSet};
 
+type Entries<A, R> = Table<A, Entry<A, R>>;
+type Guard<'g, A, R> = <Entries<A, R> as Index<A, Entry<A, R>>>::Guard<'g>;
+
 /// Entries that are never changed, but replaced. `R` is the form of R; the sorted set unless another one is named.
 #[derive(Debug)]
 pub struct Optimistic<A: Address, R: 'static = RangeSet<A>> {
     default: bool,
-    entries: Table<A, Entry<A, R>>,
+    entries: Entries<A, R>,
     retries: CachePadded<AtomicU64>,
 }
 
@@ -33,12 +36,7 @@ impl<A: Address, R: Accepts<A>> Optimistic<A, R> {
         Self { default, entries: Table::with_room(addresses), retries }
     }
 
-    fn decide_under(
-        &self,
-        source: A,
-        destination: A,
-        guard: &<Table<A, Entry<A, R>> as Index<A, Entry<A, R>>>::Guard<'_>,
-    ) -> bool {
+    fn decide_under(&self, source: A, destination: A, guard: &Guard<'_, A, R>) -> bool {
         loop {
             let from = self.entries.get(source, guard);
             let to = self.entries.get(destination, guard);

@@ -18,7 +18,7 @@ use super::entry::{Accepts, Entry, permits};
 use super::sync::RwLock;
 use access::{Address, Config, Engine, Mix, RangeSet};
 
-type Entries<A, R> = HashMap<A, Entry<A, R>, Mix>;
+type Stripe<A, R> = CachePadded<RwLock<HashMap<A, Entry<A, R>, Mix>>>;
 
 /// In which order a reader takes its two stripes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -35,7 +35,7 @@ pub enum Order {
 pub struct Striped<A, R = RangeSet<A>> {
     default: bool,
     order: Order,
-    stripes: Box<[CachePadded<RwLock<Entries<A, R>>>]>,
+    stripes: Box<[Stripe<A, R>]>,
 }
 
 impl<A: Address, R: Accepts<A>> Striped<A, R> {
@@ -89,10 +89,10 @@ impl<A: Address, R: Accepts<A>> Engine<A> for Striped<A, R> {
     }
 
     fn bytes(&self) -> usize {
-        let entries = |stripe: &CachePadded<RwLock<Entries<A, R>>>| -> usize {
+        let entries = |stripe: &Stripe<A, R>| -> usize {
             stripe.read().values().map(|entry| size_of::<A>() + entry.bytes()).sum()
         };
-        let locks = self.stripes.len() * size_of::<CachePadded<RwLock<Entries<A, R>>>>();
+        let locks = self.stripes.len() * size_of::<Stripe<A, R>>();
         locks + self.stripes.iter().map(entries).sum::<usize>()
     }
 }

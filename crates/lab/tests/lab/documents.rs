@@ -19,14 +19,15 @@ struct Line {
 
 fn lines() -> Vec<Line> {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    let entries = std::fs::read_dir(&docs).unwrap().map(|entry| entry.unwrap().path());
-    let name = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
+    let entries = std::fs::read_dir(&docs).expect("docs");
+    let entries = entries.map(|entry| entry.expect("a file").path());
+    let name = |path: &PathBuf| path.file_name().expect("a name").to_string_lossy().into_owned();
     let mut files: Vec<_> = entries
         .filter(|path| name(path).starts_with("studies") && name(path).ends_with(".md"))
         .collect();
     files.sort();
     let of = |path: &PathBuf| {
-        let text = std::fs::read_to_string(path).unwrap();
+        let text = std::fs::read_to_string(path).expect("a page");
         let line = |(number, text): (usize, &str)| Line {
             place: format!("{}:{}", name(path), number + 1),
             text: text.to_owned(),
@@ -121,8 +122,10 @@ fn every_command_is_understood_and_runs() {
     assert!(seen >= 8 && ran.len() >= 5, "{seen} commands, {} run", ran.len());
 }
 
+type Fields = Vec<(String, String)>;
+
 /// A mark: its command, and fields of one row.
-fn mark(text: &str) -> Option<(Vec<String>, Vec<(String, String)>)> {
+fn mark(text: &str) -> Option<(Vec<String>, Fields)> {
     let (command, fields) = text.split_once("checked:")?.1.split_once("-->")?.0.split_once('|')?;
     let words = command.split_whitespace().filter(|word| !is_program(word)).map(str::to_owned);
     let field = |field: &str| {

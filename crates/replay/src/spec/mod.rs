@@ -1,6 +1,6 @@
 //! A packet spec: `[in=eth0] [out=eth1] tcp 198.51.100.7:51200 > 10.0.0.9:5432 syn`, then `key=value`
 //! for ttl, mark, ctstate, after, mac, len, tos, frag and path; or a line of another program that says what a packet was
-//! ([`spelt`]).
+//! (`spelt`).
 
 mod message;
 mod spelt;

@@ -1,7 +1,7 @@
 //! Figures as SVG, in one style: a title, panels side by side over the same axes, units at the axes, names beside the
 //! panels, what others published as hollow rings beside what was measured, and below, how it was measured.
 //!
-//! Contract: a panel holds at most [`MOST`] measured series; a name has one colour everywhere ([`style`]). The spread
+//! Contract: a panel holds at most [`MOST`] measured series; a name has one colour everywhere (`style`). The spread
 //! of runs is drawn: whiskers at points, boxes in strips.
 
 mod axis;

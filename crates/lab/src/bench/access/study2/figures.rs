@@ -48,11 +48,12 @@ impl Figures<'_> {
         });
         let ours = points.map(|((_, _, packets, _), loops)| point(*packets, loops)).collect();
         let published = STUDY2.iter().filter(|one| (one.table, one.way) == (line.table, line.way));
-        let theirs =
-            published.flat_map(|one| one.pass(1)).filter_map(|((packets, addresses), time)| {
-                (addresses == line.addresses && packets <= self.plan.packets)
-                    .then(|| Point::sole(packets as f64, time.0))
-            });
+        let theirs = published
+            .flat_map(|one| one.pass(1))
+            .filter(|((packets, addresses), _)| {
+                *addresses == line.addresses && *packets <= self.plan.packets
+            })
+            .map(|((packets, _), time)| Point::sole(packets as f64, time.0));
         let name = line.name.to_owned();
         let theirs: Vec<_> = theirs.collect();
         let mut series = vec![Series { name: name.clone(), points: ours, is_published: false }];
