@@ -10,7 +10,7 @@ pub use std::sync::atomic::Ordering;
 pub use std::thread::yield_now;
 
 #[cfg(pauses)]
-pub use paused::{AtomicU64, pause};
+pub use paused::pause;
 
 #[cfg(loom)]
 pub use loom::sync::atomic::Ordering;
@@ -18,14 +18,13 @@ pub use loom::sync::atomic::Ordering;
 pub use loom::thread::yield_now;
 #[cfg(all(loom, not(orders)))]
 pub use model::AtomicU64;
-#[cfg(all(loom, orders))]
-pub use weak::AtomicU64;
+#[cfg(any(pauses, all(loom, orders)))]
+pub use preceded::AtomicU64;
 
 #[cfg(pauses)]
 mod paused {
     use std::cell::Cell;
     use std::hash::{BuildHasher, RandomState};
-    use std::sync::atomic::Ordering;
 
     thread_local! {
         static DRAWN: Cell<u64> = Cell::new(RandomState::new().hash_one(0) | 1);
@@ -48,48 +47,13 @@ mod paused {
         }
     }
 
-    /// A word before each of whose operations a thread may stumble.
-    #[derive(Debug)]
-    pub struct AtomicU64(std::sync::atomic::AtomicU64);
+    /// A thread may stumble there.
+    #[derive(Debug, Default)]
+    pub(super) struct Before;
 
-    impl AtomicU64 {
-        /// Holds this value.
-        #[must_use]
-        pub fn new(value: u64) -> Self {
-            Self(std::sync::atomic::AtomicU64::new(value))
-        }
-
-        /// As the real one.
-        pub fn load(&self, order: Ordering) -> u64 {
+    impl Before {
+        pub(super) fn happen(&self) {
             pause();
-            self.0.load(order)
-        }
-
-        /// As the real one.
-        pub fn store(&self, value: u64, order: Ordering) {
-            pause();
-            self.0.store(value, order);
-        }
-
-        /// As the real one.
-        pub fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
-            pause();
-            self.0.fetch_add(value, order)
-        }
-
-        /// As the real one.
-        ///
-        /// # Errors
-        /// The word held another value, which is returned.
-        pub fn compare_exchange(
-            &self,
-            old: u64,
-            new: u64,
-            done: Ordering,
-            failed: Ordering,
-        ) -> Result<u64, u64> {
-            pause();
-            self.0.compare_exchange(old, new, done, failed)
         }
     }
 }
@@ -151,43 +115,71 @@ mod model {
 
 #[cfg(all(loom, orders))]
 mod weak {
-    use loom::sync::atomic::{AtomicU64 as Word, Ordering};
+    use loom::sync::atomic::{AtomicU64, Ordering};
 
-    /// A word of loom's own, whose loads see what their orders allow.
-    ///
-    /// Each operation also writes a word that nobody reads, in no order with anything: so each is seen to depend on the
-    /// last one of another thread, which a thread's own load would hide.
+    /// Writes a word that nobody reads, in no order with anything: so each operation is seen to depend on the last one of
+    /// another thread, which a thread's own load would hide from loom's search.
+    #[derive(Debug)]
+    pub(super) struct Before(AtomicU64);
+
+    impl Default for Before {
+        fn default() -> Self {
+            Self(AtomicU64::new(0))
+        }
+    }
+
+    impl Before {
+        pub(super) fn happen(&self) {
+            self.0.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(any(pauses, all(loom, orders)))]
+mod preceded {
+    #[cfg(loom)]
+    use loom::sync::atomic::AtomicU64 as Word;
+    #[cfg(not(loom))]
+    use std::sync::atomic::AtomicU64 as Word;
+
+    use super::Ordering;
+    #[cfg(pauses)]
+    use super::paused::Before;
+    #[cfg(all(loom, orders))]
+    use super::weak::Before;
+
+    /// A word before each of whose operations something happens.
     #[derive(Debug)]
     pub struct AtomicU64 {
         word: Word,
-        steps: Word,
+        before: Before,
     }
 
     impl AtomicU64 {
         /// Holds this value.
         #[must_use]
         pub fn new(value: u64) -> Self {
-            Self { word: Word::new(value), steps: Word::new(0) }
+            Self { word: Word::new(value), before: Before::default() }
         }
 
-        fn step(&self) -> &Word {
-            self.steps.store(0, Ordering::Relaxed);
+        fn word(&self) -> &Word {
+            self.before.happen();
             &self.word
         }
 
         /// As the real one.
         pub fn load(&self, order: Ordering) -> u64 {
-            self.step().load(order)
+            self.word().load(order)
         }
 
         /// As the real one.
         pub fn store(&self, value: u64, order: Ordering) {
-            self.step().store(value, order);
+            self.word().store(value, order);
         }
 
         /// As the real one.
         pub fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
-            self.step().fetch_add(value, order)
+            self.word().fetch_add(value, order)
         }
 
         /// As the real one.
@@ -201,7 +193,7 @@ mod weak {
             done: Ordering,
             failed: Ordering,
         ) -> Result<u64, u64> {
-            self.step().compare_exchange(old, new, done, failed)
+            self.word().compare_exchange(old, new, done, failed)
         }
     }
 }

@@ -2,7 +2,7 @@
 //! by itself, as the first of its connection.
 //!
 //! Contract: lines that say nothing of a packet are counted and left out, as logs have many. Memory is bounded: a line
-//! is read up to [`LONGEST`], and after [`MOST`] packets the rest are counted only.
+//! is read up to [`LONGEST`], and after [`MOST`] packets, or lines that cannot be read, the rest are counted only.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -34,8 +34,10 @@ pub struct Judged {
     told: Vec<Told>,
     /// Packets past [`MOST`].
     untold: u64,
-    /// Lines of a packet that cannot be read, and why.
+    /// Lines of a packet that cannot be read, and why: the first of them.
     refused: Vec<(u64, SpecError)>,
+    /// How many there are.
+    refusals: u64,
     verdicts: [u64; 3],
 }
 
@@ -91,7 +93,7 @@ pub fn of_lines(
                 let story = tell(&mut evaluator, &files, &mut bytes, &arrival, None);
                 judged.add(number, packet, &story, &mut ends);
             }
-            Err(error) => judged.refused.push((number, error)),
+            Err(error) => judged.refuse(number, error),
         }
         std::mem::swap(&mut line, &mut next);
     }
@@ -133,6 +135,13 @@ impl Judged {
         self.told.push(Told { line, packet, end: Arc::clone(end) });
     }
 
+    fn refuse(&mut self, line: u64, error: SpecError) {
+        self.refusals += 1;
+        if self.refused.len() < MOST {
+            self.refused.push((line, error));
+        }
+    }
+
     /// Packets that are accepted, that are dropped or rejected, and of which neither is known.
     #[must_use]
     pub fn verdicts(&self) -> [u64; 3] {
@@ -145,7 +154,7 @@ impl Judged {
         self.verdicts.iter().sum()
     }
 
-    /// The first line that could not be read, if none could.
+    /// The first line of a packet that could not be read.
     #[must_use]
     pub fn refusal(&self) -> Option<(u64, &SpecError)> {
         self.refused.first().map(|(line, error)| (*line, error))
@@ -187,7 +196,7 @@ impl Judged {
             writeln!(out, "\n{} more packets are in none of these counts", self.untold)?;
         }
         if !self.refused.is_empty() {
-            writeln!(out, "\n{} lines of packets could not be read:", self.refused.len())?;
+            writeln!(out, "\n{} lines of packets could not be read:", self.refusals)?;
         }
         for (line, error) in self.refused.iter().take(REFUSED) {
             writeln!(out, "  line {line}:{}: expected {}", error.column, error.what)?;
@@ -218,9 +227,33 @@ impl Judged {
                 "decision": told.end.text,
             })).collect::<Vec<_>>(),
             "untold": self.untold,
+            "refusals": self.refusals,
             "refused": self.refused.iter().map(|(line, error)| json!({
                 "at": line, "column": error.column, "expected": error.what,
             })).collect::<Vec<_>>(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_cannot_be_read_are_counted_past_those_that_are_kept() {
+        let lines = "IN= OUT= SRC=nobody DST=10.0.0.1 PROTO=TCP\n".repeat(MOST + 7);
+        let judged = of_lines(&[], &Config::default(), lines.as_bytes()).unwrap();
+        let told = judged.json();
+        assert_eq!(told["refusals"], MOST + 7);
+        assert_eq!(told["refused"].as_array().unwrap().len(), MOST);
+        assert!(judged.text().contains(&format!("{} lines of packets could not", MOST + 7)));
+    }
+
+    #[test]
+    fn what_is_too_long_of_a_line_is_passed_over() {
+        let mut lines = b"x".repeat(LONGEST as usize * 3);
+        lines.extend_from_slice(b"\nping 10.0.0.1 > 10.0.0.2\n");
+        let judged = of_lines(&[], &Config::default(), &*lines).unwrap();
+        assert_eq!((judged.lines, judged.told[0].line), (2, 2));
     }
 }

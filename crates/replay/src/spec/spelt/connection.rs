@@ -3,37 +3,28 @@
 //!
 //! Source: conntrack(8); `net/netfilter/nf_conntrack_standalone.c`, `ct_seq_show`.
 
-use std::net::IpAddr;
-
 use packet::tcp::Flags;
 
-use super::{Said, read_as, value_of};
-use crate::spec::{SpecError, Word, expected};
+use super::{Said, address, number, ports, value_of};
+use crate::spec::{SpecError, Word};
 
 pub(super) fn read(words: &[Word<'_>], end: usize) -> Result<Option<Said>, SpecError> {
     // `ipv4 2` before it, and the event of `conntrack -E`.
     let skip = words.iter().position(|(_, word)| !is_before(word)).unwrap_or(words.len());
     let words = &words[skip..];
-    let [(_, name), (_, number), ..] = words else { return Ok(None) };
-    let is_entry = number.parse::<u8>().is_ok() && !name.contains('=');
+    let [(_, name), (_, assigned), ..] = words else { return Ok(None) };
+    let is_entry = assigned.parse::<u8>().is_ok() && !name.contains('=');
     if !is_entry || value_of(words, "src").is_none() || value_of(words, "dst").is_none() {
         return Ok(None);
     }
-    let mut said = Said { protocol: protocol(name, number), ..Said::default() };
+    let mut said = Said { protocol: protocol(name, assigned), ..Said::default() };
     // The first tuple is that of the first packet.
     let field = |key: &str| value_of(words, key);
-    let address = |key| match field(key) {
-        Some((column, text)) => read_as::<IpAddr>(column, text, "an address"),
-        None => Err(expected(end, format!("{key}=ADDRESS"))),
-    };
-    said.between(address("src")?, address("dst")?);
-    let port = |key| match field(key) {
-        Some((column, text)) => read_as::<u16>(column, text, "a port").map(Some),
-        None => Ok(None),
-    };
-    said.ports = port("sport")?.zip(port("dport")?).map(|(source, to)| [source, to]);
-    if let Some(kind) = port("type")? {
-        said.icmp(kind, port("code")?.unwrap_or(0) as u8);
+    let end_of = |key| address(field(key), end, &format!("{key}=ADDRESS"));
+    said.between(end_of("src")?, end_of("dst")?);
+    said.ports = ports(field("sport"), field("dport"))?;
+    if let Some(kind) = number::<u8>(field("type"))? {
+        said.icmp(kind, number(field("code"))?.unwrap_or(0));
     }
     let is_answered = words.iter().all(|(_, word)| *word != "[UNREPLIED]");
     if said.protocol == "tcp" {

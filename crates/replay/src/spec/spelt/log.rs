@@ -5,12 +5,9 @@
 //!
 //! Source: `net/netfilter/nf_log_syslog.c`.
 
-use std::net::IpAddr;
-
 use packet::tcp::Flags;
-use rules::protocol_number;
 
-use super::{Said, read_as, value_of};
+use super::{Said, address, is_protocol, number, ports, read_as, value_of};
 use crate::spec::{SpecError, Word, expected};
 
 /// Flags as they are printed there.
@@ -79,19 +76,13 @@ fn addresses(
     end: usize,
     said: &mut Said,
 ) -> Result<(), SpecError> {
-    let address = |key: &str| match value_of(words, key) {
-        Some((column, text)) => read_as::<IpAddr>(column, text, "an address"),
-        None => Err(expected(end, format!("{key}=ADDRESS"))),
-    };
-    said.between(address(keys[0])?, address(keys[1])?);
+    let of = |key| address(value_of(words, key), end, &format!("{key}=ADDRESS"));
+    said.between(of(keys[0])?, of(keys[1])?);
     Ok(())
 }
 
 fn header(words: &[Word<'_>], said: &mut Said) -> Result<(), SpecError> {
-    let number = |key: &str| match value_of(words, key) {
-        Some((column, text)) => read_as::<u32>(column, text, "a number").map(Some),
-        None => Ok(None),
-    };
+    let number = |key| number::<u32>(value_of(words, key));
     let hex = |key: &str| {
         let (_, text) = value_of(words, key)?;
         u8::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16).ok()
@@ -124,15 +115,11 @@ fn header(words: &[Word<'_>], said: &mut Said) -> Result<(), SpecError> {
 fn protocol(words: &[Word<'_>], end: usize, said: &mut Said) -> Result<(), SpecError> {
     let (column, name) = value_of(words, "PROTO").ok_or_else(|| expected(end, "PROTO=PROTOCOL"))?;
     let lower = name.to_ascii_lowercase();
-    if lower.parse::<u8>().is_err() && protocol_number(&lower).is_none() && lower != "icmpv6" {
+    if !is_protocol(&lower) {
         return Err(expected(column, format!("a protocol, found \"{name}\"")));
     }
     said.protocol = lower;
-    let number = |key: &str| match value_of(words, key) {
-        Some((column, text)) => read_as::<u16>(column, text, "a number").map(Some),
-        None => Ok(None),
-    };
-    said.ports = number("SPT")?.zip(number("DPT")?).map(|(source, to)| [source, to]);
+    said.ports = ports(value_of(words, "SPT"), value_of(words, "DPT"))?;
     match &*said.protocol {
         "tcp" => {
             let flag = |(_, word): &Word<'_>| FLAGS.iter().find(|(name, _)| name == word);
@@ -140,8 +127,9 @@ fn protocol(words: &[Word<'_>], end: usize, said: &mut Said) -> Result<(), SpecE
             said.flags(Flags(bits));
         }
         "icmp" | "icmpv6" => {
+            let number = |key| number::<u8>(value_of(words, key));
             if let Some(kind) = number("TYPE")? {
-                said.icmp(kind, number("CODE")?.unwrap_or(0) as u8);
+                said.icmp(kind, number("CODE")?.unwrap_or(0));
             }
         }
         _ => {}

@@ -13,6 +13,7 @@ use std::fmt::{self, Display, Write};
 use std::net::IpAddr;
 
 use packet::tcp::Flags;
+use rules::protocol_number;
 
 use super::{SpecError, Word, expected, split};
 
@@ -114,7 +115,28 @@ fn read_as<T: std::str::FromStr>(at: usize, value: &str, what: &str) -> Result<T
     value.parse().map_err(|_| expected(at, format!("{what}, found \"{value}\"")))
 }
 
-/// The words from one on, and the value of `key=value` among them, with its column.
+/// A number, where there is a word for it.
+fn number<T: std::str::FromStr>(word: Option<Word<'_>>) -> Result<Option<T>, SpecError> {
+    word.map(|(column, text)| read_as(column, text, "a number")).transpose()
+}
+
+/// An address, which has to be there; `what` says how it is spelt.
+fn address(word: Option<Word<'_>>, end: usize, what: &str) -> Result<IpAddr, SpecError> {
+    let (column, text) = word.ok_or_else(|| expected(end, what))?;
+    read_as(column, text, "an address")
+}
+
+/// Both ports, where they are given.
+fn ports(source: Option<Word<'_>>, to: Option<Word<'_>>) -> Result<Option<[u16; 2]>, SpecError> {
+    Ok(number(source)?.zip(number(to)?).map(|(source, to)| [source, to]))
+}
+
+/// Whether a SPEC takes a protocol by this name or number.
+fn is_protocol(name: &str) -> bool {
+    name.parse::<u8>().is_ok() || protocol_number(name).is_some() || name == "icmpv6"
+}
+
+/// The value of `key=value` among words, with its column.
 fn value_of<'a>(words: &[Word<'a>], key: &str) -> Option<Word<'a>> {
     words.iter().find_map(|(column, word)| {
         let value = word.strip_prefix(key)?.strip_prefix('=')?;

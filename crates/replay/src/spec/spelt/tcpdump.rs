@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use packet::tcp::Flags;
 use rules::{port_number, protocol_number};
 
-use super::{Said, read_as};
+use super::{Said, is_protocol, read_as};
 use crate::spec::{SpecError, Word, expected};
 
 /// Letters of TCP flags.
@@ -171,9 +171,7 @@ fn protocol(name: &str) -> Option<String> {
     match name {
         "ip" => Some("4".to_owned()),
         "ip6" => Some("41".to_owned()),
-        _ if number.parse::<u8>().is_ok() || protocol_number(number).is_some() => {
-            Some(number.to_owned())
-        }
+        _ if is_protocol(number) => Some(number.to_owned()),
         _ => without_version.filter(|name| protocol_number(name).is_some()).map(str::to_owned),
     }
 }

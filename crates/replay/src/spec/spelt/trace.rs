@@ -3,17 +3,14 @@
 //!
 //! Source: nft(8), `nft monitor trace`; nftables `src/netlink.c`, `trace_print_packet`.
 
-use std::net::IpAddr;
-
 use packet::tcp::Flags;
-use rules::protocol_number;
 
-use super::{Said, read_as};
+use super::{Said, address, is_protocol, number, ports};
 use crate::spec::{SpecError, Word, expected};
 
 pub(super) fn read(words: &[Word<'_>], end: usize) -> Result<Option<Said>, SpecError> {
     let [(_, "trace"), (_, "id"), _, ..] = words else { return Ok(None) };
-    // Its other lines say what became of the packet.
+    // Its other lines tell of rules and verdicts.
     let Some(packet) = words.iter().position(|(_, word)| *word == "packet:") else {
         return Ok(None);
     };
@@ -28,16 +25,12 @@ pub(super) fn read(words: &[Word<'_>], end: usize) -> Result<Option<Said>, SpecE
     }
     said.key("mac", after(&["ether", "saddr"]).map_or("", |(_, mac)| mac));
     let ip = if after(&["ip6", "saddr"]).is_some() { "ip6" } else { "ip" };
-    let address = |side| match after(&[ip, side]) {
-        Some((column, text)) => read_as::<IpAddr>(column, text, "an address"),
-        None => Err(expected(end, "ip saddr and ip daddr")),
-    };
-    said.between(address("saddr")?, address("daddr")?);
+    let of = |side| address(after(&[ip, side]), end, "ip saddr and ip daddr");
+    said.between(of("saddr")?, of("daddr")?);
     for phrase in [["ip", "ttl"], ["ip6", "hoplimit"]] {
         said.key("ttl", after(&phrase).map_or("", |(_, ttl)| ttl));
     }
-    if let Some((column, len)) = after(&[ip, "length"]) {
-        let len: usize = read_as(column, len, "a length")?;
+    if let Some(len) = number::<usize>(after(&[ip, "length"]))? {
         said.len = Some(if ip == "ip6" { len + 40 } else { len });
     }
     said.protocol = protocol(&after, end)?;
@@ -53,8 +46,7 @@ fn protocol<'a>(after: &impl After<'a>, end: usize) -> Result<String, SpecError>
     let named = [["ip", "protocol"], ["ip6", "nexthdr"], ["meta", "l4proto"]];
     if let Some((column, name)) = named.iter().find_map(|phrase| after(phrase)) {
         let name = if name == "ipv6-icmp" { "icmpv6" } else { name };
-        let is_known = name.parse::<u8>().is_ok() || protocol_number(name).is_some();
-        return match is_known || name == "icmpv6" {
+        return match is_protocol(name) {
             true => Ok(name.to_owned()),
             false => Err(expected(column, format!("a protocol, found \"{name}\""))),
         };
@@ -67,11 +59,7 @@ fn protocol<'a>(after: &impl After<'a>, end: usize) -> Result<String, SpecError>
 /// Ports, flags or type.
 fn ends<'a>(after: &impl After<'a>, said: &mut Said) -> Result<(), SpecError> {
     let name = said.protocol.clone();
-    let port = |side| match after(&[&name, side]) {
-        Some((column, text)) => read_as::<u16>(column, text, "a port").map(Some),
-        None => Ok(None),
-    };
-    said.ports = port("sport")?.zip(port("dport")?).map(|(source, to)| [source, to]);
+    said.ports = ports(after(&[&name, "sport"]), after(&[&name, "dport"]))?;
     if name == "tcp"
         && let Some((column, text)) = after(&["tcp", "flags", "=="])
     {
