@@ -118,12 +118,13 @@ impl Shared {
 
     /// Tells all workers to stop once they have handled what their ports still have.
     pub(super) fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
+        // What was sent before it is there for whoever learns of it.
+        self.stop.store(true, Ordering::Release);
         self.wake_all();
     }
 
     pub(super) fn is_stopping(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.stop.load(Ordering::Acquire)
     }
 
     /// Asks a worker, and waits for its answer.

@@ -115,6 +115,7 @@ impl Worker {
     pub(super) fn step(&mut self, most: Option<Duration>) -> Step {
         // Looked at before the turn, which so sees all that others gave before they got as far.
         let are_all_as_far = self.shared.have_all_reached(self.stage.phase);
+        self.note_stop();
         self.shared.seat(self.number).beat();
         let frames = self.caught(Self::turn);
         if self.ring.as_mut().is_some_and(|ring| ring.is_forsaken()) {
@@ -276,11 +277,16 @@ impl Worker {
         }
     }
 
-    /// Whether it receives nothing more, where so many frames were received last.
-    fn is_to_stop(&mut self, frames: usize) -> bool {
+    /// Takes note of being told to stop. Before a turn, so that one in which nothing came has looked for whatever came
+    /// before that.
+    fn note_stop(&mut self) {
         if self.stage.until.is_none() && self.shared.is_stopping() {
             self.stage.until = Some(Instant::now() + DRAIN);
         }
+    }
+
+    /// Whether it receives nothing more, where so many frames were received last.
+    fn is_to_stop(&mut self, frames: usize) -> bool {
         let is_idle = frames == 0 && !self.has_bursts() && !self.waits_for_verdicts();
         match self.stage.until {
             Some(until) => {

@@ -1,5 +1,6 @@
 //! Ports that fail, disturb and panic, and rules that change meanwhile.
 
+use std::sync::mpsc;
 use std::time::Duration;
 
 use dataplane::run::config::OnPanic;
@@ -208,4 +209,53 @@ fn what_comes_before_the_end_is_handled() {
     let frames: Vec<_> = (0..2000).map(|at| syn(at % 100)).collect();
     let left = Rig::new(&filter("ACCEPT", "")).sends(0, &frames).run();
     assert_eq!(left.frames[1], frames);
+}
+
+/// A port that has looked for frames, found none, and takes its time to say so, once.
+struct Slow {
+    inner: Box<dyn Port + Send>,
+    /// Told that it has looked, and what it waits for then.
+    looked: Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>,
+}
+
+impl Port for Slow {
+    fn rx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
+        let frames = self.inner.rx_burst(burst)?;
+        if frames == 0
+            && let Some((looked, go_on)) = self.looked.take()
+        {
+            looked.send(()).expect("the test waits");
+            go_on.recv().expect("the test goes on");
+        }
+        Ok(frames)
+    }
+
+    fn tx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
+        self.inner.tx_burst(burst)
+    }
+
+    fn readiness(&self) -> Readiness<'_> {
+        self.inner.readiness()
+    }
+
+    fn stats(&self) -> Stats {
+        self.inner.stats()
+    }
+}
+
+#[test]
+fn what_comes_between_the_last_look_and_the_end_is_handled() {
+    let rig = Rig::new(&filter("ACCEPT", ""));
+    let Rig { near: [left, right], .. } = rig;
+    let ((looks, looked), (go, goes_on)) = (mpsc::channel(), mpsc::channel());
+    let left = Slow { inner: left, looked: Some((looks, goes_on)) };
+    let (run, mut far) = Rig { near: [Box::new(left), right], ..rig }.start();
+    looked.recv().expect("it looks");
+    let frames: Vec<_> = (0..100).map(syn).collect();
+    send(&mut far[0], &frames);
+    run.running().stop();
+    go.send(()).expect("it waits");
+    let left = finish(run, far);
+    assert_eq!(left.frames[1].len(), frames.len());
+    assert!(left.frames[1] == frames);
 }
