@@ -127,7 +127,7 @@ impl Asked {
             Ok::<Vec<RulesFile>, Thrown>(walk.open_all(&rules, rules6.as_deref(), semantics)?)
         };
         Ok(Wanted {
-            list: self.list.map(|list| (list, self.limit.unwrap_or(LISTED))),
+            list: self.list.map(|list| (list.into(), self.limit.unwrap_or(LISTED))),
             selection: self.selection,
             versus: self.new.map(versus).transpose()?,
             threads: self.threads,

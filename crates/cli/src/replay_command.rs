@@ -7,10 +7,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use conntrack::Mode;
+use replay::groups::GroupBy;
 use replay::report::{Report, Soundness, Style};
-use replay::run::{self, List, Wanted};
+use replay::run::{self, List, Lists, Wanted};
 use replay::shell::quote;
 use replay::walk::{WalkOptions, words};
 use replay::{Filter, Moment, Room, RulesFile, Selection, Target};
@@ -31,6 +32,7 @@ const STOPPED: u8 = 130;
 
 /// `tamis replay`.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("shown").args(["list", "by"]).multiple(true))]
 #[command(after_help = "\
 Exit codes: 0 done, 2 usage or input error, 3 what --fail-on names is there, or nothing was proved,
 130 stopped by Ctrl-C or SIGTERM (the report then says what there is so far).
@@ -50,12 +52,19 @@ pub(crate) struct ReplayArgs {
     /// for one that was recorded on one interface and does not say so
     #[arg(required = true, value_name = "CAPTURE")]
     pub captures: Vec<String>,
-    /// Show packets with this verdict, or whose verdict changes under --vs, each with what decided
-    #[arg(long, value_name = "VERDICT", requires_if("change", "vs"))]
-    pub list: Option<ListChoice>,
-    /// How many packets --list shows
-    #[arg(long, default_value_t = 20, requires = "list", value_name = "N")]
+    /// Show packets with these verdicts, or whose verdict changes under --vs, each with its time and what decided;
+    /// never: the rules that no packet is known to have hit, and why
+    #[arg(long, value_name = "WHICH", value_delimiter = ',', requires_if("change", "vs"))]
+    pub list: Vec<ListChoice>,
+    /// Show groups of packets instead of each: those of --list, or the dropped and rejected ones
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    pub by: Vec<ByChoice>,
+    /// How many packets, rules or groups --list and --by show
+    #[arg(long, default_value_t = 20, requires = "shown", value_name = "N")]
     pub limit: usize,
+    /// Rows of each table of the report
+    #[arg(long, value_name = "N", conflicts_with = "json")]
+    pub top: Option<usize>,
     /// Show each packet with its verdict as it comes, those of --list alone if given, and the report at the end.
     /// Nothing is read ahead: no packet waits for one that shows how it left. For standard input and pipes
     #[arg(long, conflicts_with = "limit")]
@@ -136,6 +145,8 @@ impl ReplayArgs {
 /// `--list`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ListChoice {
+    /// Accepted packets
+    Accept,
     /// Dropped packets
     Drop,
     /// Rejected packets
@@ -144,6 +155,25 @@ pub(crate) enum ListChoice {
     Unknown,
     /// Packets whose verdict is another under --vs
     Change,
+    /// All packets
+    All,
+    /// Rules that no packet is known to have hit: not reached, reached and not matched, or maybe
+    Never,
+}
+
+/// `--by`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ByChoice {
+    /// The rule or policy that decided, and the jumps that led there
+    Path,
+    /// The connection, with all its verdicts
+    Flow,
+    /// The source address
+    Source,
+    /// The destination address
+    Destination,
+    /// The protocol and destination port
+    Port,
 }
 
 /// `--fail-on`.
@@ -208,12 +238,20 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     let mut progress = Progress::new();
     let mut at = |done, all| progress.at(done, all);
     let stop = interrupt::raised()?;
-    let list = args.list.map(List::from);
+    let lists: Lists = args.list.iter().copied().map(List::from).collect();
+    // Packets that are shown as they come are not shown again.
+    let shown = match args.follow && args.by.is_empty() {
+        true => lists.clone().without_packets(),
+        false => lists.clone(),
+    };
     let mut lines = args.prints_lines().then(|| screen::Lines::new(Arc::clone(&stop)));
     let mut wanted = Wanted {
-        list: list.filter(|_| !args.follow).map(|list| (list, args.limit)),
+        list: (shown.has_any() || !args.by.is_empty()).then_some((shown, args.limit)),
+        groups: args.by.iter().copied().map(GroupBy::from).collect(),
         follow: args.follow,
-        lines: lines.as_mut().map(|lines| (list, lines as &mut dyn Write)),
+        lines: lines.as_mut().map(|lines| {
+            (Some(lists).filter(Lists::has_packets), lines as &mut dyn Write)
+        }),
         verdicts: verdicts.as_mut().map(|to| to as &mut dyn Write),
         page: args.html.is_some(),
         // A bar has no place between lines.
@@ -229,6 +267,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     };
     let mut report = run::replay(&files, &args.captures, &config, &mut wanted)?;
     report.also = walk.also();
+    report.rows = args.top;
     progress.finish();
     [verdicts, packets, annotated].into_iter().flatten().try_for_each(Target::keep)?;
     // Those of --rules6 or a folder's ip6tables.save stand after the others.
@@ -344,10 +383,25 @@ fn style() -> Style {
 impl From<ListChoice> for List {
     fn from(choice: ListChoice) -> Self {
         match choice {
+            ListChoice::Accept => Self::Accept,
+            ListChoice::All => Self::All,
+            ListChoice::Never => Self::Never,
             ListChoice::Drop => Self::Drop,
             ListChoice::Reject => Self::Reject,
             ListChoice::Unknown => Self::Unknown,
             ListChoice::Change => Self::Change,
+        }
+    }
+}
+
+impl From<ByChoice> for GroupBy {
+    fn from(choice: ByChoice) -> Self {
+        match choice {
+            ByChoice::Path => Self::Path,
+            ByChoice::Flow => Self::Flow,
+            ByChoice::Source => Self::Source,
+            ByChoice::Destination => Self::Destination,
+            ByChoice::Port => Self::Port,
         }
     }
 }

@@ -12,6 +12,7 @@ use packet::{Headers, Link};
 use pktio::{Burst, Frame, FrameMeta, FrameMut, Interface};
 
 use crate::decider::Decider;
+use crate::groups::CallPath;
 use dataplane::link_of;
 
 /// Bytes of frames that are read and evaluated together: they stay in the cache.
@@ -64,6 +65,8 @@ pub(crate) struct Names(Arc<[Option<Arc<str>>]>);
 pub(crate) struct Outcome {
     pub(crate) end: Disposition,
     pub(crate) by: Decider,
+    /// By which jumps it came there, if that is wanted and it stands in the rules.
+    pub(crate) path: Option<Box<CallPath>>,
     /// Its result under the rules of `--vs`.
     pub(crate) new: Option<(Disposition, Decider)>,
     /// The interfaces that it came in and goes out by, where known and wanted.

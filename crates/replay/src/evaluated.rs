@@ -57,10 +57,21 @@ impl PacketWords {
     /// Reads a frame; its bytes stay as they are.
     pub(crate) fn of(bytes: &mut [u8], wire_len: usize, link: Link) -> Self {
         let packet = Packet::parse(bytes, wire_len, link, Checksums::Ignore);
-        let flow = match FlowKey::of(&packet) {
-            Read::Known(flow) => Some(flow),
-            Read::Unknown | Read::Absent => None,
-        };
-        Self { line: packet.to_string(), flow }
+        Self { line: packet.to_string(), flow: key_of(&packet) }
+    }
+}
+
+/// The addresses and ports of a frame, which is read in a copy.
+pub(crate) fn flow_of(scratch: &mut Vec<u8>, frame: Frame<'_>, link: Link) -> Option<FlowKey> {
+    scratch.clear();
+    scratch.extend_from_slice(frame.bytes);
+    let wire_len = frame.meta.wire_length as usize;
+    key_of(&Packet::parse(scratch, wire_len, link, Checksums::Ignore))
+}
+
+fn key_of(packet: &Packet<'_>) -> Option<FlowKey> {
+    match FlowKey::of(packet) {
+        Read::Known(flow) => Some(flow),
+        Read::Unknown | Read::Absent => None,
     }
 }

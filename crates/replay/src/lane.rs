@@ -32,6 +32,8 @@ pub(crate) struct Keeps {
     pub(crate) bytes: bool,
     /// The interfaces that it came in and goes out by.
     pub(crate) sides: bool,
+    /// By which jumps it came to what decided.
+    pub(crate) calls: bool,
 }
 
 impl Keeps {
@@ -44,12 +46,16 @@ impl Keeps {
         new: Option<(Disposition, Decider)>,
     ) -> Option<Outcome> {
         let mut noted = packet.finish(end);
-        self.outcomes.then(|| Outcome {
-            by: noted.by(end),
-            new,
-            sides: noted.take_sides(),
-            states: noted.states(),
-            end: *end,
+        self.outcomes.then(|| {
+            let by = noted.by(end);
+            Outcome {
+                by,
+                path: noted.path(by).map(Box::new),
+                new,
+                sides: noted.take_sides(),
+                states: noted.states(),
+                end: *end,
+            }
         })
     }
 }
@@ -109,7 +115,9 @@ impl<'f> Lane<'f> {
         Self {
             evaluator: Evaluator::of_shard(program, shard.clone()),
             versus: versus.map(|(new, program)| Versus::new(new, program, rules, shard)),
-            recorder: Recorder::new(files, keeps.sides).stopped_by(stop.cloned()),
+            recorder: Recorder::new(files, keeps.sides)
+                .noting_calls(keeps.calls.then_some(files))
+                .stopped_by(stop.cloned()),
             keeps,
             pairs: config.pair,
             scratch: Vec::new(),

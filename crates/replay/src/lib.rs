@@ -19,6 +19,7 @@ mod evaluated;
 pub mod file_id;
 mod filter;
 mod gate;
+pub mod groups;
 mod input;
 pub mod json_text;
 mod lane;

@@ -7,13 +7,13 @@ use packet::visible;
 
 use crate::decider::DeciderPlace;
 use crate::evaluated::Evaluated;
-use crate::list::List;
+use crate::list::Lists;
 
 /// Where the lines go.
 pub(crate) struct Lines<'w> {
     pub(crate) to: &'w mut dyn Write,
     /// Those on this list alone.
-    pub(crate) list: Option<List>,
+    pub(crate) list: Option<Lists>,
 }
 
 impl Lines<'_> {
@@ -22,7 +22,7 @@ impl Lines<'_> {
         let Evaluated { end, place, .. } = *evaluated;
         let word = end.verdict.word();
         let new = evaluated.new.filter(|(new, _)| new.verdict.word() != word);
-        if self.list.is_some_and(|list| !list.lists(end, new.is_some())) {
+        if self.list.as_ref().is_some_and(|list| !list.lists(end, new.is_some())) {
             return Ok(());
         }
         let number = evaluated.numbers.show(evaluated.frame);

@@ -8,6 +8,7 @@ use host::sighting::Sighting;
 use serde::Serialize;
 
 use crate::evaluated::Evaluated;
+use crate::groups::has_ports;
 use crate::json_text;
 use crate::time_text::time_text;
 
@@ -51,7 +52,6 @@ struct Line<'a> {
 pub(crate) fn write(to: &mut dyn Write, evaluated: &Evaluated<'_>) -> io::Result<()> {
     let place = evaluated.place;
     let flow = evaluated.words.as_ref().and_then(|words| words.flow);
-    let has_ports = |protocol: u8| matches!(protocol, 6 | 17 | 33 | 132 | 136);
     let ports = flow.filter(|flow| has_ports(flow.protocol));
     let line = Line {
         capture: evaluated.numbers.file(evaluated.frame),

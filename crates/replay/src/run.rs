@@ -20,6 +20,7 @@ use rules::Class;
 use crate::alone::Alone;
 use crate::annotate::Annotation;
 use crate::error::Error;
+use crate::groups::GroupBy;
 use crate::lane::{Counted, Lane, Rules, compared};
 use crate::lines::Lines;
 use crate::outputs::{Outputs, failed};
@@ -35,14 +36,16 @@ use crate::spotter::Spotter;
 use crate::threads::{self, Ended};
 use crate::why;
 
-pub use crate::list::List;
+pub use crate::list::{List, Lists};
 pub use dataplane::link_of;
 
 /// What a replay is to do besides counting.
 #[derive(Default)]
 pub struct Wanted<'w> {
-    /// Packets to list, and at most how many.
-    pub list: Option<(List, usize)>,
+    /// Packets to list, or to group; and at most how many packets, rules or groups are shown.
+    pub list: Option<(Lists, usize)>,
+    /// Groups to make of those, instead of showing each.
+    pub groups: Vec<GroupBy>,
     /// Where to write one word per packet.
     pub verdicts: Option<&'w mut dyn Write>,
     /// Also gather what only the page shows: verdicts over time, and example packets.
@@ -67,7 +70,7 @@ pub struct Wanted<'w> {
     /// capture can be followed.
     pub follow: bool,
     /// Where to write a line for each packet, or for each one on a list.
-    pub lines: Option<(Option<List>, &'w mut dyn Write)>,
+    pub lines: Option<(Option<Lists>, &'w mut dyn Write)>,
     /// Workers that evaluate packets; with more than one, another one reads and reports. 0 is taken for 1.
     pub threads: usize,
 }
@@ -127,9 +130,9 @@ pub fn replay(
         report.numbers.clone(),
         wanted.outputs(files)?,
         wanted.verdicts.take(),
-        wanted.list,
         wanted.page,
     )
+    .listing(wanted.list.take(), &wanted.groups)
     .following(wanted.follow);
     let reading = Reading {
         selection: std::mem::take(&mut wanted.selection),

@@ -13,14 +13,15 @@ use crate::batch::{Arrived, Batch, Outcome, seen_at};
 use crate::changes::Groups;
 use crate::decider::{Decider, DeciderPlace};
 use crate::error::Error;
-use crate::evaluated::{Evaluated, PacketWords};
+use crate::evaluated::{Evaluated, PacketWords, flow_of};
+use crate::groups::{Gathering, GroupBy, Grouped};
 use crate::lane::{Keeps, Rules};
-use crate::list::List;
+use crate::list::Lists;
 use crate::logged::Loggers;
 use crate::outputs::{Outputs, failed};
 use crate::report::examples::{Example, Examples};
 use crate::report::timeline::Timeline;
-use crate::report::{Listed, Report};
+use crate::report::{Listed, Listing, Report};
 use crate::rules_file::RulesFile;
 use crate::source::Numbers;
 use dataplane::link_of;
@@ -34,9 +35,11 @@ pub(crate) struct Sink<'f, 'w> {
     loggers: Option<Loggers>,
     outputs: Outputs<'w>,
     verdicts: Option<&'w mut dyn Write>,
-    list: Option<(List, usize)>,
+    /// What is listed, and how many packets are shown one by one.
+    list: Option<(Listing, usize)>,
     listed: Vec<Listed>,
-    groups: Option<Groups>,
+    changes: Option<Groups>,
+    groups: Vec<Gathering>,
     /// What only the page shows.
     page: Option<(Timeline, Examples)>,
     /// Packets taken, and how many of the next ones were taken before.
@@ -53,7 +56,6 @@ impl<'f, 'w> Sink<'f, 'w> {
         numbers: Numbers,
         outputs: Outputs<'w>,
         verdicts: Option<&'w mut dyn Write>,
-        list: Option<(List, usize)>,
         page: bool,
     ) -> Self {
         Self {
@@ -62,15 +64,36 @@ impl<'f, 'w> Sink<'f, 'w> {
             loggers: None,
             outputs,
             verdicts,
-            list,
+            list: None,
             listed: Vec::new(),
-            groups: rules.new.map(|_| Groups::default()),
+            changes: rules.new.map(|_| Groups::default()),
+            groups: Vec::new(),
             page: page.then(Default::default),
             taken: 0,
             skip: 0,
             follows: false,
             scratch: Vec::new(),
         }
+    }
+
+    /// Lists packets, or groups them; a page shows all kinds of groups, of those that were refused unless others are
+    /// asked for.
+    pub(crate) fn listing(self, list: Option<(Lists, usize)>, groups: &[GroupBy]) -> Self {
+        let grouped = match &list {
+            Some((lists, _)) if lists.has_packets() => lists.clone(),
+            _ => Lists::refused(),
+        };
+        let kinds = GroupBy::ALL.into_iter().map(|by| (by, groups.contains(&by)));
+        let kinds = kinds.filter(|(_, asked)| *asked || self.page.is_some());
+        let groups: Vec<Gathering> =
+            kinds.map(|(by, asked)| Gathering::new(by, asked, &grouped)).collect();
+        // What is shown in groups is not shown one by one.
+        let is_grouped = groups.iter().any(Gathering::is_asked);
+        let list = list.map(|(lists, limit)| {
+            let one_by_one = if is_grouped { 0 } else { limit };
+            (Listing { lists, limit, found: 0 }, one_by_one)
+        });
+        Self { list, groups, ..self }
     }
 
     /// Keeps nobody waiting for what was written of a batch.
@@ -83,11 +106,13 @@ impl<'f, 'w> Sink<'f, 'w> {
         let words = !self.outputs.is_none()
             || self.list.is_some()
             || self.page.is_some()
-            || self.groups.is_some();
+            || !self.groups.is_empty()
+            || self.changes.is_some();
         Keeps {
             outcomes: words || self.verdicts.is_some(),
             bytes: words,
             sides: self.outputs.wants_words(),
+            calls: self.groups.iter().any(|groups| groups.by() == GroupBy::Path),
         }
     }
 
@@ -128,7 +153,7 @@ impl<'f, 'w> Sink<'f, 'w> {
         interface: Option<&pktio::Interface>,
         outcome: &Outcome,
     ) -> Result<(), Error> {
-        let Outcome { end, by, new, sides: [input, output], states } = outcome;
+        let Outcome { end, by, new, sides: [input, output], states, path: _ } = outcome;
         if let Some((timeline, _)) = &mut self.page {
             timeline.count(arrived.time, &end.verdict);
         }
@@ -166,44 +191,75 @@ impl<'f, 'w> Sink<'f, 'w> {
                 new: new.as_ref().map(|(end, _)| end).zip(new_place.as_ref()),
             })?;
         }
-        if let Some(link) = link {
-            self.keep(frame, link, arrived, outcome);
-        }
+        self.keep(frame, link, arrived, outcome);
         Ok(())
     }
 
-    /// Keeps the packet as an example, and on the list.
-    fn keep(&mut self, frame: Frame<'_>, link: Link, arrived: Arrived, outcome: &Outcome) {
+    /// Keeps the packet as an example, on the list, and in its groups.
+    fn keep(&mut self, frame: Frame<'_>, link: Option<Link>, arrived: Arrived, outcome: &Outcome) {
         let Outcome { end, by, new, .. } = outcome;
         let Arrived { number, time, .. } = arrived;
         let scratch = &mut self.scratch;
-        let mut words = || words_of(scratch, frame, link).line;
+        let mut words = || match link {
+            Some(link) => words_of(scratch, frame, link).line,
+            None => format!("a frame of link type {}", frame.meta.link_type.0),
+        };
         if let Some((_, examples)) = &mut self.page {
             examples.offer(end, || Example { frame: number, time, packet: words() });
         }
-        let changed = match (&mut self.groups, new) {
+        let changed = match (&mut self.changes, new) {
             (Some(groups), Some((new, new_by))) => {
                 let example = || Example { frame: number, time, packet: words() };
                 groups.compare(end, *by, new, *new_by, example)
             }
             _ => false,
         };
-        let Some((which, limit)) = self.list else { return };
-        if which.lists(end, changed) && self.listed.len() < limit {
-            let (packet, new) = (words(), new.filter(|_| changed));
-            self.listed.push(Listed { frame: number, time, packet, disposition: *end, new });
+        if let Some((listing, limit)) = &mut self.list
+            && listing.lists.lists(end, changed)
+        {
+            listing.found += 1;
+            if self.listed.len() < *limit {
+                let (packet, new) = (words(), new.filter(|_| changed));
+                let (disposition, by) = (*end, *by);
+                self.listed.push(Listed { frame: number, time, packet, disposition, by, new });
+            }
         }
+        self.group(frame, link, arrived, outcome, changed);
+    }
+
+    /// Counts the packet in its groups.
+    fn group(
+        &mut self,
+        frame: Frame<'_>,
+        link: Option<Link>,
+        arrived: Arrived,
+        outcome: &Outcome,
+        changed: bool,
+    ) {
+        let Some(any) = self.groups.first() else { return };
+        let packet = Grouped {
+            number: arrived.number,
+            time: arrived.time,
+            end: &outcome.end,
+            by: outcome.by,
+            path: outcome.path.as_deref(),
+            flow: link.and_then(|link| flow_of(&mut self.scratch, frame, link)),
+            listed: any.lists(&outcome.end, changed),
+        };
+        self.groups.iter_mut().for_each(|groups| groups.add(&packet));
     }
 
     /// Ends every file, and says in the report what was kept. The changes come back.
     pub(crate) fn finish(self, report: &mut Report) -> Result<Option<Groups>, Error> {
         self.outputs.finish()?;
         report.listed = self.listed;
+        report.listing = self.list.map(|(listing, _)| listing);
+        report.groups = self.groups.into_iter().map(Gathering::finish).collect();
         if let Some((timeline, examples)) = self.page {
             report.timeline = Some(timeline);
             report.examples = examples;
         }
-        Ok(self.groups)
+        Ok(self.changes)
     }
 }
 

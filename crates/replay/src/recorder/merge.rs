@@ -41,6 +41,7 @@ impl Recorder {
             notes_sides: _,
             stop: _,
             // Of a packet that was counted.
+            calls: _,
             noted: _,
         } = other;
         for (ours, theirs) in self.counters.iter_mut().zip(&counters) {

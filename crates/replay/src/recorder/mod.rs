@@ -3,6 +3,7 @@
 //! Contract: what several recorders counted adds up to what one would have counted of all packets. A packet is
 //! observed by a value of its own ([`OnePacket`]), which nothing of the packet before reaches.
 
+mod calls;
 mod merge;
 
 use std::collections::HashMap;
@@ -19,9 +20,11 @@ use rules::eval::{self, By, Cause, RuleRef};
 use rules::model::Family;
 use rules::{Iface, KnownFlow, Transit};
 
+use self::calls::Calls;
 use crate::contradictions::Contradictions;
 use crate::decider::Decider;
 use crate::distinct::Distinct;
+use crate::groups::CallPath;
 use crate::report::{Count, DropReasons, Report, Sightings, Skipped, VerdictCounts};
 use crate::rules_file::RulesFile;
 
@@ -64,6 +67,8 @@ pub(crate) struct Recorder {
     output_unknown: u64,
     /// Whether to note the interfaces of each packet.
     notes_sides: bool,
+    /// The hits of the current packet, if it is wanted by which jumps packets came to where they end.
+    calls: Option<Calls>,
     /// Of the current packet.
     noted: Noted,
     stop: Option<Arc<AtomicBool>>,
@@ -119,6 +124,7 @@ impl Recorder {
             input_unknown: 0,
             output_unknown: 0,
             notes_sides,
+            calls: None,
             noted: Noted::default(),
             stop: None,
         }
@@ -130,10 +136,22 @@ impl Recorder {
         self
     }
 
+    /// Notes by which jumps of these rules packets came to where they end.
+    pub(crate) fn noting_calls(mut self, files: Option<&[RulesFile]>) -> Self {
+        let rulesets = |files: &[RulesFile]| {
+            Calls::of(files.iter().map(|file| Arc::clone(&file.ruleset)))
+        };
+        self.calls = files.map(rulesets);
+        self
+    }
+
     /// Observes the next packet.
     pub(crate) fn packet(&mut self) -> OnePacket<'_> {
         self.causes.clear();
         self.noted.states = None;
+        if let Some(calls) = &mut self.calls {
+            calls.clear();
+        }
         OnePacket(self)
     }
 
@@ -203,6 +221,14 @@ impl Finished<'_> {
         Decider::of(end, self.0.causes.iter().next().copied())
     }
 
+    /// By which jumps it came to what decided about it, if those are noted.
+    pub(crate) fn path(&self, by: Decider) -> Option<CallPath> {
+        let calls = self.0.calls.as_ref()?;
+        let (family, by) = by.rules()?;
+        let file = self.0.families.iter().position(|one| *one == family)?;
+        Some(calls.path(file, by))
+    }
+
     /// The interfaces that it comes in and goes out by, where known and wanted.
     pub(crate) fn take_sides(&mut self) -> [Option<String>; 2] {
         std::mem::take(&mut self.0.noted.sides)
@@ -216,33 +242,20 @@ impl Finished<'_> {
 
 impl Recorder {
     fn count(&mut self, end: &Disposition) {
-        let slot = match end.verdict {
-            FinalVerdict::Accept(by) => {
-                self.decided(end, by);
-                &mut self.verdicts.accept
-            }
+        match end.verdict {
+            FinalVerdict::Accept(by) => self.decided(end, by),
             FinalVerdict::Drop(reason) => {
                 match end.either {
                     Some(_) => self.drop_reasons.either += 1,
                     None => self.drop_reasons.count(reason),
                 }
                 self.decided(end, by_of(reason));
-                &mut self.verdicts.drop
             }
-            FinalVerdict::Reject(by) => {
-                self.decided(end, Some(by));
-                &mut self.verdicts.reject
-            }
-            FinalVerdict::Unknown => {
-                self.unknown();
-                &mut self.verdicts.unknown
-            }
-            FinalVerdict::Skip(skip) => {
-                self.skipped.count(skip);
-                &mut self.verdicts.skip
-            }
-        };
-        slot.add(end.bytes);
+            FinalVerdict::Reject(by) => self.decided(end, Some(by)),
+            FinalVerdict::Unknown => self.unknown(),
+            FinalVerdict::Skip(skip) => self.skipped.count(skip),
+        }
+        self.verdicts.of(end.verdict).add(end.bytes);
         self.offload += u64::from(end.offload);
         self.overrun += u64::from(end.overrun);
         self.midstream_flows += u64::from(end.midstream == Midstream::First);
@@ -288,7 +301,11 @@ impl eval::Observer for OnePacket<'_> {
     #[inline]
     fn counted(&mut self, slot: u32, certain: bool, transit: &Transit<'_, '_>) {
         let bytes = transit.packet.len() as u64;
-        self.0.counters[self.0.noted.file].hit_slot(slot, certain, bytes, transit.time);
+        let file = self.0.noted.file;
+        self.0.counters[file].hit_slot(slot, certain, bytes, transit.time);
+        if let Some(calls) = &mut self.0.calls {
+            calls.hit(file, slot, certain);
+        }
     }
 
     fn policy(&mut self, table: u32, chain: u32, certain: bool, transit: &Transit<'_, '_>) {

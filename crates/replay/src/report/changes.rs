@@ -44,11 +44,13 @@ impl Report {
             let packets = plural(self.packets, "packet");
             return writeln!(out, "  none: {packets} evaluated, every verdict the same");
         }
-        for change in changes.by.iter().take(GROUPS) {
+        let rows = self.rows.unwrap_or(GROUPS);
+        for change in changes.by.iter().take(rows) {
             self.change_text(out, change)?;
         }
-        if changes.by.len() > GROUPS {
-            writeln!(out, "  and {} more (--json has them all)", changes.by.len() - GROUPS)?;
+        let all = changes.by.len();
+        if all > rows {
+            writeln!(out, "  and {} more (--top {all} shows all)", all - rows)?;
         }
         if changes.ungrouped > 0 {
             let packets = plural(changes.ungrouped, "packet");

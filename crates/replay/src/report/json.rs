@@ -103,6 +103,7 @@ impl Report {
             object.insert("listed".to_owned(), self.listed_json());
         }
         if let Some(object) = document.as_object_mut() {
+            object.extend(self.groups_json().map(|groups| ("groups".to_owned(), groups)));
             object.extend(self.changes_json().map(|changes| ("changes".to_owned(), changes)));
             if !self.selection.is_everything() {
                 object.insert("selected".to_owned(), json!({ "read": self.frames }));
@@ -193,28 +194,6 @@ impl Report {
             "stack_faults": faults,
             "route_refusals": refusals,
         })
-    }
-
-    fn listed_json(&self) -> Value {
-        self.listed
-            .iter()
-            .map(|listed| {
-                let by = self.decided_by(&listed.disposition);
-                let new = self.listed_new(listed);
-                json!({
-                    "capture": self.numbers.file(listed.frame),
-                    "frame": self.numbers.frame(listed.frame),
-                    "time": listed.time.map(time_text),
-                    "packet": listed.packet,
-                    "verdict": listed.disposition.verdict.word(),
-                    "line": by.as_ref().map(|(line, _)| line),
-                    "by": by.map(|(_, text)| text),
-                    "new_verdict": new.as_ref().map(|(word, _)| word),
-                    "new_line": new.as_ref().and_then(|(_, place)| place.line),
-                    "new_by": new.map(|(_, place)| place.text),
-                })
-            })
-            .collect()
     }
 }
 

@@ -5,8 +5,10 @@ mod contradictions;
 mod either;
 pub mod examples;
 mod given;
+mod groups;
 mod html;
 mod json;
+mod listed;
 mod next;
 mod text;
 pub mod timeline;
@@ -19,7 +21,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use dataplane::counters::HitCount;
-use dataplane::{Config, Counters, Disposition, Either, Path, Why};
+use dataplane::{Config, Counters, Disposition, Either, FinalVerdict, Path, Why};
 use host::Refused;
 use packet::L3Fault;
 use rules::Class;
@@ -33,6 +35,8 @@ use crate::alone::Alone;
 use crate::changes::Changes;
 use crate::contradictions::Contradictions;
 use crate::decider::Decider;
+use crate::groups::Grouping;
+use crate::list::Lists;
 use crate::rules_file::RulesFile;
 use crate::select::Selection;
 use crate::source::{CaptureName, Numbers};
@@ -104,6 +108,31 @@ pub struct VerdictCounts {
     pub unknown: Count,
     /// Not evaluated.
     pub skip: Count,
+}
+
+impl VerdictCounts {
+    /// The count of a verdict.
+    pub(crate) fn of(&mut self, verdict: FinalVerdict) -> &mut Count {
+        match verdict {
+            FinalVerdict::Accept(_) => &mut self.accept,
+            FinalVerdict::Drop(_) => &mut self.drop,
+            FinalVerdict::Reject(_) => &mut self.reject,
+            FinalVerdict::Unknown => &mut self.unknown,
+            FinalVerdict::Skip(_) => &mut self.skip,
+        }
+    }
+
+    /// Each with its name.
+    pub(crate) fn named(&self) -> [(&'static str, Count); 5] {
+        let Self { accept, drop, reject, unknown, skip } = *self;
+        [
+            ("accept", accept),
+            ("drop", drop),
+            ("reject", reject),
+            ("unknown", unknown),
+            ("skip", skip),
+        ]
+    }
 }
 
 /// Packets dropped, by the kind of reason.
@@ -182,8 +211,21 @@ pub struct Listed {
     pub packet: String,
     /// Its result.
     pub disposition: Disposition,
+    /// What decides so.
+    pub by: Decider,
     /// Its result under the rules of `--vs`, and what decides so.
     pub new: Option<(Disposition, Decider)>,
+}
+
+/// What `--list` asks for.
+#[derive(Debug, Clone)]
+pub struct Listing {
+    /// Which packets, and whether rules.
+    pub lists: Lists,
+    /// How many are shown at most.
+    pub limit: usize,
+    /// How many packets there are.
+    pub found: u64,
 }
 
 /// What some verdicts depend on.
@@ -264,6 +306,12 @@ pub struct Report {
     pub soundness: Soundness,
     /// Packets that were asked for by `--list`.
     pub listed: Vec<Listed>,
+    /// What was asked for by it, or is grouped.
+    pub listing: Option<Listing>,
+    /// Packets in groups, of each kind that was asked for.
+    pub groups: Vec<Grouping>,
+    /// Rows of each table of the text, if somebody says how many.
+    pub rows: Option<usize>,
     /// Verdicts over time, if the page was wanted.
     pub timeline: Option<Timeline>,
     /// Packets of every kind of end, if the page was wanted.
@@ -331,6 +379,9 @@ impl Report {
             interrupted: false,
             soundness: Soundness::Whole,
             listed: Vec::new(),
+            listing: None,
+            groups: Vec::new(),
+            rows: None,
             timeline: None,
             examples: Examples::default(),
             paths_of: HashMap::new(),

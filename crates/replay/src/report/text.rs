@@ -43,9 +43,15 @@ impl Report {
         let _ = self.unknowns(&mut below);
         let _ = self.changes_text(&mut below);
         let _ = self.notes(&mut below);
-        let _ = self.list(&mut below);
+        let _ = self.list_text(&mut below);
+        let _ = self.groups_text(&mut below);
         let _ = writeln!(below, "next: {}", self.next_command());
         [visible::text(&above), table.into(), visible::text(&below)].concat()
+    }
+
+    /// Rows of a table before "and N more".
+    fn rows(&self) -> usize {
+        self.rows.unwrap_or(ROWS)
     }
 
     fn heading(&self, out: &mut String) -> std::fmt::Result {
@@ -179,15 +185,15 @@ impl Report {
             "packets",
             W = WIDTH - 71
         )?;
-        for (what, count) in all.iter().take(ROWS) {
+        for (what, count) in all.iter().take(self.rows()) {
             let (line, text) = self.contradicted(*what);
             let line = line.map_or_else(|| "      ".to_owned(), |line| format!("L{line:<5}"));
             let label = fit(&format!("  {line} {text}"), WIDTH - 39);
             let example = self.numbers.words(count.example);
             writeln!(out, "{label}{:>12}   #{example}", number(count.packets))?;
         }
-        if all.len() > ROWS {
-            writeln!(out, "  and {} more (--json has them all)", all.len() - ROWS)?;
+        if all.len() > self.rows() {
+            writeln!(out, "  and {} more (--top {} shows all)", all.len() - self.rows(), all.len())?;
         }
         writeln!(
             out,
@@ -208,7 +214,7 @@ impl Report {
         if !top.is_empty() || !either.is_empty() || others > 0 {
             writeln!(out, "\nTOP DROPPING RULES{:>W$}   first seen", "packets", W = WIDTH - 45)?;
         }
-        for (file, by, count, tally) in top.iter().take(ROWS) {
+        for (file, by, count, tally) in top.iter().take(self.rows()) {
             let label = format!("  L{:<5} {}", file.by_line(*by), file.by_text(*by));
             let first = tally.first.map_or_else(String::new, |first| {
                 let start = self.captures.iter().filter_map(|capture| capture.first).min();
@@ -217,10 +223,10 @@ impl Report {
             let w = WIDTH - 27;
             writeln!(out, "{}{:>12}   {first}", fit(&label, w - 12), number(count.packets))?;
         }
-        if top.len() > ROWS {
-            writeln!(out, "  and {} more (--json has them all)", top.len() - ROWS)?;
+        if top.len() > self.rows() {
+            writeln!(out, "  and {} more (--top {} shows all)", top.len() - self.rows(), top.len())?;
         }
-        for (_, text, count) in either.iter().take(ROWS) {
+        for (_, text, count) in either.iter().take(self.rows()) {
             let w = WIDTH - 39;
             writeln!(out, "{}{:>12}", fit(&format!("  {text}"), w), number(count.packets))?;
         }
@@ -255,13 +261,13 @@ impl Report {
             return Ok(());
         }
         writeln!(out, "\nUNKNOWN BECAUSE{:>W$}", "packets", W = WIDTH - 42)?;
-        for (line, what, packets) in reasons.iter().take(ROWS) {
+        for (line, what, packets) in reasons.iter().take(self.rows()) {
             let line = line.map_or_else(|| "      ".to_owned(), |line| format!("L{line:<5}"));
             let label = format!("  {line} {what}");
             writeln!(out, "{}{:>12}", fit(&label, WIDTH - 39), number(*packets))?;
         }
-        if reasons.len() > ROWS {
-            writeln!(out, "  and {} more (--json has them all)", reasons.len() - ROWS)?;
+        if reasons.len() > self.rows() {
+            writeln!(out, "  and {} more (--top {} shows all)", reasons.len() - self.rows(), reasons.len())?;
         }
         Ok(())
     }
@@ -344,25 +350,6 @@ impl Report {
         }
         for warning in &self.warnings {
             writeln!(out, "warning   {}", word(warning))?;
-        }
-        Ok(())
-    }
-
-    fn list(&self, out: &mut String) -> std::fmt::Result {
-        if !self.listed.is_empty() {
-            writeln!(out)?;
-        }
-        for listed in &self.listed {
-            let by =
-                self.decided_by(&listed.disposition).map_or_else(String::new, |(line, text)| {
-                    if line > 0 { format!("  by L{line} {text}") } else { format!("  by {text}") }
-                });
-            let word = listed.disposition.verdict.word();
-            let new = self.listed_new(listed).map_or_else(String::new, |(word, place)| {
-                format!("  -> {word} by {}", place.with_line())
-            });
-            let number = self.numbers.words(listed.frame);
-            writeln!(out, "#{number} {word}: {}{by}{new}", listed.packet)?;
         }
         Ok(())
     }
