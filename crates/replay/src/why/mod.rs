@@ -1,5 +1,6 @@
 //! One packet's story: every rule that it met, what decided, and which rules it nearly matched.
 
+mod again;
 mod json;
 mod lines;
 mod text;
@@ -28,6 +29,7 @@ use crate::rules_file::{RulesFile, program};
 use crate::source::{Numbers, Reading, Source, capture_of};
 use crate::spec::{Spec, arrivals};
 use crate::spotter::Spotter;
+pub(crate) use again::{PathOf, paths};
 pub use lines::{Judged, of_lines};
 use text::edit_text;
 
@@ -181,7 +183,7 @@ pub fn of_capture(
     while source.next(&mut batch)? {
         for frame in batch.frames() {
             if frame.arrived.number == number {
-                let story = of_frame(frame, &mut evaluator, &files.into(), near);
+                let story = of_frame(frame, config.pair, &mut evaluator, &files.into(), near);
                 let report = Report { numbers, ..story.report };
                 return Ok(Story { report, ..story });
             }
@@ -195,9 +197,10 @@ pub fn of_capture(
     Err(Error::NoSuchPacket { number: packet.to_owned(), packets })
 }
 
-/// The story of a frame of a capture.
+/// The story of a frame of a capture. `pairs` says whether what frames that left tell is used.
 fn of_frame(
     frame: StreamFrame<'_>,
+    pairs: bool,
     evaluator: &mut Evaluator<'_>,
     files: &Arc<[RulesFile]>,
     near: Option<usize>,
@@ -212,11 +215,11 @@ fn of_frame(
             not_walked(program, files, packet, None)
         }
         (Some(link), Some(skip)) => {
-            let arrival = frame.arrival(link, program.config().pair);
+            let arrival = frame.arrival(link, pairs);
             not_walked(program, files, shown(frame.bytes, &arrival), Some(skip))
         }
         (Some(link), None) => {
-            let arrival = frame.arrival(link, program.config().pair);
+            let arrival = frame.arrival(link, pairs);
             tell(evaluator, files, frame.bytes, &arrival, near)
         }
     };
