@@ -34,7 +34,7 @@ fn run_anew(text: &str, scratch: &Scratch) -> (String, usize) {
             for line in lines.by_ref().take_while(|line| *line != "```") {
                 if let Some(command) = line.strip_prefix("$ ") {
                     commands += 1;
-                    let ran = typed(scratch, &format!("exec 2>&1; {command}"));
+                    let ran = typed(scratch, &format!("exec 2>&1; set +e; {command}"));
                     out.push_str(&format!("$ {command}\n{}", ran.out));
                 }
             }
