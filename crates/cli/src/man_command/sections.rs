@@ -6,7 +6,7 @@
 use std::io::{self, Write};
 
 use clap::Command;
-use roff::{Roff, bold, roman};
+use clap_mangen::roff::{Roff, bold, roman};
 
 /// What a command's help says after its options.
 #[derive(Debug, Default)]
