@@ -32,6 +32,7 @@ test: $(if $(ROOT),deps) ## Run every test that this machine can run, and say wh
 skips:
 	@test -n "$(ROOT)" || echo "skips: not root, so nothing is compared with the kernel"
 	@test -z "$(MISSING)" || echo "skips: tests that call a tool of $(MISSING), not installed (make deps, as root)"
+	@command -v mdbook >/dev/null || echo "skips: the book is not built, only its links are checked (cargo install --locked mdbook)"
 	@test -d ../shared/data || echo "skips: no ../shared/data, so no rulesets and captures from the wild"
 
 MAVEN := mvn --quiet --batch-mode
@@ -96,14 +97,21 @@ golden: ## Compare all 32 workload streams, and what the model makes of them, wi
 # Packages that only the lab needs. (So is parking_lot, but for an older one that crossterm brings.)
 STUDIES := tamis-lab|tamis-lab-engines|plotters|rayon|papaya
 
-lint: ## Formatting, clippy and rustdoc, each without a warning; modules in circles; what tamis links and depends on
+lint: ## Formatting, clippy and rustdoc, each without a warning; modules in circles; links of the book; what tamis links and depends on
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
 	cargo run --quiet -p tamis-modules
+	cargo run --quiet -p tamis-pages
 	@! cargo tree -p tamis -e normal --prefix none | grep -E '^($(STUDIES)) ' || \
 		{ echo "lint: tamis links what only the lab needs"; exit 1; }
 	@$(MAKE) --no-print-directory supply
+
+book: ## Build the book of docs/ into target/book (mdBook; its links are checked first)
+	@cargo run --quiet -p tamis-pages
+	@command -v mdbook >/dev/null || { echo "book: no mdbook; get it by: cargo install --locked mdbook"; exit 1; }
+	mdbook build
+	@echo "book: target/book/index.html"
 
 supply: ## Sources, licences and known advisories of every dependency, by deny.toml, without a network
 	@cargo run --quiet -p tamis-supply
@@ -116,7 +124,7 @@ advisories: ## Take a new snapshot of the RustSec advisory database (DB=its clon
 
 package: ## Pack every crate that ships into target/package
 	cargo package --workspace --exclude tamis-lab --exclude tamis-lab-engines --exclude tamis-modules \
-		--exclude tamis-supply --exclude tamis-java-bench --no-verify
+		--exclude tamis-pages --exclude tamis-supply --exclude tamis-java-bench --no-verify
 
 # Packets for each family in `make oracle`, and seconds for each target in `make fuzz`.
 PACKETS ?= 2000000
@@ -183,12 +191,12 @@ tunnel-netem: $(if $(ROOT),lab-deps) ## A tunnel on bad paths, beside the kernel
 lab-deps: PACKAGES := $(filter-out chromium,$(PACKAGES)) $(LAB_PACKAGES)
 lab-deps: deps
 
-# README's picture of the page: its review, in a window as wide as a small screen.
+# The picture of the page in the book: README's review, in a window as wide as a small screen.
 picture: ## Redraw docs/review.png (needs Chromium)
 	cargo build --release --bin tamis
 	docs/picture.sh target/release/tamis docs/review.png
 
-screen: ## Redraw docs/top.svg, README's picture of tamis top (root)
+screen: ## Redraw docs/top.svg, the picture of tamis top (root)
 	cargo build --release --bin tamis
 	docs/top.sh target/release/tamis docs/top.svg
 
@@ -203,4 +211,4 @@ campaign: ## Drawn rules, captures and options through the binary: no crash, all
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
 
-.PHONY: help run test campaign soak histories mutants tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint package oracle oracle-other lab lab-deps series soak-live picture screen loom golden fuzz tunnel-netem supply licences advisories
+.PHONY: help run test campaign soak histories mutants tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint book package oracle oracle-other lab lab-deps series soak-live picture screen loom golden fuzz tunnel-netem supply licences advisories

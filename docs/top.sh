@@ -1,5 +1,5 @@
 #!/bin/sh
-# Draws README's picture of `tamis top`: TAMIS OUT. Needs root and python3: traffic of made-up hosts crosses the network
+# Draws the picture of `tamis top`: TAMIS OUT. Needs root and python3: traffic of made-up hosts crosses the network
 # namespaces of examples/live/hosts.sh, under rules of its own.
 set -e
 tamis=$(realpath "$1")

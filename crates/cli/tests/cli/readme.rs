@@ -1,45 +1,53 @@
-//! README shows what the binary prints: its blocks are the snapshots, word for word. `TAMIS_UPDATE=1`
-//! writes them.
+//! README and pages of the book show what the binary prints: their blocks are the snapshots, word for word, and that of
+//! the example of embedding is its source. `TAMIS_UPDATE=1` writes them.
 
+use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+
+/// Pages with blocks, and what stands in each: a file of this crate, fenced as a language.
+const BLOCKS: [(&str, &str, &str); 5] = [
+    ("README.md", "tests/snapshots/demo.txt", "text"),
+    ("README.md", "tests/snapshots/why-reject.txt", "text"),
+    ("README.md", "tests/snapshots/review.txt", "text"),
+    ("docs/ci.md", "tests/snapshots/review-test.txt", "text"),
+    ("docs/embedding.md", "../replay/examples/embed.rs", "rust"),
+];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn readme() -> PathBuf {
-    root().join("../../README.md")
+fn page(name: &str) -> PathBuf {
+    root().join("../..").join(name)
 }
 
 /// Where a block stands between its markers.
-fn place(readme: &str, name: &str) -> Range<usize> {
+fn place(page: &str, name: &str) -> Range<usize> {
     let (begin, end) = (format!("<!-- {name}: begin -->\n"), format!("<!-- {name}: end -->"));
-    let from = readme.find(&begin).expect("README has the marker") + begin.len();
-    from..readme.find(&end).expect("README has the end marker")
+    let from = page.find(&begin).expect("the page has the marker") + begin.len();
+    from..page.find(&end).expect("the page has the end marker")
 }
 
 /// A block of README without its fences.
 pub(crate) fn block(name: &str) -> String {
-    let readme = std::fs::read_to_string(readme()).unwrap();
+    let readme = fs::read_to_string(page("README.md")).unwrap();
     let lines = readme[place(&readme, name)].lines().filter(|line| !line.starts_with("```"));
     lines.map(|line| format!("{line}\n")).collect()
 }
 
 #[test]
-fn readme_shows_what_is_printed() {
-    let mut readme = std::fs::read_to_string(readme()).unwrap();
-    for name in ["demo.txt", "why-reject.txt", "review.txt", "review-test.txt"] {
-        let snapshot = std::fs::read_to_string(root().join("tests/snapshots").join(name)).unwrap();
-        let place = place(&readme, name);
-        let block = format!("```text\n{snapshot}```\n");
+fn pages_show_what_is_printed() {
+    for (name, file, language) in BLOCKS {
+        let mut text = fs::read_to_string(page(name)).unwrap();
+        let shown = fs::read_to_string(root().join(file)).unwrap();
+        let place = place(&text, file.rsplit('/').next().unwrap());
+        let block = format!("```{language}\n{shown}```\n");
         if std::env::var_os("TAMIS_UPDATE").is_some() {
-            readme.replace_range(place, &block);
+            text.replace_range(place, &block);
+            fs::write(page(name), text).unwrap();
         } else {
-            assert_eq!(&readme[place], block, "TAMIS_UPDATE=1 cargo test -p tamis readme");
+            assert_eq!(&text[place], block, "{name}: TAMIS_UPDATE=1 cargo test -p tamis readme");
         }
-    }
-    if std::env::var_os("TAMIS_UPDATE").is_some() {
-        std::fs::write(self::readme(), readme).unwrap();
     }
 }

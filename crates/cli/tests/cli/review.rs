@@ -9,7 +9,7 @@ use crate::readme::block;
 use crate::snapshot::matches_snapshot;
 
 /// Runs what README says to type, with this binary first on the path.
-fn typed(scratch: &Scratch, script: &str) -> Ran {
+pub(crate) fn typed(scratch: &Scratch, script: &str) -> Ran {
     let folder = std::path::Path::new(TAMIS).parent().unwrap().display();
     let path = format!("{folder}:{}", std::env::var("PATH").unwrap_or_default());
     let mut shell = Command::new("sh");

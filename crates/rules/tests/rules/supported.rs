@@ -1,4 +1,4 @@
-//! README's list of what is supported is the code's own tables, word for word. `TAMIS_UPDATE=1` writes it.
+//! The book's list of what is supported (`docs/supported.md`) is the code's own tables, word for word. `TAMIS_UPDATE=1` writes it.
 
 use std::path::PathBuf;
 
@@ -59,11 +59,11 @@ fn generated() -> String {
 }
 
 #[test]
-fn readme_lists_what_the_tables_hold() {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+fn the_page_lists_what_the_tables_hold() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/supported.md");
     let text = std::fs::read_to_string(&path).unwrap();
-    let begin = text.find(BEGIN).expect("README has the begin marker") + BEGIN.len();
-    let end = text.find(END).expect("README has the end marker");
+    let begin = text.find(BEGIN).expect("the page has the begin marker") + BEGIN.len();
+    let end = text.find(END).expect("the page has the end marker");
     if std::env::var_os("TAMIS_UPDATE").is_some() {
         let updated = format!("{}{}{}", &text[..begin], generated(), &text[end..]);
         std::fs::write(&path, updated).unwrap();
@@ -72,6 +72,6 @@ fn readme_lists_what_the_tables_hold() {
     assert_eq!(
         &text[begin..end],
         generated(),
-        "run TAMIS_UPDATE=1 cargo test -p tamis-rules readme"
+        "run TAMIS_UPDATE=1 cargo test -p tamis-rules supported"
     );
 }

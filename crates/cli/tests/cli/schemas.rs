@@ -1,0 +1,272 @@
+//! The JSON Schemas of `docs/schemas` are those of what is printed: real documents pass, also where every member that a
+//! schema does not name is an error, and documents of which a member is missing or of another kind do not.
+
+use std::fs;
+
+use jsonschema::Validator;
+use serde_json::{Map, Value, json};
+
+use crate::ran::{CAPTURE, RULES, Scratch, fed, skipped, tamis};
+
+const NETS: [&str; 4] = ["--net", "lan0=10.20.0.0/24", "--net", "wan0=0.0.0.0/0"];
+
+/// A schema as it is published, and as it is where it has to name every member.
+struct Schema {
+    published: Validator,
+    closed: Validator,
+}
+
+impl Schema {
+    fn named(name: &str) -> Self {
+        let file = format!("{}/../../docs/schemas/{name}.json", env!("CARGO_MANIFEST_DIR"));
+        let schema: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+        assert!(jsonschema::meta::is_valid(&schema), "{name}");
+        let mut closed = schema.clone();
+        close(&mut closed);
+        let validator = |schema| jsonschema::validator_for(schema).unwrap();
+        Self { published: validator(&schema), closed: validator(&closed) }
+    }
+
+    /// Of a document that was printed.
+    fn takes(&self, document: &Value) {
+        let wrong: Vec<String> = self
+            .closed
+            .iter_errors(document)
+            .map(|e| format!("{}: {e}", e.instance_path()))
+            .collect();
+        assert!(wrong.is_empty(), "{wrong:#?}\nin {document:#}");
+        assert!(self.published.is_valid(document));
+        let more = with(document, "more", json!(1));
+        assert!(self.published.is_valid(&more) && !self.closed.is_valid(&more));
+    }
+
+    /// Of such a document with one member changed, at a JSON pointer; `Null` stands for its removal.
+    fn refuses(&self, document: &Value, pointer: &str, to: Value) {
+        let (parent, name) = pointer.rsplit_once('/').unwrap();
+        let mut wrong = document.clone();
+        let members = wrong.pointer_mut(parent).unwrap().as_object_mut().unwrap();
+        assert!(members.remove(name).is_some(), "{pointer} is not there");
+        if !to.is_null() {
+            members.insert(name.to_owned(), to.clone());
+        }
+        assert!(!self.published.is_valid(&wrong), "{pointer}: {to} passes");
+    }
+}
+
+fn with(document: &Value, name: &str, value: Value) -> Value {
+    let mut members = document.as_object().unwrap().clone();
+    members.insert(name.to_owned(), value);
+    Value::Object(members)
+}
+
+/// Makes every object of a schema one of the members that it names.
+fn close(schema: &mut Value) {
+    match schema {
+        Value::Array(all) => all.iter_mut().for_each(close),
+        Value::Object(members) => {
+            members.values_mut().for_each(close);
+            if members.get("properties").is_some_and(Value::is_object) {
+                members.insert("additionalProperties".to_owned(), json!(false));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What a command prints, whatever its exit code.
+fn printed(args: &[&str]) -> Value {
+    let ran = tamis(args);
+    serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{args:?}: {e}: {}", ran.err))
+}
+
+/// Rules of which one opens port 25 to the office.
+fn changed_rules(scratch: &Scratch) -> String {
+    let rules = fs::read_to_string(RULES).unwrap();
+    scratch.write("new.v4", rules.replace("--dports 80,443", "--dports 25,80,443"))
+}
+
+#[test]
+fn reports_and_lines_of_packets() {
+    let (scratch, report, line) =
+        (Scratch::new("schemas"), Schema::named("tamis.replay.1"), Schema::named("packets"));
+    let (new, packets) = (changed_rules(&scratch), scratch.file("packets.jsonl"));
+    let plain = printed(&["replay", RULES, CAPTURE, "--json"]);
+    report.takes(&plain);
+    assert!(plain["unknown_because"].as_array().is_some_and(|all| !all.is_empty()));
+    let packets = packets.to_str().unwrap();
+    let more = ["--json", "--vs", &new, "--list", "change", "--packets", packets, "--count", "280"];
+    let compared = printed(&[&["replay", RULES, CAPTURE][..], &NETS, &more].concat());
+    report.takes(&compared);
+    for member in ["changes", "listed", "selected", "new_hits"] {
+        assert!(compared.get(member).is_some(), "{member}");
+    }
+    let both = printed(&["replay", RULES, CAPTURE, CAPTURE, "--json", "--list", "drop"]);
+    report.takes(&both);
+    for (pointer, to) in [
+        ("/schema", json!("tamis.replay/2")),
+        ("/verdicts/drop", Value::Null),
+        ("/packets", json!("287")),
+        ("/soundness", json!("sound")),
+        ("/changes/by/0/from", json!("pass")),
+        ("/changes/by/0/old/number", json!(0)),
+        ("/hits/0/first", json!(12)),
+        ("/policies/0/policy", json!("RETURN")),
+        ("/listed/0/frame", json!(0)),
+        ("/assumed/ct", Value::Null),
+    ] {
+        report.refuses(&compared, pointer, to);
+    }
+    let lines = fs::read_to_string(packets).unwrap();
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    lines.iter().for_each(|document| line.takes(document));
+    assert_eq!(lines.len(), 280);
+    for (pointer, to) in [
+        ("/frame", json!("1")),
+        ("/verdict", json!("dropped")),
+        ("/source_port", json!(65536)),
+        ("/path", json!("auto")),
+        ("/reason", Value::Null),
+    ] {
+        line.refuses(&lines[0], pointer, to);
+    }
+}
+
+#[test]
+fn stories() {
+    let schema = Schema::named("tamis.why.1");
+    for packet in ["1", "20", "163", "287"] {
+        let args =
+            [&["why", RULES, CAPTURE, "--packet", packet, "--near", "3", "--json"][..], &NETS];
+        schema.takes(&printed(&args.concat()));
+    }
+    let (asks, answers) = (
+        "in=lan0 out=wan0 udp 10.20.0.10:4000 > 198.51.100.53:53",
+        "in=wan0 out=lan0 udp 198.51.100.53:53 > 10.20.0.10:4000",
+    );
+    let story = printed(&["why", RULES, "--packet", asks, "--packet", answers, "--json"]);
+    schema.takes(&story);
+    let step = |kind: &str| {
+        let steps = story["steps"].as_array().unwrap();
+        let at = steps.iter().position(|step| step["step"] == kind);
+        format!("/steps/{}", at.unwrap_or_else(|| panic!("no step {kind}")))
+    };
+    for (pointer, to) in [
+        ("/schema".to_owned(), json!("tamis.why/2")),
+        ("/verdict".to_owned(), json!("maybe")),
+        ("/before/0/verdict".to_owned(), Value::Null),
+        (step("rule") + "/matches", json!("perhaps")),
+        (step("rule") + "/number", json!(0)),
+        (step("path") + "/path", json!("sideways")),
+        (step("ttl") + "/left", json!(256)),
+        (step("conntrack") + "/flow", json!("none")),
+        (step("policy") + "/step", json!("politics")),
+    ] {
+        schema.refuses(&story, &pointer, to);
+    }
+}
+
+#[test]
+fn lines_of_a_log() {
+    let schema = Schema::named("tamis.why_lines.1");
+    let log = b"[UFW BLOCK] IN=lan0 OUT=wan0 SRC=10.20.0.10 DST=198.51.100.66 LEN=60 TTL=64 PROTO=TCP SPT=40000 DPT=443 SYN\n\
+        nothing of a packet\nIN=lan0 OUT=wan0 SRC=10.20.0.10 DST=198.51.100.66 LEN=60 TTL=64 PROTO=TCP SPT=forty DPT=1\n";
+    let judged = serde_json::from_str(&fed(&["why", RULES, "--json"], log).out).unwrap();
+    schema.takes(&judged);
+    for (pointer, to) in [
+        ("/verdicts/unknown", Value::Null),
+        ("/packets/0/at", json!(0)),
+        ("/refused", json!({})),
+        ("/lines", json!(-1)),
+    ] {
+        schema.refuses(&judged, pointer, to);
+    }
+}
+
+#[test]
+fn results_of_cases() {
+    let (scratch, schema) = (Scratch::new("schemas-test"), Schema::named("tamis.test.1"));
+    let cases = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/ci/cases.toml");
+    schema.takes(&printed(&["test", RULES, cases, "--json"]));
+    let failed = printed(&["test", &changed_rules(&scratch), cases, "--json"]);
+    schema.takes(&failed);
+    assert_ne!(failed["failed"], 0);
+    for (pointer, to) in [
+        ("/cases/0/passed", json!("yes")),
+        ("/cases/0/packets", json!([])),
+        ("/cases/0/line", json!(0)),
+        ("/passed", Value::Null),
+        ("/rules", json!([])),
+    ] {
+        schema.refuses(&failed, pointer, to);
+    }
+}
+
+#[test]
+fn rules_of_every_family() {
+    let schema = Schema::named("tamis.rules.1");
+    let arp = "*filter\n:INPUT ACCEPT\n:OUTPUT ACCEPT\n-A INPUT -s 10.0.0.1 -j DROP\n";
+    let bridge = "*filter\n:INPUT ACCEPT\n:FORWARD ACCEPT\n:OUTPUT ACCEPT\n:own DROP\n-A FORWARD -p ARP -j own\n";
+    for (family, text) in [("arptables", arp), ("ebtables", bridge)] {
+        let ran = fed(&["convert", "-", "--from", family, "--to", "json"], text.as_bytes());
+        schema.takes(&ran.json());
+    }
+    let rules = printed(&["convert", RULES, "--to", "json"]);
+    schema.takes(&rules);
+    for (pointer, to) in [
+        ("/family", json!("inet")),
+        ("/tables/0/name", json!("two words")),
+        ("/tables/0/chains/0/policy", json!("RETURN")),
+        ("/tables/0/chains/0/rules/0/text", json!("-A a\n-A b")),
+        ("/tables/0/chains/0/rules/0/action", json!({ "kind": "jump" })),
+    ] {
+        schema.refuses(&rules, pointer, to);
+    }
+}
+
+#[test]
+fn what_works_on_this_machine() {
+    let schema = Schema::named("tamis.doctor.1");
+    let report = printed(&["doctor", "--json"]);
+    schema.takes(&report);
+    schema.refuses(&report, "/ports/0/works", json!("yes"));
+    schema.refuses(&report, "/kernel", json!(6));
+}
+
+/// Every ruleset from the wild, as JSON and against a packet of a capture.
+#[test]
+fn documents_of_rulesets_from_the_wild() {
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/rulesets");
+    let Ok(files) = fs::read_dir(data) else {
+        return skipped("documents of rulesets from the wild: no ../shared/data");
+    };
+    let names = ["tamis.replay.1", "tamis.why.1", "tamis.rules.1"];
+    let [report, story, rules] = names.map(Schema::named);
+    let saved = files.map(|file| file.unwrap().path().display().to_string());
+    let mut read = 0;
+    for file in saved.filter(|file| file.ends_with(".save")) {
+        read += 1;
+        rules.takes(&printed(&["convert", &file, "--to", "json"]));
+        report.takes(&printed(&[
+            "replay", &file, CAPTURE, "--json", "--vs", &file, "--list", "unknown",
+        ]));
+        story.takes(&printed(&["why", &file, CAPTURE, "--packet", "163", "--near", "2", "--json"]));
+    }
+    assert_ne!(read, 0);
+}
+
+/// A page names every schema that there is, and each is one of a page.
+#[test]
+fn the_page_names_each() {
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
+    let page = fs::read_to_string(format!("{docs}/json.md")).unwrap();
+    for file in fs::read_dir(format!("{docs}/schemas")).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        assert!(page.contains(&format!("(schemas/{name})")), "docs/json.md does not name {name}");
+        let schema = fs::read_to_string(format!("{docs}/schemas/{name}")).unwrap();
+        let schema: Map<String, Value> = serde_json::from_str(&schema).unwrap();
+        let constant = schema["properties"].pointer("/schema/const").and_then(Value::as_str);
+        let expected =
+            constant.map_or("packets.json".to_owned(), |name| name.replace('/', ".") + ".json");
+        assert_eq!(name, expected);
+    }
+}
