@@ -6,6 +6,7 @@
 pub mod access;
 mod chart;
 pub mod document;
+pub mod figure;
 pub mod java;
 #[cfg(target_os = "linux")]
 pub mod live;

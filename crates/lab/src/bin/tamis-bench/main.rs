@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod access_command;
+mod access_grid;
 mod java_command;
 #[cfg(target_os = "linux")]
 mod live_command;

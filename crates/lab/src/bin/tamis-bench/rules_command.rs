@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use clap::Args as ClapArgs;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use lab::bench::rules::{self, Part, Plan, figure};
@@ -30,6 +30,9 @@ pub(crate) struct RulesArgs {
     /// Draw the study's tables and curves as SVG files into a directory
     #[arg(long, value_name = "DIR")]
     figure: Option<PathBuf>,
+    /// Print the bytes by which a process grows for one layout
+    #[arg(long, value_name = "LAYOUT:NUMBER", hide = true)]
+    resident: Option<String>,
     /// One part of it
     #[arg(long, value_name = "PART", value_parser = parts())]
     only: Option<Part>,
@@ -46,10 +49,15 @@ fn parts() -> impl TypedValueParser<Value = Part> {
 
 /// Measures, draws and prints.
 pub(crate) fn run(args: &RulesArgs) -> Result<ExitCode> {
-    let RulesArgs { peers, quick, json, figure, only } = args;
+    let RulesArgs { peers, quick, json, figure, resident, only } = args;
+    if let Some(asked) = resident {
+        let bytes = rules::resident(asked).ok_or_else(|| anyhow!("--resident: not known here"))?;
+        crate::show(bytes);
+        return Ok(ExitCode::SUCCESS);
+    }
     let plan = Plan { quick: *quick, only: *only };
     let tamis = peers.then(crate::tamis).transpose()?;
-    let document = rules::run(tamis.as_deref(), plan)?;
+    let document = rules::run(&std::env::current_exe()?, tamis.as_deref(), plan)?;
     if let Some(directory) = figure {
         figure::draw(&document, directory)?;
     }

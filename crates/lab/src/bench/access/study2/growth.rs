@@ -11,7 +11,7 @@ use engines::catalogue::{Built, Kind};
 use engines::matrix;
 
 use super::super::figure::{self, Axes, Panel, Point, Scale, Series};
-use super::super::{Plan, Prepared, Row, Setting, Start};
+use super::super::{Plan, Prepared, Row, Setting, Start, Tuning};
 use super::{Loop, TABLES, pass};
 use crate::workload::{PRESETS, Preset, Variant};
 
@@ -41,9 +41,9 @@ pub(super) fn run(plan: &Plan, say: &mut dyn FnMut(Row)) -> Result<Vec<Grown>, S
     let mut all = TABLES.map(grown);
     for log in LOGS {
         let prepared = stream(log);
-        for grown in &mut all {
-            let setting = Setting::pool(grown.table, 1);
-            let loops = pass(&setting, &prepared, plan.runs.min(5))?;
+        let settings = TABLES.map(|table| Setting::pool(table, 1));
+        let found = pass(&settings, &prepared, plan.runs.min(5))?;
+        for (grown, loops) in all.iter_mut().zip(found) {
             grown.add(&prepared, &loops, bytes(grown.table, &prepared)?, say);
         }
     }
@@ -53,7 +53,7 @@ pub(super) fn run(plan: &Plan, say: &mut dyn FnMut(Row)) -> Result<Vec<Grown>, S
 
 /// Of a table that has seen the stream.
 fn bytes(table: Kind, prepared: &Prepared) -> Result<usize, String> {
-    let mut engine = prepared.engine(table, None)?;
+    let mut engine = prepared.engine(table, Tuning::default())?;
     super::run_once(&Setting::pool(table, 1), prepared, &mut engine)?;
     match engine {
         Built::Shared(engine) => Ok(engine.bytes()),
