@@ -5,6 +5,7 @@ use std::thread::sleep;
 use access::Packet;
 
 use super::*;
+use crate::bench::{Document, Recorded};
 use crate::workload::PRESETS;
 
 fn models(threads: usize) -> Vec<Orchestration> {
@@ -117,10 +118,14 @@ fn the_clock_stops_before_counts_are_read() {
 fn studies_draw_their_figures_with_ours_in_them() {
     let dir = tempfile::tempdir().unwrap();
     let small = Preset { addresses_log: 7, trains_log: 6, ..PRESETS[0] };
-    let plan = Plan { packets: 1_000, presets: vec![small], threads: vec![2, 3], runs: 1, only: None };
-    let mut rows = Vec::new();
-    study1::run(&plan, Some(dir.path()), &mut |row| rows.push(row)).unwrap();
-    study2::run(&plan, Some(dir.path()), &mut |row| rows.push(row)).unwrap();
+    let plan =
+        Plan { packets: 1_000, presets: vec![small], threads: vec![2, 3], runs: 1, only: None };
+    let mut document = Document::new();
+    study1::run(&plan, &mut |row| document.results.push(row)).unwrap();
+    study2::run(&plan, &mut |row| document.results.push(row)).unwrap();
+    let recorded = Recorded::of(&document).unwrap();
+    figure::draw(&recorded, dir.path()).unwrap();
+    let rows = document.results;
     let drawn = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();
     let figures = (1..=8).map(|number| format!("study2-figure{number}.svg"));
     let figures =

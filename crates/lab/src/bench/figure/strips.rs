@@ -9,6 +9,7 @@ use plotters::style::text_anchor::HPos;
 use super::axis::{self, Axis, Scale};
 use super::style::{self, FAINT, INK};
 use super::{Caption, Drawing, Drawn, frame, svg, text};
+use crate::bench::Measured;
 
 /// One row.
 #[derive(Debug, Clone)]
@@ -16,11 +17,20 @@ pub struct Strip {
     /// What stands left of it.
     pub label: String,
     /// The name whose colour it has.
-    pub name: &'static str,
+    pub name: String,
     /// Every figure.
     pub values: Vec<f64>,
     /// What others published.
     pub published: Vec<f64>,
+}
+
+impl Strip {
+    /// Least, median and most of a row.
+    #[must_use]
+    pub fn of(label: String, row: &Measured) -> Self {
+        let values = vec![row.min, row.value, row.max];
+        Self { label, name: row.engine.clone(), values, published: Vec::new() }
+    }
 }
 
 const LEFT: i32 = 280;
@@ -64,7 +74,7 @@ pub fn strips(
 }
 
 fn draw(root: &Drawing<'_>, row: &Strip, y: i32, x: &dyn Fn(f64) -> i32) -> Drawn {
-    let colour = style::colour(row.name);
+    let colour = style::colour(&row.name);
     text(root, &row.label, (LEFT - 10, y), 13, HPos::Right)?;
     if row.values.len() <= DOTS {
         for value in &row.values {

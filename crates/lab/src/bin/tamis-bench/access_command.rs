@@ -12,7 +12,7 @@ use lab::bench::access::contest::{Figures, contest};
 use lab::bench::access::{
     Part, Plan, Prepared, Start, bound, must_show, study1, study2,
 };
-use lab::bench::{Document, Missing, Row};
+use lab::bench::{Document, Missing, Recorded, Row, figure};
 use lab::workload::{PRESETS, Preset, Variant, WarmUp};
 
 use crate::access_grid::{engines, settings};
@@ -215,12 +215,16 @@ pub(crate) fn run(args: &AccessArgs) -> Result<ExitCode> {
             if args.only.is_some_and(|only| only.part().1 != profile) {
                 bail!("--only: expected a part of this study; --help says which ones are its");
             }
-            let (plan, dir) = (plan(args, Some(profile)), args.figure.as_deref());
+            let plan = plan(args, Some(profile));
             let report = match profile {
-                Profile::Study1 => study1::run(&plan, dir, &mut say),
-                Profile::Study2 => study2::run(&plan, dir, &mut say),
+                Profile::Study1 => study1::run(&plan, &mut say),
+                Profile::Study2 => study2::run(&plan, &mut say),
             };
             shown.text(&report.map_err(failed)?);
+            if let Some(dir) = &args.figure {
+                let recorded = Recorded::of(&shown.document).map_err(failed)?;
+                figure::draw(&recorded, dir).map_err(failed)?;
+            }
         }
         None => grid(args, &mut shown)?,
     }

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use anyhow::{Result, anyhow};
 use clap::Args as ClapArgs;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use lab::bench::rules::{self, Part, Plan, figure};
+use lab::bench::rules::{self, Part, Plan};
+use lab::bench::{Recorded, figure};
 
 /// `tamis-bench rules`.
 #[derive(Debug, ClapArgs)]
@@ -59,7 +60,8 @@ pub(crate) fn run(args: &RulesArgs) -> Result<ExitCode> {
     let tamis = peers.then(crate::tamis).transpose()?;
     let document = rules::run(&std::env::current_exe()?, tamis.as_deref(), plan)?;
     if let Some(directory) = figure {
-        figure::draw(&document, directory)?;
+        let failed = |why: String| anyhow!("rules: {why}");
+        figure::draw(&Recorded::of(&document).map_err(failed)?, directory).map_err(failed)?;
     }
     crate::print(&document, *json)?;
     Ok(ExitCode::SUCCESS)

@@ -22,6 +22,7 @@ use engines::catalogue::Kind;
 
 use super::published::{STUDY2, STUDY2_SIZES};
 use super::{Part, Plan, Prepared, Row, Setting, Start, Track, run_once};
+use crate::bench::Recorded;
 use crate::workload::{PRESETS, Preset, Variant};
 
 /// The study's machine had 8 logical cores, and it used as many threads.
@@ -61,27 +62,29 @@ fn systems() -> impl Iterator<Item = System> {
 /// Runs the study.
 ///
 /// # Errors
-/// A system cannot be run, or a figure cannot be written.
-pub fn run(
-    plan: &Plan,
-    figures: Option<&Path>,
-    say: &mut dyn FnMut(Row),
-) -> Result<String, String> {
+/// A system cannot be run.
+pub fn run(plan: &Plan, say: &mut dyn FnMut(Row)) -> Result<String, String> {
     let mut text = String::new();
     if plan.has(Part::Sizes) {
-        let times = times(plan, say)?;
-        text.push_str(&tabled(&times));
-        figures.map_or(Ok(()), |dir| figures::draw(dir, plan, &times))?;
+        text.push_str(&tabled(&times(plan, say)?));
     }
     if plan.has(Part::Addresses) {
-        let grown = growth::run(plan, say)?;
-        figures.map_or(Ok(()), |dir| growth::draw(dir, plan, &grown))?;
+        growth::run(plan, say)?;
     }
     if plan.has(Part::Settings) {
-        let tried = settings::run(plan, say)?;
-        figures.map_or(Ok(()), |dir| settings::draw(dir, plan, &tried))?;
+        settings::run(plan, say)?;
     }
     Ok(text)
+}
+
+/// Draws what the document has figures for.
+///
+/// # Errors
+/// A picture cannot be written.
+pub fn draw(recorded: &Recorded, dir: &Path) -> Result<(), String> {
+    figures::draw(recorded, dir)?;
+    growth::draw(recorded, dir)?;
+    settings::draw(recorded, dir)
 }
 
 /// Every system at every size; of two passes the second, as the study has it.
@@ -162,6 +165,7 @@ fn rows(loops: &[Loop], setting: &Setting, prepared: &Prepared) -> Vec<Row> {
         row("access.study2.made", |one| one.made),
         row("access.study2.critical", |one| one.critical),
         row("access.study2.overall", |one| one.overall),
+        row("access.study2.difference", |one| one.overall - one.critical),
     ]
 }
 

@@ -13,11 +13,13 @@ use super::super::contest::contest;
 use super::super::figure::{self, Axes, Panel, Point, Scale, Series};
 use super::super::{Plan, Prepared, Row, Setting, Start, Tuning};
 use super::{THREADS, preset};
+use crate::bench::recorded::{Measured, Recorded};
 use crate::workload::Variant;
 
 /// The most packets of a run.
 const PACKETS: usize = 200_000;
 const ADDRESSES: usize = 1_000;
+const ROWS: &str = "access.study2.settings";
 
 /// A setting of the map: its name, the values it is given, and how.
 struct Knob {
@@ -45,17 +47,9 @@ const KNOBS: [Knob; 3] = [
     },
 ];
 
-/// What was found of a value of a setting.
-pub(super) struct Tried {
-    knob: &'static str,
-    threads: usize,
-    point: Point,
-}
-
-pub(super) fn run(plan: &Plan, say: &mut dyn FnMut(Row)) -> Result<Vec<Tried>, String> {
+pub(super) fn run(plan: &Plan, say: &mut dyn FnMut(Row)) -> Result<(), String> {
     let packets = plan.packets.min(PACKETS);
     let prepared = Prepared::from(Start::Steady, Variant::D, &preset(ADDRESSES), true, packets);
-    let mut tried = Vec::new();
     for Knob { name, values, turned } in KNOBS {
         let all = values.iter().flat_map(|value| [(*value, 1), (*value, THREADS)]);
         let all: Vec<_> = all.collect();
@@ -68,36 +62,37 @@ pub(super) fn run(plan: &Plan, say: &mut dyn FnMut(Row)) -> Result<Vec<Tried>, S
         let (figures, _) = contest(&settings, &prepared, plan.runs.min(9))?;
         for ((value, threads), figures) in all.into_iter().zip(figures) {
             let nanos: Vec<f64> = figures.rates.iter().map(|rate| 1e9 / rate).collect();
-            let row = Row::new("access.study2.settings", Kind::StripedMap.name(), "ns/packet", &nanos)
-                .with(name, value)
+            say(Row::new(ROWS, Kind::StripedMap.name(), "ns/packet", &nanos)
+                .with("setting", name)
+                .with("to", value)
                 .with("threads", threads)
                 .with("packets", packets)
-                .with("bytes", figures.bytes);
-            let spread = (row.runs.min, row.runs.max);
-            let point = Point { x: value as f64, y: row.runs.value, spread };
-            tried.push(Tried { knob: name, threads, point });
-            say(row);
+                .with("bytes", figures.bytes));
         }
     }
-    Ok(tried)
+    Ok(())
 }
 
 /// A panel for each setting.
-pub(super) fn draw(dir: &Path, plan: &Plan, tried: &[Tried]) -> Result<(), String> {
+pub(super) fn draw(recorded: &Recorded, dir: &Path) -> Result<(), String> {
+    let rows: Vec<_> = recorded.named(ROWS).collect();
+    let Some(first) = rows.first() else { return Ok(()) };
     let series = |knob: &str, threads: usize| {
-        let of = tried.iter().filter(|one| (one.knob, one.threads) == (knob, threads));
+        let is_of = |row: &&&Measured| {
+            row.word("setting") == knob && row.number("threads") == threads as f64
+        };
         let name = if threads == 1 { "one worker" } else { "8 workers" };
-        let points = of.map(|one| one.point).collect();
-        Series { name: name.to_owned(), points, is_published: false }
+        let points = rows.iter().filter(is_of).map(|row| Point::of(row.number("to"), row, 1.0));
+        Series { name: name.to_owned(), points: points.collect(), is_published: false }
     };
     let panel = |Knob { name, .. }: Knob| {
         let series = vec![series(name, 1), series(name, THREADS)];
         Panel { title: name.to_owned(), series }
     };
-    let (packets, runs) = (plan.packets.min(PACKETS), plan.runs.min(9));
+    let (packets, runs) = (first.number("packets"), first.runs);
     let caption = figure::Caption {
         title: "Study 2: settings of striped_map".to_owned(),
-        note: figure::note(&format!(
+        note: recorded.note(&format!(
             "{packets} packets of preset 1, 1,024 addresses, no fingerprints; {runs} runs"
         )),
     };

@@ -10,9 +10,10 @@
 //! All systems take turns, round by round, the serial one in each round, and a firewall stays the same under every way to
 //! share work: later runs see the stream again, on a state of the same kind.
 
+mod figures;
+
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
 
 use crate::studies::orchestrate::{Bins, Orchestration};
 use engines::catalogue::Kind;
@@ -20,11 +21,11 @@ use engines::catalogue::Kind;
 use engines::catalogue::Built;
 
 use super::contest::{Figures, contest};
-use super::figure::{self, Axes, Caption, Panel, Point, Scale, Series};
-use super::published::{STUDY1_SPEED_UPS, STUDY1_STRIPES, STUDY1_THREADS};
+use super::published::{STUDY1_SPEED_UPS, STUDY1_STRIPES};
 use super::{Origin, Part, Plan, Prepared, Row, Setting, Track, Tuning, run_once};
-use crate::bench::Runs;
 use crate::workload::{Preset, Variant};
+
+pub use figures::draw;
 
 /// The study's four, its future work, and ours.
 const ENGINES: [Kind; 8] = [
@@ -49,12 +50,8 @@ type SpeedUps = BTreeMap<(&'static str, &'static str, usize), Vec<f64>>;
 /// Runs the study.
 ///
 /// # Errors
-/// An engine gives a wrong outcome, or a figure cannot be written.
-pub fn run(
-    plan: &Plan,
-    figures: Option<&Path>,
-    say: &mut dyn FnMut(Row),
-) -> Result<String, String> {
+/// An engine gives a wrong outcome.
+pub fn run(plan: &Plan, say: &mut dyn FnMut(Row)) -> Result<String, String> {
     let mut by_preset = BTreeMap::new();
     let presets = if plan.has(Part::SpeedUps) { &plan.presets[..] } else { &[] };
     for preset in presets {
@@ -64,9 +61,6 @@ pub fn run(
     let most = plan.threads.iter().copied().max().unwrap_or(1);
     let stripes =
         if plan.has(Part::Stripes) { stripes(plan, most, say)? } else { Vec::new() };
-    if let Some(dir) = figures {
-        draw(dir, plan, &by_preset, &stripes)?;
-    }
     let mut text = String::new();
     if plan.has(Part::SpeedUps) {
         text.push_str(&tables(&by_preset, most));
@@ -229,65 +223,4 @@ fn stripes_table(found: &[(usize, Vec<f64>)]) -> String {
         let _ = writeln!(text, "{stripes:>8} {published:>10.0} / {:.0}", mean(ours));
     }
     text
-}
-
-/// The study's figure for each preset, a panel for each way to share work, and its table of stripes.
-fn draw(
-    dir: &Path,
-    plan: &Plan,
-    by_preset: &BTreeMap<usize, SpeedUps>,
-    stripes: &[(usize, Vec<f64>)],
-) -> Result<(), String> {
-    std::fs::create_dir_all(dir).map_err(|why| format!("{}: {why}", dir.display()))?;
-    let caption = |title: String| {
-        let Plan { packets, runs, .. } = plan;
-        let note = figure::note(&format!("{packets} packets, variant C, {runs} runs"));
-        Caption { title: format!("Study 1: {title}"), note }
-    };
-    let axes = Axes { x: ("threads", Scale::Linear), y: ("times serial", Scale::Linear) };
-    for (preset, found) in by_preset {
-        let caption = caption(format!("speed-up over serial, preset {preset}"));
-        let panels = MODELS.map(|model| panel(model, *preset, found));
-        let file = dir.join(format!("study1-speedup-preset{preset}.svg"));
-        figure::panels(&file, &caption, axes, &panels)?;
-    }
-    if stripes.is_empty() {
-        return Ok(());
-    }
-    let caption = caption("time by stripes, task pool, preset 1".to_owned());
-    let axes = Axes { x: ("stripes", Scale::Logarithmic), y: ("milliseconds", Scale::Logarithmic) };
-    figure::panels(&dir.join("study1-stripes.svg"), &caption, axes, &[stripes_panel(stripes)])
-}
-
-fn point(x: usize, figures: &[f64]) -> Point {
-    let Runs { min, max, .. } = Runs::of(figures.to_vec());
-    Point { x: x as f64, y: mean(figures), spread: (min, max) }
-}
-
-/// All engines under one way to share work; the study's tables are of ten threads.
-fn panel(model: &str, preset: usize, found: &SpeedUps) -> Panel {
-    let ours = ENGINES.map(|engine| {
-        let of = found.iter().filter(|((e, m, _), _)| (*e, *m) == (engine.name(), model));
-        let points = of.map(|((_, _, threads), figures)| point(*threads, figures)).collect();
-        Series { name: engine.name().to_owned(), points, is_published: false }
-    });
-    let theirs = STUDY1_SPEED_UPS.iter().filter(|(_, of, _)| *of == model);
-    let theirs = theirs.map(|(engine, _, values)| Series {
-        name: (*engine).to_owned(),
-        points: vec![Point::sole(STUDY1_THREADS as f64, values[preset - 1])],
-        is_published: true,
-    });
-    Panel { title: model.to_owned(), series: ours.into_iter().chain(theirs).collect() }
-}
-
-fn stripes_panel(stripes: &[(usize, Vec<f64>)]) -> Panel {
-    let name = Kind::Striped.name().to_owned();
-    let ours = stripes.iter().map(|(stripes, figures)| point(*stripes, figures)).collect();
-    let theirs =
-        STUDY1_STRIPES.iter().map(|(stripes, millis)| Point::sole(*stripes as f64, *millis));
-    let series = vec![
-        Series { name: name.clone(), points: ours, is_published: false },
-        Series { name, points: theirs.collect(), is_published: true },
-    ];
-    Panel { title: "ours; as published with 10 million packets".to_owned(), series }
 }
