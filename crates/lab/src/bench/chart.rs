@@ -1,4 +1,4 @@
-//! Four kinds of picture: curves over logarithmic axes, stacked bars, bars of a logarithmic length, and tables.
+//! Three kinds of picture: curves over logarithmic axes, stacked bars, and bars of a logarithmic length.
 
 use std::io;
 use std::path::Path;
@@ -179,35 +179,6 @@ pub(super) fn logarithmic(path: &Path, captions: Captions<'_>, bars: &[Marked]) 
             let corners = [(LEFT, y - 9), (x(log(bar)), y + 9)];
             root.draw(&Rectangle::new(corners, colour(0).filled()))?;
             text(root, &bar.mark, (x(log(bar)) + 6, y), 13, HPos::Left)?;
-        }
-        Ok(())
-    })
-}
-
-/// A table, its columns with their widths; the first one to the left, the others to the right.
-pub(super) fn table(
-    path: &Path,
-    captions: Captions<'_>,
-    head: &[(&str, i32)],
-    rows: &[Vec<String>],
-) -> io::Result<()> {
-    let edge = |column: usize| match column {
-        0 => 24,
-        _ => 24 + head[..=column].iter().map(|(_, width)| width).sum::<i32>(),
-    };
-    let side = |column: usize| if column == 0 { HPos::Left } else { HPos::Right };
-    draw(path, 130 + rows.len() * 28, captions, |root| {
-        for (column, (name, _)) in head.iter().enumerate() {
-            text(root, name, (edge(column), 92), 13, side(column))?;
-        }
-        let line = |y: i32| PathElement::new([(24, y), (WIDTH as i32 - 24, y)], FAINT);
-        root.draw(&line(108))?;
-        for (index, row) in rows.iter().enumerate() {
-            let y = 124 + 28 * index as i32;
-            for (column, cell) in row.iter().enumerate() {
-                text(root, cell, (edge(column), y), 14, side(column))?;
-            }
-            root.draw(&line(y + 14))?;
         }
         Ok(())
     })

@@ -6,9 +6,11 @@
 pub mod access;
 mod chart;
 pub mod document;
+pub mod figure;
 pub mod java;
 #[cfg(target_os = "linux")]
 pub mod live;
+pub mod recorded;
 pub mod replay;
 pub mod rules;
 mod shape;
@@ -17,6 +19,7 @@ mod svg;
 pub mod tunnel;
 
 pub use document::{Document, Machine, Missing, Peer, Row, Runs};
+pub use recorded::{Measured, Recorded};
 
 /// A study's published text, by the number that its name begins with; without it, says so.
 #[cfg(test)]

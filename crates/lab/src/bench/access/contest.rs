@@ -5,9 +5,10 @@
 //! machine for a while slows all; medians and ratios are of rounds. Later runs see the stream again, on an
 //! engine that has seen it: the same mix of changes on a state of the same kind.
 
-use engines::catalogue::Built;
+use engines::catalogue::{Built, Kind};
+use engines::striped_map::Settings;
 
-use super::{Missing, Prepared, Row, Setting, is_golden, run_once};
+use super::{Missing, Prepared, Ran, Row, Setting, Tuning, is_golden, run_once};
 use crate::studies::orchestrate::Orchestration;
 
 /// One contestant's figures.
@@ -52,10 +53,7 @@ pub fn contest(
         }
     }
     for (engine, figures) in &mut contestants {
-        if let Built::Shared(engine) = engine {
-            figures.bytes = Some(engine.bytes());
-            figures.retries = engine.retries();
-        }
+        figures.look(engine);
     }
     Ok((contestants.into_iter().map(|(_, figures)| figures).collect(), missing))
 }
@@ -67,34 +65,55 @@ fn enter(setting: &Setting, prepared: &Prepared) -> Result<Entered, String> {
     if let Some(why) = setting.refuses() {
         return Ok(Err(why));
     }
-    let mut engine = match prepared.engine(setting.engine, setting.stripes) {
+    let mut engine = match prepared.engine(setting.engine, setting.tuning) {
         Ok(engine) => engine,
         Err(why) => return Ok(Err(why)),
     };
     let ran = run_once(setting, prepared, &mut engine)?;
     let golden = is_golden(setting, prepared, &ran);
-    let what = || format!("{} with {:?}", setting.engine.name(), setting.orchestration);
     if golden == Some(false) {
-        return Err(format!("{}: not the recorded histogram", what()));
+        let Setting { engine, orchestration, .. } = setting;
+        return Err(format!("{} with {orchestration:?}: not the recorded histogram", engine.name()));
     }
-    let counted: u64 = ran.histogram.iter().sum();
-    if setting.track != super::Track::A && counted != ran.outcome.permitted {
-        return Err(format!("{}: {counted} counted of {}", what(), ran.outcome.permitted));
-    }
-    let figures = Figures {
-        setting: *setting,
-        rates: Vec::new(),
-        high_water: 0,
-        bytes: None,
-        retries: 0,
-        golden,
-        latencies: None,
-    };
+    let figures = Figures { golden, ..Figures::none(setting) };
+    figures.holds(&ran)?;
     Ok(Ok((engine, figures)))
 }
 
 impl Figures {
-    fn add(&mut self, outcome: &crate::studies::orchestrate::Outcome) {
+    /// Nothing yet.
+    pub(super) fn none(setting: &Setting) -> Self {
+        Self {
+            setting: *setting,
+            rates: Vec::new(),
+            high_water: 0,
+            bytes: None,
+            retries: 0,
+            golden: None,
+            latencies: None,
+        }
+    }
+
+    /// What an engine tells after a run.
+    pub(super) fn look(&mut self, engine: &Built<u32>) {
+        if let Built::Shared(engine) = engine {
+            self.bytes = Some(engine.bytes());
+            self.retries = engine.retries();
+        }
+    }
+
+    /// Fails unless as many fingerprints were counted as packets permitted.
+    pub(super) fn holds(&self, ran: &Ran) -> Result<(), String> {
+        let Setting { engine, orchestration, track, .. } = self.setting;
+        let (counted, permitted) = (ran.histogram.iter().sum::<u64>(), ran.outcome.permitted);
+        if track != super::Track::A && counted != permitted {
+            let name = engine.name();
+            return Err(format!("{name} with {orchestration:?}: {counted} counted of {permitted}"));
+        }
+        Ok(())
+    }
+
+    pub(super) fn add(&mut self, outcome: &crate::studies::orchestrate::Outcome) {
         self.rates.push(outcome.packets as f64 / outcome.elapsed.as_secs_f64());
         self.high_water = self.high_water.max(outcome.high_water);
         let shares = [0.5, 0.99, 0.999];
@@ -105,7 +124,8 @@ impl Figures {
     /// Its rate as a row, beside a peer's of the same rounds.
     #[must_use]
     pub fn row(&self, prepared: &Prepared, peer: Option<(&'static str, &Self)>) -> Row {
-        let Setting { engine, orchestration, threads, track, bins, origin, .. } = self.setting;
+        let Setting { engine, orchestration, threads, track, bins, origin, tuning, .. } =
+            self.setting;
         let name = format!("access.{}.preset{}", track.name(), prepared.preset.number);
         let row = Row::new(name, engine.name(), "packets/s", &self.rates)
             .with("orchestration", orchestration.name())
@@ -118,8 +138,11 @@ impl Figures {
             .with("in_flight", self.high_water);
         let row = match orchestration {
             Orchestration::TaskPool { packets } => row.with("task", packets),
+            Orchestration::PartialPipeline { config } => row.with("config", config),
+            Orchestration::PhasedPipeline { control } => row.with("control", control),
             _ => row,
         };
+        let row = tuned(row, engine, tuning);
         let row = if track == super::Track::A { row } else { row.with("bins", bins.name()) };
         let row = self.bytes.into_iter().fold(row, |row, bytes| row.with("bytes", bytes));
         let row = self.golden.into_iter().fold(row, |row, golden| row.with("golden", golden));
@@ -145,5 +168,20 @@ impl Figures {
             |(share, nanos)| row("access.latency", "ns", nanos as f64).with("share", share);
         let in_flight = row("access.inflight", "packets", self.high_water as f64);
         [0.5, 0.99, 0.999].into_iter().zip(latencies).map(latency).chain([in_flight]).collect()
+    }
+}
+
+/// A row with what the engine was told, where it heeds that.
+fn tuned(row: Row, engine: Kind, tuning: Tuning) -> Row {
+    let Tuning { stripes, striped_map: Settings { initial, longest, full_percent } } = tuning;
+    match engine {
+        Kind::Striped | Kind::StripedSkipList => {
+            stripes.into_iter().fold(row, |row, stripes| row.with("stripes", stripes))
+        }
+        Kind::StripedMap | Kind::StripedMapAsPublished => row
+            .with("initial", initial)
+            .with("longest", longest)
+            .with("full_percent", full_percent),
+        _ => row,
     }
 }

@@ -2,15 +2,15 @@
 //!
 //! [`contest`] times contestants side by side, round by round, so that a machine that is busy now and then
 //! slows all of them; [`must_show`], [`study1`] and [`study2`] are the experiments that are named,
-//! [`figure`] draws. Nothing here decides anything: engines are in `access`, models in
+//! [`bound`] says what two threads can gain at most, [`figure`] draws. Nothing here decides anything: engines are in `access`, models in
 //! `crate::studies::orchestrate`, streams in [`workload`](crate::workload).
 //!
 //! Three tracks are kept apart: (a) decisions and changes alone, on packets prepared in memory; (b) with the
 //! fingerprint taken step by step; (c) with the fingerprint by jump-ahead. Every row names variant and
 //! default.
 
+pub mod bound;
 pub mod contest;
-pub mod figure;
 pub mod must_show;
 mod prepared;
 pub mod published;
@@ -26,10 +26,10 @@ use crate::studies::orchestrate::{
 };
 use engines::catalogue::{Built, Kind};
 
-use super::{Missing, Row};
+use super::{Missing, Row, figure};
 use crate::workload::{Preset, Variant, WarmUp, fingerprint, summary};
 
-pub use prepared::{Prepared, Start};
+pub use prepared::{Prepared, Start, Tuning};
 
 /// What is counted as work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,6 +105,30 @@ pub struct Plan {
     pub threads: Vec<usize>,
     /// Runs or loops of each.
     pub runs: usize,
+    /// One part of a study instead of all.
+    pub only: Option<Part>,
+}
+
+/// Parts of the studies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Study 1: every firewall under every way to share work.
+    SpeedUps,
+    /// Study 1: the locks of `striped`.
+    Stripes,
+    /// Study 2: every table at the study's sizes.
+    Sizes,
+    /// Study 2: addresses doubled.
+    Addresses,
+    /// Study 2: the settings of its own map.
+    Settings,
+}
+
+impl Plan {
+    /// Whether a part is asked for.
+    fn has(&self, part: Part) -> bool {
+        self.only.is_none_or(|only| only == part)
+    }
 }
 
 /// One way to run a stream.
@@ -122,8 +146,8 @@ pub struct Setting {
     pub bins: Bins,
     /// Where packets come from.
     pub origin: Origin,
-    /// Locks of `striped`, if not as usual.
-    pub stripes: Option<usize>,
+    /// What the engine is told beyond the stream.
+    pub tuning: Tuning,
     /// Whether packets' times are taken.
     pub latencies: bool,
 }
@@ -139,7 +163,7 @@ impl Setting {
             track: Track::A,
             bins: Bins::Shards,
             origin: Origin::Trace,
-            stripes: None,
+            tuning: Tuning::default(),
             latencies: false,
         }
     }

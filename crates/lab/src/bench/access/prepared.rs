@@ -2,8 +2,11 @@
 //!
 //! Contract: drawing takes no time of a run; every engine of a contest is told the same and sees the same packets.
 
-use access::{Config, Packet};
+use std::collections::HashMap;
+
+use access::{Config, Packet, RangeSet};
 use engines::catalogue::{Built, Choices, Kind};
+use engines::striped_map;
 
 use crate::workload::{Preset, Stream, Variant, WarmUp};
 
@@ -16,6 +19,15 @@ pub enum Start {
     Cold,
     /// The head alone, which engines are told; packets are of the preset's mix from the first one on.
     Steady,
+}
+
+/// What an engine is told beyond the stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tuning {
+    /// Locks of `striped`, if not as usual.
+    pub stripes: Option<usize>,
+    /// How the table of `striped_map` starts and grows.
+    pub striped_map: striped_map::Settings,
 }
 
 /// A stream whose warm-up is drawn and whose packets are prepared.
@@ -79,12 +91,33 @@ impl Prepared {
         self.packets.iter().filter(|packet| matches!(packet, Packet::Data(_))).count()
     }
 
-    /// An engine that was told what came before; what it is told beyond the stream is `choices`.
+    /// For each packet whether it changes what some address may do or accepts, after what came before it.
+    #[must_use]
+    pub fn changes(&self) -> Vec<bool> {
+        let mut known = HashMap::new();
+        let mut change = |config: &Config<u32>| {
+            let usual = || (false, RangeSet::new(self.default_accept));
+            let (png, accepts) = known.entry(config.address).or_insert_with(usual);
+            let before = accepts.clone();
+            accepts.set(config.begin, Some(config.end), config.accept);
+            let changed = *png != config.persona_non_grata || *accepts != before;
+            *png = config.persona_non_grata;
+            changed
+        };
+        self.told.iter().for_each(|config| _ = change(config));
+        let changes = |packet: &Packet<u32>| match packet {
+            Packet::Data(_) => false,
+            Packet::Config(config) => change(config),
+        };
+        self.packets.iter().map(changes).collect()
+    }
+
+    /// An engine that was told what came before.
     ///
     /// # Errors
     /// It refuses the address space.
-    pub fn engine(&self, kind: Kind, stripes: Option<usize>) -> Result<Built<u32>, String> {
-        let mut built = self.empty(kind, stripes)?;
+    pub fn engine(&self, kind: Kind, tuning: Tuning) -> Result<Built<u32>, String> {
+        let mut built = self.empty(kind, tuning)?;
         self.tell(&mut built);
         Ok(built)
     }
@@ -93,10 +126,11 @@ impl Prepared {
     ///
     /// # Errors
     /// It refuses the address space.
-    pub fn empty(&self, kind: Kind, stripes: Option<usize>) -> Result<Built<u32>, String> {
+    pub fn empty(&self, kind: Kind, tuning: Tuning) -> Result<Built<u32>, String> {
         let choices = self.variant.choices(&self.preset, self.default_accept);
+        let Tuning { stripes, striped_map } = tuning;
         let stripes = stripes.unwrap_or(choices.stripes);
-        kind.build(&Choices { stripes, ..choices }).map_err(|error| error.to_string())
+        kind.build(&Choices { stripes, striped_map, ..choices }).map_err(|error| error.to_string())
     }
 
     /// Tells an engine what came before.

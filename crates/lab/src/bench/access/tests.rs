@@ -5,6 +5,7 @@ use std::thread::sleep;
 use access::Packet;
 
 use super::*;
+use crate::bench::{Document, Recorded};
 use crate::workload::PRESETS;
 
 fn models(threads: usize) -> Vec<Orchestration> {
@@ -54,7 +55,7 @@ fn all_sources_yield_the_stream() {
     let mut permitted = Vec::new();
     for origin in [Origin::Trace, Origin::Generator, Origin::Ahead, Origin::PerWorker] {
         let setting = Setting { origin, ..Setting::pool(Kind::Tamis, 1).on(Track::C) };
-        let mut engine = prepared.engine(Kind::Tamis, None).unwrap();
+        let mut engine = prepared.engine(Kind::Tamis, Tuning::default()).unwrap();
         permitted.push(run_once(&setting, &prepared, &mut engine).unwrap().outcome.permitted);
     }
     assert!(permitted[0] > 0 && permitted.iter().all(|count| *count == permitted[0]));
@@ -64,7 +65,7 @@ fn all_sources_yield_the_stream() {
 fn warmed(variant: Variant, warm_up: WarmUp) -> usize {
     let accept = variant == Variant::C;
     let prepared = Prepared::from(Start::Warm(warm_up), variant, &PRESETS[0], accept, 0);
-    let Ok(Built::Shared(engine)) = prepared.engine(Kind::Fine, None) else {
+    let Ok(Built::Shared(engine)) = prepared.engine(Kind::Fine, Tuning::default()) else {
         unreachable!("threads share it")
     };
     engine.bytes()
@@ -117,10 +118,14 @@ fn the_clock_stops_before_counts_are_read() {
 fn studies_draw_their_figures_with_ours_in_them() {
     let dir = tempfile::tempdir().unwrap();
     let small = Preset { addresses_log: 7, trains_log: 6, ..PRESETS[0] };
-    let plan = Plan { packets: 1_000, presets: vec![small], threads: vec![2, 3], runs: 1 };
-    let mut rows = Vec::new();
-    study1::run(&plan, Some(dir.path()), &mut |row| rows.push(row)).unwrap();
-    study2::run(&plan, Some(dir.path()), &mut |row| rows.push(row)).unwrap();
+    let plan =
+        Plan { packets: 1_000, presets: vec![small], threads: vec![2, 3], runs: 1, only: None };
+    let mut document = Document::new();
+    study1::run(&plan, &mut |row| document.results.push(row)).unwrap();
+    study2::run(&plan, &mut |row| document.results.push(row)).unwrap();
+    let recorded = Recorded::of(&document).unwrap();
+    figure::draw(&recorded, dir.path()).unwrap();
+    let rows = document.results;
     let drawn = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();
     let figures = (1..=8).map(|number| format!("study2-figure{number}.svg"));
     let figures =

@@ -37,6 +37,9 @@ pub(super) fn all(plan: Plan, rows: &mut Vec<Row>) {
     for rules in loaded {
         one_change("rules.growth.loaded", shape(rules / 100, 100), rows);
     }
+    for rules in loaded {
+        chain_deleted(shape(rules / 100, 100), rows);
+    }
     for rules in per_chain {
         one_change("rules.growth.chain", shape(65_536 / rules, *rules), rows);
     }
@@ -76,6 +79,36 @@ fn one_change(name: &'static str, linear: Linear, rows: &mut Vec<Row>) {
         let seconds = live.change(&insert);
         live.change(&delete);
         seconds
+    });
+    rows.push(row(name, REVISION, params(), seconds, "s"));
+}
+
+/// A chain of 100 rules is deleted: layouts take the rules of one in the middle out and keep its head (the study's lazy
+/// deletion); a revision deletes one that nothing jumps to, with its head and its name.
+fn chain_deleted(linear: Linear, rows: &mut Vec<Row>) {
+    let ruleset = linear.ruleset();
+    let params = || params(json!({ "loaded": linear.chains * linear.rules, "per_chain": 100 }));
+    let (chain, rules) = ((3 + linear.chains / 2) as u32, new_rules(100));
+    let name = "rules.growth.chain_deleted";
+    for kind in Kind::ALL {
+        let mut laid = Laid::encode(kind, &ruleset.tables[0], Family::Ipv4);
+        let seconds = sampled(|| {
+            let (seconds, ()) = clock::once(|| laid.splice(chain, 0, rules.len(), &[]));
+            laid.splice(chain, 0, 0, &rules);
+            seconds
+        });
+        rows.push(row(name, kind.name(), params(), seconds, "s"));
+    }
+    let mut live = Live::new(&ruleset);
+    let mut add = String::from("*filter\n-N gone\n");
+    for number in 0..100 {
+        // Writing to a string does not fail.
+        let _ = writeln!(add, "-A gone {}", new_rule(number));
+    }
+    add.push_str("COMMIT\n");
+    let seconds = sampled(|| {
+        live.change(&add);
+        live.change("*filter\n-F gone\n-X gone\nCOMMIT\n")
     });
     rows.push(row(name, REVISION, params(), seconds, "s"));
 }

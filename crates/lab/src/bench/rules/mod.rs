@@ -14,6 +14,7 @@ mod memory;
 #[cfg(target_os = "linux")]
 mod peers;
 mod readers;
+mod resident;
 mod study;
 mod update;
 mod walk;
@@ -25,6 +26,8 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use crate::bench::document::{Document, Row, Runs};
+
+pub use resident::child as resident;
 
 /// What to measure.
 #[derive(Debug, Clone, Copy)]
@@ -91,11 +94,11 @@ impl Plan {
     }
 }
 
-/// Measures; where peers are measured, too, `peers` is the `tamis` whose whole commands stand beside theirs.
+/// Measures; `itself` is this program, which is asked for what layouts take in a process of their own. Where peers are measured, too, `peers` is the `tamis` whose whole commands stand beside theirs.
 ///
 /// # Errors
 /// Scratch files cannot be written, or a whole command of ours fails.
-pub fn run(peers: Option<&Path>, plan: Plan) -> io::Result<Document> {
+pub fn run(itself: &Path, peers: Option<&Path>, plan: Plan) -> io::Result<Document> {
     let mut document = Document::new();
     #[cfg(target_os = "linux")]
     if let Some(tamis) = peers {
@@ -112,6 +115,9 @@ pub fn run(peers: Option<&Path>, plan: Plan) -> io::Result<Document> {
     let is = |one: &Row, other: &Row| {
         (&one.name, one.engine, &one.params) == (&other.name, other.engine, &other.params)
     };
+    if plan.has(Part::Memory) {
+        rows.extend(resident::rows(itself)?);
+    }
     rows.retain(|row| !beside.iter().any(|other| is(row, other)));
     document.results = beside;
     document.results.append(&mut rows);

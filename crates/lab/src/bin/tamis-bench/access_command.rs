@@ -10,12 +10,12 @@ use engines::catalogue::Kind;
 use engines::linear::subject::{self, Subject};
 use lab::bench::access::contest::{Figures, contest};
 use lab::bench::access::{
-    Origin, Plan, Prepared, Setting, Start, Track, must_show, study1, study2,
+    Part, Plan, Prepared, Start, bound, must_show, study1, study2,
 };
-use lab::bench::{Document, Missing, Row};
-use lab::studies::orchestrate::{Bins, Orchestration};
+use lab::bench::{Document, Missing, Recorded, Row, figure};
 use lab::workload::{PRESETS, Preset, Variant, WarmUp};
 
+use crate::access_grid::{engines, settings};
 use crate::workload_command::{DefaultChoice, VariantChoice, preset};
 use crate::{print, show};
 
@@ -34,19 +34,19 @@ Examples:
 pub(crate) struct AccessArgs {
     /// Engines [default: matrix_unlocked and tamis]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
-    engine: Vec<String>,
+    pub(crate) engine: Vec<String>,
     /// Ways to share work: serial task_pool worker_pool partial_pipeline phased_pipeline stream ordered, or all
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "worker_pool")]
-    orchestration: Vec<String>,
+    pub(crate) orchestration: Vec<String>,
     /// Mixes
     #[arg(long, value_name = "1..8", value_delimiter = ',', value_parser = preset)]
     preset: Vec<&'static Preset>,
     /// Workers [default: 1; of study1 3,6,10]
     #[arg(long, value_name = "N", value_delimiter = ',')]
-    threads: Vec<usize>,
+    pub(crate) threads: Vec<usize>,
     /// What counts as work: a decisions and changes; b also the fingerprint; c also that, by jump-ahead
     #[arg(long, value_delimiter = ',', default_value = "a")]
-    track: Vec<TrackChoice>,
+    pub(crate) track: Vec<TrackChoice>,
     /// Which generator
     #[arg(long, default_value = "A")]
     variant: VariantChoice,
@@ -58,19 +58,28 @@ pub(crate) struct AccessArgs {
     warm_up: WarmUpChoice,
     /// How fingerprints are counted
     #[arg(long, default_value = "shards")]
-    sink: SinkChoice,
+    pub(crate) sink: SinkChoice,
     /// Where packets come from [default: trace for track a, else generator]
     #[arg(long)]
-    source: Option<SourceChoice>,
+    pub(crate) source: Option<SourceChoice>,
     /// Packets of a task in task_pool
     #[arg(long, value_delimiter = ',', default_value = "16", value_name = "N")]
-    task: Vec<usize>,
+    pub(crate) task: Vec<usize>,
     /// Config workers of partial_pipeline, control workers of phased_pipeline [default: half of all]
-    #[arg(long, value_name = "N")]
-    split: Option<usize>,
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub(crate) split: Vec<usize>,
     /// Locks of striped
     #[arg(long, value_name = "N", value_delimiter = ',')]
-    stripes: Vec<usize>,
+    pub(crate) stripes: Vec<usize>,
+    /// Buckets that striped_map begins with, and its locks for ever [default: 1024]
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub(crate) initial: Vec<usize>,
+    /// Entries of a bucket of striped_map that does not count as full [default: 4]
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub(crate) longest: Vec<usize>,
+    /// Full buckets, in percent, that make striped_map double [default: 10]
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub(crate) full_percent: Vec<usize>,
     /// Packets after the warm-up [default: 1000000; of study1 10000000]
     #[arg(long, value_name = "N")]
     packets: Option<usize>,
@@ -79,13 +88,19 @@ pub(crate) struct AccessArgs {
     runs: Option<u32>,
     /// Also take the time of each packet from source to end, and say how many were in flight
     #[arg(long)]
-    latency: bool,
+    pub(crate) latency: bool,
     /// The figures that the access list is held to
     #[arg(long, conflicts_with = "profile")]
     must_show: bool,
+    /// What two threads gain over one if they share only the words that must change
+    #[arg(long, conflicts_with_all = ["profile", "must_show"])]
+    bound: bool,
     /// A study's experiments, its published figures beside ours
     #[arg(long)]
     profile: Option<Profile>,
+    /// One part of a study
+    #[arg(long, requires = "profile")]
+    only: Option<PartChoice>,
     /// Record N histories of each engine and number of threads, and check them
     #[arg(long, value_name = "N", conflicts_with_all = ["profile", "must_show"])]
     check: Option<usize>,
@@ -101,7 +116,7 @@ pub(crate) struct AccessArgs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum TrackChoice {
+pub(crate) enum TrackChoice {
     A,
     B,
     C,
@@ -127,7 +142,7 @@ impl From<WarmUpChoice> for WarmUp {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
-enum SinkChoice {
+pub(crate) enum SinkChoice {
     SharedMap,
     Atomics,
     Shards,
@@ -135,7 +150,7 @@ enum SinkChoice {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
-enum SourceChoice {
+pub(crate) enum SourceChoice {
     /// Prepared in memory
     Trace,
     /// The generator, by whoever needs packets
@@ -154,6 +169,33 @@ enum Profile {
     Study2,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum PartChoice {
+    /// Of study1: every firewall under every way to share work
+    SpeedUps,
+    /// Of study1: locks of striped
+    Stripes,
+    /// Of study2: every table at the study's sizes
+    Sizes,
+    /// Of study2: addresses doubled
+    Addresses,
+    /// Of study2: settings of striped_map
+    Settings,
+}
+
+impl PartChoice {
+    /// The part, and which study has it.
+    fn part(self) -> (Part, Profile) {
+        match self {
+            Self::SpeedUps => (Part::SpeedUps, Profile::Study1),
+            Self::Stripes => (Part::Stripes, Profile::Study1),
+            Self::Sizes => (Part::Sizes, Profile::Study2),
+            Self::Addresses => (Part::Addresses, Profile::Study2),
+            Self::Settings => (Part::Settings, Profile::Study2),
+        }
+    }
+}
+
 /// Measures.
 pub(crate) fn run(args: &AccessArgs) -> Result<ExitCode> {
     let failed = |why: String| anyhow!("access: {why}");
@@ -168,13 +210,21 @@ pub(crate) fn run(args: &AccessArgs) -> Result<ExitCode> {
                 if args.engine.is_empty() { Kind::ALL.to_vec() } else { engines(&args.engine)? };
             must_show::run(&plan(args, None), &asked, &mut say).map_err(failed)?;
         }
+        _ if args.bound => bound::run(&plan(args, None), &mut say).map_err(failed)?,
         Some(profile) => {
-            let (plan, dir) = (plan(args, Some(profile)), args.figure.as_deref());
+            if args.only.is_some_and(|only| only.part().1 != profile) {
+                bail!("--only: expected a part of this study; --help says which ones are its");
+            }
+            let plan = plan(args, Some(profile));
             let report = match profile {
-                Profile::Study1 => study1::run(&plan, dir, &mut say),
-                Profile::Study2 => study2::run(&plan, dir, &mut say),
+                Profile::Study1 => study1::run(&plan, &mut say),
+                Profile::Study2 => study2::run(&plan, &mut say),
             };
             shown.text(&report.map_err(failed)?);
+            if let Some(dir) = &args.figure {
+                let recorded = Recorded::of(&shown.document).map_err(failed)?;
+                figure::draw(&recorded, dir).map_err(failed)?;
+            }
         }
         None => grid(args, &mut shown)?,
     }
@@ -227,108 +277,15 @@ fn plan(args: &AccessArgs, profile: Option<Profile>) -> Plan {
         presets: if named.is_empty() { presets.to_vec() } else { named },
         threads: if args.threads.is_empty() { threads.to_vec() } else { args.threads.clone() },
         runs: args.runs.unwrap_or(runs) as usize,
+        only: args.only.map(|only| only.part().0),
     }
 }
 
 impl AccessArgs {
-    fn threads(&self) -> &[usize] {
+    /// Workers, one unless told.
+    pub(crate) fn threads(&self) -> &[usize] {
         if self.threads.is_empty() { &[1] } else { &self.threads }
     }
-}
-
-fn settings(args: &AccessArgs) -> Result<Vec<Setting>> {
-    let mut settings = Vec::new();
-    let stripes: Vec<_> = match &args.stripes[..] {
-        [] => vec![None],
-        counts => counts.iter().copied().map(Some).collect(),
-    };
-    for track in &args.track {
-        for engine in engines(&args.engine)? {
-            for &threads in args.threads() {
-                for orchestration in orchestrations(args, engine, threads)? {
-                    for &stripes in
-                        stripes.iter().take(if engine == Kind::Striped { usize::MAX } else { 1 })
-                    {
-                        settings.push(setting(
-                            args,
-                            *track,
-                            engine,
-                            orchestration,
-                            threads,
-                            stripes,
-                        ));
-                    }
-                }
-            }
-        }
-    }
-    Ok(settings)
-}
-
-fn setting(
-    args: &AccessArgs,
-    track: TrackChoice,
-    engine: Kind,
-    orchestration: Orchestration,
-    threads: usize,
-    stripes: Option<usize>,
-) -> Setting {
-    let track = match track {
-        TrackChoice::A => Track::A,
-        TrackChoice::B => Track::B,
-        TrackChoice::C => Track::C,
-    };
-    let usual = Setting::pool(engine, threads).on(track);
-    let origin = args.source.map_or(usual.origin, |source| match source {
-        SourceChoice::Trace => Origin::Trace,
-        SourceChoice::Generator => Origin::Generator,
-        SourceChoice::Ahead => Origin::Ahead,
-        SourceChoice::PerWorker => Origin::PerWorker,
-    });
-    let bins = match args.sink {
-        SinkChoice::SharedMap => Bins::SharedMap,
-        SinkChoice::Atomics => Bins::Atomics,
-        SinkChoice::Shards => Bins::Shards,
-    };
-    Setting { orchestration, bins, origin, stripes, latencies: args.latency, ..usual }
-}
-
-fn engines(names: &[String]) -> Result<Vec<Kind>> {
-    let mut kinds = Vec::new();
-    for name in names {
-        match Kind::from_name(name) {
-            _ if name == "all" => kinds.extend(Kind::ALL),
-            Some(kind) => kinds.push(kind),
-            None => {
-                let known = Kind::ALL.map(Kind::name).join(" ");
-                bail!("--engine: expected all or some of {known}, found {name}");
-            }
-        }
-    }
-    Ok(if kinds.is_empty() { vec![Kind::MatrixUnlocked, Kind::Tamis] } else { kinds })
-}
-
-fn orchestrations(args: &AccessArgs, engine: Kind, threads: usize) -> Result<Vec<Orchestration>> {
-    let split = args.split.unwrap_or(threads.div_ceil(2)).max(1);
-    if !engine.is_shared() {
-        // It belongs to one thread, whatever else is asked for; once is enough.
-        let first = args.threads().first() == Some(&threads);
-        return Ok(if first { vec![Orchestration::Serial] } else { Vec::new() });
-    }
-    let mut found: Vec<Orchestration> = Vec::new();
-    for name in &args.orchestration {
-        for &task in &args.task {
-            let known = Orchestration::all(task, split);
-            let these = known.into_iter().filter(|one| name == "all" || one.name() == name);
-            let new = these.filter(|one| !found.contains(one)).collect::<Vec<_>>();
-            if new.is_empty() && !known.iter().any(|one| one.name() == name) {
-                let names = known.map(Orchestration::name).join(" ");
-                bail!("--orchestration: expected all or some of {names}, found {name}");
-            }
-            found.extend(new);
-        }
-    }
-    Ok(found)
 }
 
 /// Histories of the engines asked for, by 2 to 4 threads; those that are not atomic have to be caught.

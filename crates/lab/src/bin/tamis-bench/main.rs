@@ -4,6 +4,8 @@
 #![forbid(unsafe_code)]
 
 mod access_command;
+mod access_grid;
+mod figures_command;
 mod java_command;
 #[cfg(target_os = "linux")]
 mod live_command;
@@ -51,6 +53,8 @@ enum What {
     TunnelEnd(tunnel_command::EndArgs),
     /// Access-control engines, ways to share work, and both studies
     Access(Box<access_command::AccessArgs>),
+    /// Draw the figures of the three studies from documents that `access` and `rules` printed with --json
+    Figures(figures_command::FiguresArgs),
     /// Ways to share packets between native code and Java, on each JDK that is given
     Java(java_command::JavaArgs),
     /// The hashes of a workload stream of the access-control studies, and of what the sequential model makes of it
@@ -68,6 +72,7 @@ fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         What::TunnelEnd(args) => tunnel_command::end(args),
         What::Access(args) => access_command::run(args),
+        What::Figures(args) => figures_command::run(args),
         What::Java(args) => java_command::run(args),
         What::Workload(args) => workload_command::run(args),
     };

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use clap::Args as ClapArgs;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use lab::bench::rules::{self, Part, Plan, figure};
+use lab::bench::rules::{self, Part, Plan};
+use lab::bench::{Recorded, figure};
 
 /// `tamis-bench rules`.
 #[derive(Debug, ClapArgs)]
@@ -30,6 +31,9 @@ pub(crate) struct RulesArgs {
     /// Draw the study's tables and curves as SVG files into a directory
     #[arg(long, value_name = "DIR")]
     figure: Option<PathBuf>,
+    /// Print the bytes by which a process grows for one layout
+    #[arg(long, value_name = "LAYOUT:NUMBER", hide = true)]
+    resident: Option<String>,
     /// One part of it
     #[arg(long, value_name = "PART", value_parser = parts())]
     only: Option<Part>,
@@ -46,12 +50,18 @@ fn parts() -> impl TypedValueParser<Value = Part> {
 
 /// Measures, draws and prints.
 pub(crate) fn run(args: &RulesArgs) -> Result<ExitCode> {
-    let RulesArgs { peers, quick, json, figure, only } = args;
+    let RulesArgs { peers, quick, json, figure, resident, only } = args;
+    if let Some(asked) = resident {
+        let bytes = rules::resident(asked).ok_or_else(|| anyhow!("--resident: not known here"))?;
+        crate::show(bytes);
+        return Ok(ExitCode::SUCCESS);
+    }
     let plan = Plan { quick: *quick, only: *only };
     let tamis = peers.then(crate::tamis).transpose()?;
-    let document = rules::run(tamis.as_deref(), plan)?;
+    let document = rules::run(&std::env::current_exe()?, tamis.as_deref(), plan)?;
     if let Some(directory) = figure {
-        figure::draw(&document, directory)?;
+        let failed = |why: String| anyhow!("rules: {why}");
+        figure::draw(&Recorded::of(&document).map_err(failed)?, directory).map_err(failed)?;
     }
     crate::print(&document, *json)?;
     Ok(ExitCode::SUCCESS)

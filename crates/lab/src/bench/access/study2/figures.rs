@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::super::figure::{self, Axes, Caption, Panel, Point, Scale, Series, Strip};
 use super::super::published::{STUDY2, Study2System};
-use super::{Loop, Plan, TABLES, Times, systems};
-use crate::bench::document::Runs;
+use super::{TABLES, systems};
+use crate::bench::recorded::{Measured, Recorded, runs};
 
 const BOTH: [usize; 2] = [100, 1_000];
 const SERIAL: &str = "serial";
@@ -13,9 +13,12 @@ const THREADS: &str = "worker_pool";
 const STREAMS: &str = "stream";
 
 /// Draws all of them.
-pub(super) fn draw(dir: &Path, plan: &Plan, times: &Times) -> Result<(), String> {
-    std::fs::create_dir_all(dir).map_err(|why| format!("{}: {why}", dir.display()))?;
-    let figures = Figures { dir, plan, times };
+pub(super) fn draw(recorded: &Recorded, dir: &Path) -> Result<(), String> {
+    let times: Vec<_> = recorded.named("access.study2.critical").collect();
+    if times.is_empty() {
+        return Ok(());
+    }
+    let figures = Figures { dir, recorded, times };
     figures.lines(1, "serial, and streams", &figures.serial_and_streams(), usize::MAX)?;
     figures.overall_less_critical()?;
     figures.lines(3, "threads and streams", &figures.threads_and_streams(), usize::MAX)?;
@@ -28,8 +31,9 @@ pub(super) fn draw(dir: &Path, plan: &Plan, times: &Times) -> Result<(), String>
 
 struct Figures<'f> {
     dir: &'f Path,
-    plan: &'f Plan,
-    times: &'f Times,
+    recorded: &'f Recorded,
+    /// Critical times.
+    times: Vec<&'f Measured>,
 }
 
 /// A table under a way, over a number of addresses, by a name.
@@ -43,19 +47,20 @@ struct Line<'l> {
 impl Figures<'_> {
     /// Ours, and the published second pass where there is one.
     fn line(&self, line: &Line<'_>) -> Vec<Series> {
-        let points = self.times.iter().filter(|((table, way, _, addresses), _)| {
-            (*table, *way, *addresses) == (line.table, line.way, line.addresses)
-        });
-        let ours = points.map(|((_, _, packets, _), loops)| point(*packets, loops)).collect();
+        let of = |row: &&&Measured| {
+            system(row) == (line.table, line.way) && addresses(row) == line.addresses
+        };
+        let ours = self.times.iter().filter(of);
+        let ours: Vec<_> = ours.map(|row| Point::of(row.number("packets"), row, 1.0)).collect();
+        let most = ours.iter().map(|point| point.x).fold(0.0, f64::max);
         let published = STUDY2.iter().filter(|one| (one.table, one.way) == (line.table, line.way));
-        let theirs = published
+        let theirs: Vec<_> = published
             .flat_map(|one| one.pass(1))
-            .filter(|((packets, addresses), _)| {
-                *addresses == line.addresses && *packets <= self.plan.packets
-            })
-            .map(|((packets, _), time)| Point::sole(packets as f64, time.0));
+            .map(|((packets, addresses), time)| (packets as f64, addresses, time.0))
+            .filter(|(packets, addresses, _)| *addresses == line.addresses && *packets <= most)
+            .map(|(packets, _, critical)| Point::sole(packets, critical))
+            .collect();
         let name = line.name.to_owned();
-        let theirs: Vec<_> = theirs.collect();
         let mut series = vec![Series { name: name.clone(), points: ours, is_published: false }];
         if !theirs.is_empty() {
             series.push(Series { name, points: theirs, is_published: true });
@@ -109,69 +114,68 @@ impl Figures<'_> {
     }
 
     fn caption(&self, number: u32, title: &str) -> Caption {
-        let loops = self.times.values().map(Vec::len).max().unwrap_or_default();
+        let loops = runs(self.times.iter().copied());
+        let how = format!("8 threads, {loops} loops at most: median, least and most");
         Caption {
             title: format!("Study 2, figure {number}: {title}"),
-            note: figure::note(&format!("8 threads, up to {loops} loops")),
+            note: self.recorded.note(&how),
         }
     }
 
-    /// Of every loop of every size, as the study's distribution is of every row.
+    /// Of every size, as the study's distribution is of every row.
     fn overall_less_critical(&self) -> Result<(), String> {
-        let difference = |one: &Loop| one.overall - one.critical;
-        let rows = self.strips(
-            |_| true,
-            difference,
-            |one| {
-                let passes = (0..2).flat_map(|pass| one.pass(pass));
-                passes.map(|(_, (critical, overall))| overall - critical).collect()
-            },
-        );
-        let caption = self.caption(2, "overall less critical time, every loop");
+        let rows: Vec<_> = self.recorded.named("access.study2.difference").collect();
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let rows = strips(&rows, |one| {
+            let passes = (0..2).flat_map(|pass| one.pass(pass));
+            passes.map(|(_, (critical, overall))| overall - critical).collect()
+        });
+        let caption = self.caption(2, "overall less critical time, of every size");
         let axis = ("milliseconds; as published to 0.01, 0 at the left edge", Scale::Logarithmic);
         figure::strips(&self.file(2), &caption, axis, &rows)
     }
 
     fn all_combinations(&self) -> Result<(), String> {
-        let most = self.times.keys().map(|(_, _, packets, _)| *packets).max().unwrap_or_default();
-        let addresses = if most > 1_000 { 1_000 } else { 100 };
-        let rows = self.strips(
-            |size| size == (most, addresses),
-            |one| one.critical,
-            |one| {
-                let of = one.pass(1).filter(|(size, _)| *size == (most, addresses));
-                of.map(|(_, (critical, _))| critical).collect()
-            },
-        );
-        let title = format!("every combination, {most} packets, {addresses} addresses");
+        let most = self.times.iter().map(|row| row.number("packets")).fold(0.0, f64::max);
+        let many = if most > 1_000.0 { 1_000 } else { 100 };
+        let is_of = |row: &&&Measured| row.number("packets") == most && addresses(row) == many;
+        let rows: Vec<_> = self.times.iter().filter(is_of).copied().collect();
+        let rows = strips(&rows, |one| {
+            let of = one.pass(1).filter(|(size, _)| *size == (most as usize, many));
+            of.map(|(_, (critical, _))| critical).collect()
+        });
+        let title = format!("every combination, {most} packets, {many} addresses");
         let axis = ("critical milliseconds", Scale::Linear);
         figure::strips(&self.file(6), &self.caption(6, &title), axis, &rows)
     }
+}
 
-    /// A row for each system, of the loops of some sizes.
-    fn strips(
-        &self,
-        takes: impl Fn((usize, usize)) -> bool,
-        of: fn(&Loop) -> f64,
-        published: impl Fn(&Study2System) -> Vec<f64>,
-    ) -> Vec<Strip> {
-        let strip = |(table, way): super::System| {
-            let (table, way) = (table.name(), way.name());
-            let these = self.times.iter().filter(|((t, w, packets, addresses), _)| {
-                (*t, *w) == (table, way) && takes((*packets, *addresses))
-            });
-            let theirs = STUDY2.iter().find(|one| (one.table, one.way) == (table, way));
-            let label =
-                if table == way { table.to_owned() } else { format!("{table}, {}", words(way)) };
-            Strip {
-                label,
-                name: table,
-                values: these.flat_map(|(_, loops)| loops.iter().map(of)).collect(),
-                published: theirs.map_or_else(Vec::new, &published),
-            }
-        };
-        systems().map(strip).collect()
-    }
+/// A row for each system: least, median and most of each of some rows.
+fn strips(rows: &[&Measured], published: impl Fn(&Study2System) -> Vec<f64>) -> Vec<Strip> {
+    let strip = |(table, way): super::System| {
+        let (table, way) = (table.name(), way.name());
+        let these = rows.iter().filter(|row| system(row) == (table, way));
+        let theirs = STUDY2.iter().find(|one| (one.table, one.way) == (table, way));
+        Strip {
+            label: if table == way { table.to_owned() } else { format!("{table}, {}", words(way)) },
+            name: table.to_owned(),
+            values: these.flat_map(|row| [row.min, row.value, row.max]).collect(),
+            published: theirs.map_or_else(Vec::new, &published),
+        }
+    };
+    systems().map(strip).collect()
+}
+
+/// Table and way to share work of a row.
+fn system(row: &Measured) -> (&str, &str) {
+    (&row.engine, row.word("orchestration"))
+}
+
+/// The study's number of addresses that stands for the power of two of a row.
+fn addresses(row: &Measured) -> usize {
+    if row.number("addresses") == 128.0 { BOTH[0] } else { BOTH[1] }
 }
 
 /// What the study calls a way to share work.
@@ -181,10 +185,4 @@ fn words(way: &str) -> &str {
         STREAMS => "streams",
         other => other,
     }
-}
-
-/// Median and spread of the critical time.
-fn point(packets: usize, loops: &[Loop]) -> Point {
-    let Runs { value, min, max, .. } = Runs::of(loops.iter().map(|one| one.critical).collect());
-    Point { x: packets as f64, y: value, spread: (min, max) }
 }

@@ -11,23 +11,19 @@ use engines::catalogue::{Built, Kind};
 use engines::matrix;
 
 use super::super::figure::{self, Axes, Panel, Point, Scale, Series};
-use super::super::{Plan, Prepared, Row, Setting, Start};
+use super::super::{Plan, Prepared, Row, Setting, Start, Tuning};
 use super::{Loop, TABLES, pass};
+use crate::bench::recorded::{Measured, Recorded, runs};
 use crate::workload::{PRESETS, Preset, Variant};
 
 /// Packets, at least; and for each address.
 const PACKETS: usize = 20_000;
 const EACH: usize = 8;
+/// Names of the rows.
+const OVERALL: &str = "access.study2.grown";
+const CRITICAL: &str = "access.study2.grown.critical";
 /// Logarithms of the addresses. One more would not be laid out: variant D counts from 1.
 const LOGS: std::ops::Range<u32> = 7..16;
-
-/// What was found of a table: by addresses, nanoseconds a packet with making it and without, and its bytes.
-pub(super) struct Grown {
-    table: Kind,
-    overall: Vec<Point>,
-    critical: Vec<Point>,
-    bytes: Vec<Point>,
-}
 
 /// A stream over this number of addresses.
 pub(super) fn stream(log: u32) -> Prepared {
@@ -36,24 +32,22 @@ pub(super) fn stream(log: u32) -> Prepared {
     Prepared::from(Start::Steady, Variant::D, &preset, true, packets)
 }
 
-pub(super) fn run(plan: &Plan, say: &mut dyn FnMut(Row)) -> Result<Vec<Grown>, String> {
-    let grown = |table| Grown { table, overall: vec![], critical: vec![], bytes: vec![] };
-    let mut all = TABLES.map(grown);
+pub(super) fn run(plan: &Plan, say: &mut dyn FnMut(Row)) -> Result<(), String> {
     for log in LOGS {
         let prepared = stream(log);
-        for grown in &mut all {
-            let setting = Setting::pool(grown.table, 1);
-            let loops = pass(&setting, &prepared, plan.runs.min(5))?;
-            grown.add(&prepared, &loops, bytes(grown.table, &prepared)?, say);
+        let settings = TABLES.map(|table| Setting::pool(table, 1));
+        let found = pass(&settings, &prepared, plan.runs.min(5))?;
+        for (table, loops) in TABLES.into_iter().zip(found) {
+            rows(table, &prepared, &loops, bytes(table, &prepared)?, say);
         }
     }
     say(bound());
-    Ok(all.into())
+    Ok(())
 }
 
 /// Of a table that has seen the stream.
 fn bytes(table: Kind, prepared: &Prepared) -> Result<usize, String> {
-    let mut engine = prepared.engine(table, None)?;
+    let mut engine = prepared.engine(table, Tuning::default())?;
     super::run_once(&Setting::pool(table, 1), prepared, &mut engine)?;
     match engine {
         Built::Shared(engine) => Ok(engine.bytes()),
@@ -61,31 +55,24 @@ fn bytes(table: Kind, prepared: &Prepared) -> Result<usize, String> {
     }
 }
 
-impl Grown {
-    fn add(&mut self, prepared: &Prepared, loops: &[Loop], bytes: usize, say: &mut dyn FnMut(Row)) {
-        let (addresses, packets) =
-            (1u32 << prepared.preset.addresses_log, prepared.packets().len());
-        let each = |of: fn(&Loop) -> f64| -> Vec<f64> {
-            loops.iter().map(|one| of(one) * 1e6 / packets as f64).collect()
-        };
-        for (name, figures, points) in [
-            ("access.study2.grown", each(|one| one.overall), &mut self.overall),
-            ("access.study2.grown.critical", each(|one| one.critical), &mut self.critical),
-        ] {
-            let row = Row::new(name, self.table.name(), "ns/packet", &figures)
-                .with("addresses", addresses)
-                .with("packets", packets)
-                .with("decisions", prepared.decisions())
-                .with("bytes", bytes);
-            let spread = (row.runs.min, row.runs.max);
-            points.push(Point { x: f64::from(addresses), y: row.runs.value, spread });
-            say(row);
-        }
-        self.bytes.push(Point::sole(f64::from(addresses), bytes as f64));
-    }
-
-    fn series(&self, points: &[Point]) -> Series {
-        Series { name: self.table.name().to_owned(), points: points.to_vec(), is_published: false }
+fn rows(
+    table: Kind,
+    prepared: &Prepared,
+    loops: &[Loop],
+    bytes: usize,
+    say: &mut dyn FnMut(Row),
+) {
+    let (addresses, packets) = (1u32 << prepared.preset.addresses_log, prepared.packets().len());
+    let each = |of: fn(&Loop) -> f64| -> Vec<f64> {
+        loops.iter().map(|one| of(one) * 1e6 / packets as f64).collect()
+    };
+    for (name, figures) in [(OVERALL, each(|one| one.overall)), (CRITICAL, each(|one| one.critical))]
+    {
+        say(Row::new(name, table.name(), "ns/packet", &figures)
+            .with("addresses", addresses)
+            .with("packets", packets)
+            .with("decisions", prepared.decisions())
+            .with("bytes", bytes));
     }
 }
 
@@ -100,27 +87,38 @@ fn bound() -> Row {
 }
 
 /// The figure that the study left to others.
-pub(super) fn draw(dir: &Path, plan: &Plan, grown: &[Grown]) -> Result<(), String> {
-    let panel = |title: &str, of: fn(&Grown) -> &[Point]| Panel {
-        title: title.to_owned(),
-        series: grown.iter().map(|one| one.series(of(one))).collect(),
+pub(super) fn draw(recorded: &Recorded, dir: &Path) -> Result<(), String> {
+    let rows: Vec<_> = recorded.named(OVERALL).collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let series = |name: &str, of: fn(&Measured) -> Point| {
+        let series = |table: Kind| {
+            let these = recorded.named(name).filter(|row| row.engine == table.name());
+            let (name, points) = (table.name().to_owned(), these.map(of).collect());
+            Series { name, points, is_published: false }
+        };
+        TABLES.map(series).to_vec()
     };
+    let panel = |title: &str, series| Panel { title: title.to_owned(), series };
+    let runs = runs(rows);
     let caption = |title: &str| figure::Caption {
         title: format!("Study 2, more addresses: {title}"),
-        note: figure::note(&format!(
-            "{EACH} packets for each address, at least {PACKETS}; one worker, no fingerprints; {} runs",
-            plan.runs.min(5)
+        note: recorded.note(&format!(
+            "{EACH} packets an address, at least {PACKETS}; one worker, no fingerprints; {runs} runs"
         )),
     };
+    let time = |row: &Measured| Point::of(row.number("addresses"), row, 1.0);
+    let held = |row: &Measured| Point::sole(row.number("addresses"), row.number("bytes"));
     let x = ("addresses", Scale::Logarithmic);
     let axes = Axes { x, y: ("ns a packet", Scale::Logarithmic) };
     let times = [
-        panel("making and looking up", |one| &one.overall),
-        panel("looking up", |one| &one.critical),
+        panel("making and looking up", series(OVERALL, time)),
+        panel("looking up", series(CRITICAL, time)),
     ];
     figure::panels(&dir.join("study2-addresses.svg"), &caption("time"), axes, &times)?;
     let axes = Axes { x, y: ("bytes", Scale::Logarithmic) };
-    let bytes = [panel("the table alone", |one| &one.bytes)];
+    let bytes = [panel("the table alone", series(OVERALL, held))];
     figure::panels(&dir.join("study2-addresses-memory.svg"), &caption("memory"), axes, &bytes)
 }
 

@@ -13,13 +13,26 @@ use std::path::Path;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use crate::bench::Document;
+use crate::bench::access::{study1, study2};
+use crate::bench::recorded::{Measured, Recorded};
+use crate::bench::rules;
 use crate::bench::svg::{self, Drawing, Drawn, FONT};
 
 use axis::Axis;
 pub use axis::Scale;
 pub use strips::{Strip, strips};
 use style::{FAINT, INK};
+
+/// Draws into a folder every figure of the three studies that a document has rows for.
+///
+/// # Errors
+/// A picture cannot be written.
+pub fn draw(recorded: &Recorded, dir: &Path) -> Result<(), String> {
+    std::fs::create_dir_all(dir).map_err(|why| format!("{}: {why}", dir.display()))?;
+    study1::draw(recorded, dir)?;
+    study2::draw(recorded, dir)?;
+    rules::figure::draw(recorded, dir)
+}
 
 /// The most measured series of a panel.
 pub const MOST: usize = 8;
@@ -31,14 +44,6 @@ pub struct Caption {
     pub title: String,
     /// Below: machine, packets, runs, date.
     pub note: String,
-}
-
-/// How it was measured, with this machine and the date.
-#[must_use]
-pub fn note(how: &str) -> String {
-    let Document { machine, date, .. } = Document::new();
-    let day = date.split('T').next().unwrap_or_default();
-    format!("{how}; {}, {} cores, {day}", machine.cpu, machine.cores)
 }
 
 /// A figure's axes.
@@ -82,6 +87,12 @@ pub struct Panel {
 }
 
 impl Point {
+    /// A row's median and spread, each by `scale`.
+    #[must_use]
+    pub fn of(x: f64, row: &Measured, scale: f64) -> Self {
+        Self { x, y: row.value * scale, spread: (row.min * scale, row.max * scale) }
+    }
+
     /// A figure without a spread.
     #[must_use]
     pub fn sole(x: f64, y: f64) -> Self {

@@ -4,22 +4,28 @@
 //! As the study: its generator (variant C, by default every source is accepted), 10 million packets, 3, 6
 //! and 10 threads, mean of 3, 10,000 stripes, one shared map of fingerprints. Not as its code: one source for
 //! all workers, the real fingerprint (by jump-ahead, whose cost is near that of the hash it counted in its
-//! place), warm-up of every system, 256 packets in flight. The study's own source for each worker is run
+//! place), warm-up of every firewall, 256 packets in flight. The study's own source for each worker is run
 //! beside and named `per_worker`. docs/studies.md says more.
+//!
+//! All systems take turns, round by round, the serial one in each round, and a firewall stays the same under every way to
+//! share work: later runs see the stream again, on a state of the same kind.
+
+mod figures;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
 
 use crate::studies::orchestrate::{Bins, Orchestration};
 use engines::catalogue::Kind;
 
+use engines::catalogue::Built;
+
 use super::contest::{Figures, contest};
-use super::figure::{self, Axes, Caption, Panel, Point, Scale, Series};
-use super::published::{STUDY1_SPEED_UPS, STUDY1_STRIPES, STUDY1_THREADS};
-use super::{Origin, Plan, Prepared, Row, Setting, Track};
-use crate::bench::Runs;
+use super::published::{STUDY1_SPEED_UPS, STUDY1_STRIPES};
+use super::{Origin, Part, Plan, Prepared, Row, Setting, Track, Tuning, run_once};
 use crate::workload::{Preset, Variant};
+
+pub use figures::draw;
 
 /// The study's four, its future work, and ours.
 const ENGINES: [Kind; 8] = [
@@ -44,24 +50,24 @@ type SpeedUps = BTreeMap<(&'static str, &'static str, usize), Vec<f64>>;
 /// Runs the study.
 ///
 /// # Errors
-/// An engine gives a wrong outcome, or a figure cannot be written.
-pub fn run(
-    plan: &Plan,
-    figures: Option<&Path>,
-    say: &mut dyn FnMut(Row),
-) -> Result<String, String> {
+/// An engine gives a wrong outcome.
+pub fn run(plan: &Plan, say: &mut dyn FnMut(Row)) -> Result<String, String> {
     let mut by_preset = BTreeMap::new();
-    for preset in &plan.presets {
+    let presets = if plan.has(Part::SpeedUps) { &plan.presets[..] } else { &[] };
+    for preset in presets {
         let prepared = Prepared::new(Variant::C, preset, true, plan.packets);
         by_preset.insert(preset.number, speed_ups(plan, &prepared, say)?);
     }
     let most = plan.threads.iter().copied().max().unwrap_or(1);
-    let stripes = stripes(plan, most, say)?;
-    if let Some(dir) = figures {
-        draw(dir, plan, &by_preset, &stripes)?;
+    let stripes =
+        if plan.has(Part::Stripes) { stripes(plan, most, say)? } else { Vec::new() };
+    let mut text = String::new();
+    if plan.has(Part::SpeedUps) {
+        text.push_str(&tables(&by_preset, most));
     }
-    let mut text = tables(&by_preset, most);
-    text.push_str(&stripes_table(&stripes));
+    if plan.has(Part::Stripes) {
+        text.push_str(&stripes_table(&stripes));
+    }
     Ok(text)
 }
 
@@ -79,34 +85,70 @@ fn setting(engine: Kind, orchestration: Orchestration, threads: usize) -> Settin
     Setting { orchestration, bins: Bins::SharedMap, ..Setting::pool(engine, threads).on(Track::C) }
 }
 
-/// One system at a time, so that ten engines need not be there at once; the serial one beside each.
+/// Everything that is run with a firewall, in the order of the study.
+fn systems(engine: Kind, threads: &[usize]) -> Vec<Setting> {
+    let of = |&threads: &usize| {
+        let settings = models(threads).map(|model| setting(engine, model, threads));
+        let published = Setting { origin: Origin::PerWorker, ..settings[1] };
+        settings.into_iter().chain([published])
+    };
+    threads.iter().flat_map(of).collect()
+}
+
+/// Every system beside the serial one.
 fn speed_ups(
     plan: &Plan,
     prepared: &Prepared,
     say: &mut dyn FnMut(Row),
 ) -> Result<SpeedUps, String> {
-    let serial = setting(Kind::Serial, Orchestration::Serial, 1);
-    let (serial, _) = contest(&[serial], prepared, plan.runs)?;
-    let Some(serial) = serial.first() else { return Ok(SpeedUps::new()) };
-    say(serial.row(prepared, None));
-    let mut found = SpeedUps::new();
-    for engine in ENGINES {
-        for &threads in &plan.threads {
-            let settings = models(threads).map(|model| setting(engine, model, threads));
-            let pool = settings[1];
-            let published = Setting { origin: Origin::PerWorker, ..pool };
-            let settings: Vec<_> = settings.into_iter().chain([published]).collect();
-            for figures in contest(&settings, prepared, plan.runs)?.0 {
-                say(figures.row(prepared, Some(("serial", serial))));
-                let model = match figures.setting.origin {
-                    Origin::PerWorker => "per_worker",
-                    _ => figures.setting.orchestration.name(),
-                };
-                found.insert((engine.name(), model, threads), speed_up(&figures, serial));
-            }
+    let mut serial = Firewall::new(vec![setting(Kind::Serial, Orchestration::Serial, 1)], prepared)?;
+    let firewall = |engine| Firewall::new(systems(engine, &plan.threads), prepared);
+    let mut firewalls: Vec<_> = ENGINES.into_iter().map(firewall).collect::<Result<_, _>>()?;
+    for _ in 0..plan.runs {
+        for firewall in std::iter::once(&mut serial).chain(&mut firewalls) {
+            firewall.round(prepared)?;
         }
     }
+    let Some(serial) = serial.systems.first() else { return Ok(SpeedUps::new()) };
+    say(serial.row(prepared, None));
+    let mut found = SpeedUps::new();
+    for figures in firewalls.iter().flat_map(|firewall| &firewall.systems) {
+        say(figures.row(prepared, Some(("serial", serial))));
+        let Setting { engine, orchestration, threads, origin, .. } = figures.setting;
+        let model = if origin == Origin::PerWorker { origin.name() } else { orchestration.name() };
+        found.insert((engine.name(), model, threads), speed_up(figures, serial));
+    }
     Ok(found)
+}
+
+/// A firewall, warmed up once, and what is run with it.
+struct Firewall {
+    engine: Built<u32>,
+    systems: Vec<Figures>,
+}
+
+impl Firewall {
+    /// Warmed up, and run once without timing.
+    fn new(settings: Vec<Setting>, prepared: &Prepared) -> Result<Self, String> {
+        let kind = settings.first().map_or(Kind::Serial, |setting| setting.engine);
+        let mut engine = prepared.engine(kind, Tuning::default())?;
+        if let Some(first) = settings.first() {
+            run_once(first, prepared, &mut engine)?;
+        }
+        let systems = settings.iter().filter(|setting| setting.refuses().is_none());
+        Ok(Self { engine, systems: systems.map(Figures::none).collect() })
+    }
+
+    /// Every system once.
+    fn round(&mut self, prepared: &Prepared) -> Result<(), String> {
+        for figures in &mut self.systems {
+            let ran = run_once(&figures.setting, prepared, &mut self.engine)?;
+            figures.holds(&ran)?;
+            figures.add(&ran.outcome);
+            figures.look(&self.engine);
+        }
+        Ok(())
+    }
 }
 
 fn speed_up(figures: &Figures, serial: &Figures) -> Vec<f64> {
@@ -127,12 +169,15 @@ fn stripes(
     let Some(preset) = Preset::of(1) else { return Ok(Vec::new()) };
     let prepared = Prepared::new(Variant::C, preset, true, plan.packets);
     let model = Orchestration::TaskPool { packets: TASK };
-    let of = |stripes| Setting { stripes: Some(stripes), ..setting(Kind::Striped, model, threads) };
+    let of = |stripes| Setting {
+        tuning: Tuning { stripes: Some(stripes), ..Tuning::default() },
+        ..setting(Kind::Striped, model, threads)
+    };
     let settings = STUDY1_STRIPES.map(|(stripes, _)| of(stripes));
     let (figures, _) = contest(&settings, &prepared, plan.runs)?;
     let mut found = Vec::new();
     for figures in figures {
-        let stripes = figures.setting.stripes.unwrap_or_default();
+        let stripes = figures.setting.tuning.stripes.unwrap_or_default();
         let millis: Vec<f64> =
             figures.rates.iter().map(|rate| plan.packets as f64 / rate * 1e3).collect();
         say(Row::new("access.stripes", "striped", "ms", &millis)
@@ -178,62 +223,4 @@ fn stripes_table(found: &[(usize, Vec<f64>)]) -> String {
         let _ = writeln!(text, "{stripes:>8} {published:>10.0} / {:.0}", mean(ours));
     }
     text
-}
-
-/// The study's figure for each preset, a panel for each way to share work, and its table of stripes.
-fn draw(
-    dir: &Path,
-    plan: &Plan,
-    by_preset: &BTreeMap<usize, SpeedUps>,
-    stripes: &[(usize, Vec<f64>)],
-) -> Result<(), String> {
-    std::fs::create_dir_all(dir).map_err(|why| format!("{}: {why}", dir.display()))?;
-    let caption = |title: String| {
-        let Plan { packets, runs, .. } = plan;
-        let note = figure::note(&format!("{packets} packets, variant C, {runs} runs"));
-        Caption { title: format!("Study 1: {title}"), note }
-    };
-    let axes = Axes { x: ("threads", Scale::Linear), y: ("times serial", Scale::Linear) };
-    for (preset, found) in by_preset {
-        let caption = caption(format!("speed-up over serial, preset {preset}"));
-        let panels = MODELS.map(|model| panel(model, *preset, found));
-        let file = dir.join(format!("study1-speedup-preset{preset}.svg"));
-        figure::panels(&file, &caption, axes, &panels)?;
-    }
-    let caption = caption("time by stripes, task pool, preset 1".to_owned());
-    let axes = Axes { x: ("stripes", Scale::Logarithmic), y: ("milliseconds", Scale::Logarithmic) };
-    figure::panels(&dir.join("study1-stripes.svg"), &caption, axes, &[stripes_panel(stripes)])
-}
-
-fn point(x: usize, figures: &[f64]) -> Point {
-    let Runs { min, max, .. } = Runs::of(figures.to_vec());
-    Point { x: x as f64, y: mean(figures), spread: (min, max) }
-}
-
-/// All engines under one way to share work; the study's tables are of ten threads.
-fn panel(model: &str, preset: usize, found: &SpeedUps) -> Panel {
-    let ours = ENGINES.map(|engine| {
-        let of = found.iter().filter(|((e, m, _), _)| (*e, *m) == (engine.name(), model));
-        let points = of.map(|((_, _, threads), figures)| point(*threads, figures)).collect();
-        Series { name: engine.name().to_owned(), points, is_published: false }
-    });
-    let theirs = STUDY1_SPEED_UPS.iter().filter(|(_, of, _)| *of == model);
-    let theirs = theirs.map(|(engine, _, values)| Series {
-        name: (*engine).to_owned(),
-        points: vec![Point::sole(STUDY1_THREADS as f64, values[preset - 1])],
-        is_published: true,
-    });
-    Panel { title: model.to_owned(), series: ours.into_iter().chain(theirs).collect() }
-}
-
-fn stripes_panel(stripes: &[(usize, Vec<f64>)]) -> Panel {
-    let name = Kind::Striped.name().to_owned();
-    let ours = stripes.iter().map(|(stripes, figures)| point(*stripes, figures)).collect();
-    let theirs =
-        STUDY1_STRIPES.iter().map(|(stripes, millis)| Point::sole(*stripes as f64, *millis));
-    let series = vec![
-        Series { name: name.clone(), points: ours, is_published: false },
-        Series { name, points: theirs.collect(), is_published: true },
-    ];
-    Panel { title: "ours; as published with 10 million packets".to_owned(), series }
 }

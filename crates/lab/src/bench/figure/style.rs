@@ -14,8 +14,8 @@ const YELLOW: RGBColor = RGBColor(196, 186, 36);
 const VERMILION: RGBColor = RGBColor(213, 94, 0);
 const GREY: RGBColor = RGBColor(130, 130, 130);
 
-/// Engines by name; no figure holds two of one colour.
-const COLOURS: [(&str, RGBColor); 15] = [
+/// Engines and layouts by name, ours in one colour; no panel holds two of one.
+const COLOURS: [(&str, RGBColor); 26] = [
     ("tamis", VERMILION),
     ("serial", BLACK),
     ("coarse", BLACK),
@@ -29,7 +29,18 @@ const COLOURS: [(&str, RGBColor); 15] = [
     ("cached_exact", ORANGE),
     ("cached_epoch", YELLOW),
     ("streams", BLUE),
+    ("one worker", BLUE),
+    ("8 workers", ORANGE),
     ("threads", ORANGE),
+    ("table_blob", BLACK),
+    ("indexed_blob", BLUE),
+    ("linked", SKY),
+    ("pooled", GREEN),
+    ("packed_chain", VERMILION),
+    ("revision", ORANGE),
+    ("ip6tables-legacy", BLACK),
+    ("ip6tables-nft", BLUE),
+    ("nft", SKY),
     ("published", GREY),
 ];
 

@@ -1,5 +1,5 @@
-//! Strips: for each name a row with every figure as a dot, and a box from the first to the third quarter with the median
-//! across it; what others published as rings in the same row.
+//! Strips: for each name a row with every figure as a dot, or a line over all where they are many, and a box from the first
+//! to the third quarter with the median across it; what others published as rings in the same row.
 
 use std::path::Path;
 
@@ -9,6 +9,7 @@ use plotters::style::text_anchor::HPos;
 use super::axis::{self, Axis, Scale};
 use super::style::{self, FAINT, INK};
 use super::{Caption, Drawing, Drawn, frame, svg, text};
+use crate::bench::Measured;
 
 /// One row.
 #[derive(Debug, Clone)]
@@ -16,18 +17,29 @@ pub struct Strip {
     /// What stands left of it.
     pub label: String,
     /// The name whose colour it has.
-    pub name: &'static str,
+    pub name: String,
     /// Every figure.
     pub values: Vec<f64>,
     /// What others published.
     pub published: Vec<f64>,
 }
 
-const LEFT: i32 = 220;
-const WIDTH: i32 = 860;
+impl Strip {
+    /// Least, median and most of a row.
+    #[must_use]
+    pub fn of(label: String, row: &Measured) -> Self {
+        let values = vec![row.min, row.value, row.max];
+        Self { label, name: row.engine.clone(), values, published: Vec::new() }
+    }
+}
+
+const LEFT: i32 = 280;
+const WIDTH: i32 = 920;
 const RIGHT: i32 = 24;
 const ROW: i32 = 30;
 const TOP: i32 = 66;
+/// The most figures of a row that are drawn one by one; of more, a line from the least to the most.
+const DOTS: usize = 60;
 
 /// Draws rows over one axis; figures that a logarithmic one cannot show, 0 above all, are at its low end.
 ///
@@ -62,10 +74,18 @@ pub fn strips(
 }
 
 fn draw(root: &Drawing<'_>, row: &Strip, y: i32, x: &dyn Fn(f64) -> i32) -> Drawn {
-    let colour = style::colour(row.name);
+    let colour = style::colour(&row.name);
     text(root, &row.label, (LEFT - 10, y), 13, HPos::Right)?;
-    for value in &row.values {
-        root.draw(&Circle::new((x(*value), y), 2, colour.mix(0.5).filled()))?;
+    if row.values.len() <= DOTS {
+        for value in &row.values {
+            root.draw(&Circle::new((x(*value), y), 2, colour.mix(0.5).filled()))?;
+        }
+    } else {
+        let ends = [row.values.iter().copied().fold(f64::INFINITY, f64::min)]
+            .into_iter()
+            .chain([row.values.iter().copied().fold(f64::NEG_INFINITY, f64::max)]);
+        let whisker: Vec<_> = ends.map(|end| (x(end), y)).collect();
+        root.draw(&PathElement::new(whisker, colour.stroke_width(1)))?;
     }
     for value in &row.published {
         root.draw(&Circle::new((x(*value), y - 9), 3, INK.stroke_width(1)))?;

@@ -1,0 +1,130 @@
+//! A document as it was written: what figures are drawn from, whether it was measured just now or long ago.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::document::Document;
+
+/// A document of schema `tamis.bench/1`.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Recorded {
+    /// Where.
+    pub machine: Machine,
+    /// When, RFC 3339.
+    pub date: String,
+    /// A row for each figure.
+    pub results: Vec<Measured>,
+}
+
+/// The machine, as far as captions name it.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Machine {
+    /// Name of the processor.
+    pub cpu: String,
+    /// Cores.
+    pub cores: usize,
+}
+
+/// One row.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Measured {
+    /// What was measured.
+    pub name: String,
+    /// What did the work.
+    pub engine: String,
+    /// What was varied.
+    pub params: Map<String, Value>,
+    /// The median of all runs.
+    pub value: f64,
+    /// The least of them.
+    pub min: f64,
+    /// The most of them.
+    pub max: f64,
+    /// How many runs.
+    pub runs: usize,
+    /// What did the same work beside it.
+    pub peer: Option<String>,
+    /// The peer's median.
+    pub peer_value: Option<f64>,
+}
+
+impl Recorded {
+    /// Of a document's text.
+    ///
+    /// # Errors
+    /// It is no such document.
+    pub fn from_json(text: &str) -> Result<Self, String> {
+        let document: Value = serde_json::from_str(text).map_err(|why| why.to_string())?;
+        match document.get("schema").and_then(Value::as_str) {
+            Some("tamis.bench/1") => {
+                serde_json::from_value(document).map_err(|why| why.to_string())
+            }
+            found => Err(format!("expected schema tamis.bench/1, found {found:?}")),
+        }
+    }
+
+    /// Of what was measured just now.
+    ///
+    /// # Errors
+    /// A figure is no number.
+    pub fn of(document: &Document) -> Result<Self, String> {
+        let value = serde_json::to_value(document).map_err(|why| why.to_string())?;
+        serde_json::from_value(value).map_err(|why| why.to_string())
+    }
+
+    /// The rows of a name.
+    pub fn named<'r, 'n>(
+        &'r self,
+        name: &'n str,
+    ) -> impl Iterator<Item = &'r Measured> + use<'r, 'n> {
+        self.results.iter().filter(move |row| row.name == name)
+    }
+
+    /// How it was measured, with its machine and its day.
+    #[must_use]
+    pub fn note(&self, how: &str) -> String {
+        let day = self.date.split('T').next().unwrap_or_default();
+        format!("{how}; {}, {} cores, {day}", self.machine.cpu, self.machine.cores)
+    }
+}
+
+impl Measured {
+    /// A parameter that is a word; empty where there is none.
+    #[must_use]
+    pub fn word(&self, name: &str) -> &str {
+        self.params.get(name).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// A parameter that is a number; 0 where there is none.
+    #[must_use]
+    pub fn number(&self, name: &str) -> f64 {
+        self.params.get(name).and_then(Value::as_f64).unwrap_or_default()
+    }
+}
+
+/// The most runs of any row.
+#[must_use]
+pub fn runs<'r>(rows: impl IntoIterator<Item = &'r Measured>) -> usize {
+    rows.into_iter().map(|row| row.runs).max().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::Row;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let mut document = Document::new();
+        let row = Row::new("x", "tamis", "ns", &[1.0, 2.0, 4.0]).with("threads", 2).with("by", "y");
+        document.results.push(row.beside("serial", &[2.0], &[4.0]));
+        let text = serde_json::to_string(&document).unwrap();
+        let recorded = Recorded::from_json(&text).unwrap();
+        let row = recorded.named("x").next().unwrap();
+        assert_eq!((row.value, row.min, row.max, row.runs), (2.0, 1.0, 4.0, 3));
+        assert_eq!((row.number("threads"), row.word("by"), row.word("none")), (2.0, "y", ""));
+        assert_eq!((row.peer.as_deref(), row.peer_value), (Some("serial"), Some(4.0)));
+        assert!(recorded.note("so").starts_with("so; "));
+        assert!(Recorded::from_json("{}").unwrap_err().contains("expected schema"));
+    }
+}
