@@ -29,6 +29,7 @@ pub mod nat;
 mod one;
 mod outcome;
 mod parallel;
+pub mod predicate;
 pub mod revision;
 pub mod save;
 mod tracking;

@@ -26,6 +26,7 @@ use crate::family::Family;
 use crate::ipset::Sets;
 use crate::nat::{Gives, Translation};
 use crate::outcome::Outcome;
+use crate::predicate::Predicate;
 use crate::transit::Transit;
 use conntrack::States;
 
@@ -80,6 +81,16 @@ pub trait Match: fmt::Debug + Send + Sync {
     /// The list that it shares with other rules.
     fn list(&self) -> Option<ListUse<'_>> {
         None
+    }
+
+    /// What it asks, as data, where that says all of it.
+    fn predicate(&self) -> Option<Predicate> {
+        None
+    }
+
+    /// Asked twice about a packet that nothing changed in between, it says the same.
+    fn repeats(&self) -> bool {
+        self.memory().is_none()
     }
 
     /// The ports that it matches, if it tests nothing else of a header that is known in full.
@@ -137,6 +148,15 @@ pub trait Target: fmt::Debug + Send + Sync {
     /// It only logs or counts: nothing that happens to the packet depends on it.
     fn only_watches(&self) -> bool {
         false
+    }
+
+    /// What becomes of every packet that it is applied to, if that can be told without one.
+    fn course(&self) -> Course {
+        match (self.only_watches(), self.translates()) {
+            (true, _) => Course::Passes(Alters::Nothing),
+            (false, true) => Course::Ends(Effect::Translate),
+            (false, false) => Course::Depends,
+        }
     }
 
     /// A rule with it, anywhere, makes the kernel track connections.
@@ -202,6 +222,28 @@ pub enum Effect {
     Reject,
     /// Nothing is known: it may go on, be accepted or be dropped, with its bytes changed.
     Unknown,
+}
+
+/// What becomes of packets under a target, whatever they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Course {
+    /// All go on with the next rule.
+    Passes(Alters),
+    /// For all of them the walk ends, with this effect.
+    Ends(Effect),
+    /// It depends on the packet, or is not known.
+    Depends,
+}
+
+/// What a target alters of packets that go on, as far as later tests may ask for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Alters {
+    /// Nothing.
+    Nothing,
+    /// Nothing that a [`Predicate`] names.
+    Unnamed,
+    /// The state of their connection, and nothing else that a [`Predicate`] names.
+    State,
 }
 
 /// What tamis does with an extension.

@@ -5,6 +5,7 @@ use packet::{L4, Read};
 use crate::error::What;
 use crate::ext::{Args, Given, Opt, Printer};
 use crate::outcome::Outcome;
+use crate::predicate::{Field, Predicate};
 use crate::transit::Transit;
 use crate::value;
 
@@ -72,6 +73,21 @@ impl PortTest {
     /// Whether it is `! PORT`, for one port other than 0.
     pub(crate) fn is_single_inverted(self) -> bool {
         self.invert && self.low == self.high && self.low != 0
+    }
+
+    /// Tests of source and destination port as data. The two implementations differ on the range of all ports with `!`,
+    /// and on two single ports that are both inverted.
+    pub(crate) fn predicate(source: Self, destination: Self) -> Option<Predicate> {
+        let differs = |test: Self| test.invert && test.is_every_port();
+        let both = source.is_single_inverted() && destination.is_single_inverted();
+        if both || differs(source) || differs(destination) {
+            return None;
+        }
+        let range = |test: Self, field| Predicate::range(field, (test.low, test.high), test.invert);
+        Some(Predicate::All(vec![
+            range(source, Field::SourcePort),
+            range(destination, Field::DestinationPort),
+        ]))
     }
 
     /// Whether a port passes.

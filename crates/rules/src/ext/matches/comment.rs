@@ -5,6 +5,7 @@
 use crate::error::What;
 use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
+use crate::predicate::Predicate;
 use crate::transit::Transit;
 
 const MAX_BYTES: usize = 255;
@@ -39,5 +40,9 @@ impl Match for Comment {
 
     fn evaluate(&self, _transit: &Transit<'_, '_>) -> Outcome {
         Outcome::YES
+    }
+
+    fn predicate(&self) -> Option<Predicate> {
+        Some(Predicate::ALWAYS)
     }
 }

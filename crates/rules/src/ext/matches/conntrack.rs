@@ -10,6 +10,7 @@ use crate::ext::kit::{number, words};
 use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::family::Family;
 use crate::outcome::Outcome;
+use crate::predicate::Predicate;
 use crate::transit::Transit;
 use crate::value;
 use conntrack::{CtState, Direction, Flow, States, Status};
@@ -191,6 +192,10 @@ impl Match for Conntrack {
 
     fn tracks(&self) -> bool {
         true
+    }
+
+    fn predicate(&self) -> Option<Predicate> {
+        self.states().map(Predicate::State)
     }
 }
 

@@ -10,6 +10,7 @@ use crate::ext::{Args, Given, Match, MatchKind, Opt, Printer, Support, V4, V6};
 use crate::family::Family;
 use crate::names::{IcmpName, icmp_names};
 use crate::outcome::Outcome;
+use crate::predicate::{Field, Predicate};
 use crate::transit::Transit;
 use crate::value;
 
@@ -164,5 +165,14 @@ impl Match for Icmp {
             },
             Err(outcome) => outcome,
         }
+    }
+
+    fn predicate(&self) -> Option<Predicate> {
+        let same = Predicate::All(vec![
+            Predicate::byte(Field::IcmpType, self.kind, 0xff),
+            Predicate::range(Field::IcmpCode, (self.low.into(), self.high.into()), false),
+        ]);
+        let test = if self.any { Predicate::ALWAYS } else { same };
+        Some(Predicate::of_header([test.inverted(self.invert)]))
     }
 }

@@ -8,6 +8,7 @@ use crate::error::What;
 use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::family::Family;
 use crate::outcome::Outcome;
+use crate::predicate::{Field, Predicate, number};
 use crate::transit::Transit;
 use crate::value;
 
@@ -59,6 +60,11 @@ impl Range {
         to.option(self.invert, name, format!("{low}-{high}"));
     }
 
+    fn predicate(&self, field: Field) -> Predicate {
+        let [low, high] = [&self.low, &self.high].map(|end| number(&end[..self.addr_len]));
+        Predicate::Range { field, low, high }.inverted(self.invert)
+    }
+
     fn evaluate(&self, transit: &Transit<'_, '_>, offset_v4: usize, offset_v6: usize) -> Outcome {
         let holds = |addr: &[u8]| {
             let len = addr.len();
@@ -90,5 +96,12 @@ impl Match for Iprange {
             range.as_ref().map_or(Outcome::YES, |range| range.evaluate(transit, v4, v6))
         };
         evaluate(&self.source, 12, 8).and_then(|| evaluate(&self.destination, 16, 24))
+    }
+
+    fn predicate(&self) -> Option<Predicate> {
+        let of = |range: &Option<Range>, field| range.as_ref().map(|range| range.predicate(field));
+        let source = of(&self.source, Field::Source);
+        let destination = of(&self.destination, Field::Destination);
+        Some(Predicate::All(source.into_iter().chain(destination).collect()))
     }
 }

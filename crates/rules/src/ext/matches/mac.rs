@@ -9,6 +9,7 @@ use crate::error::What;
 use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::family::Hook;
 use crate::outcome::Outcome;
+use crate::predicate::{Field, Predicate, number};
 use crate::transit::Transit;
 use crate::value;
 
@@ -47,5 +48,11 @@ impl Match for Mac {
             Read::Unknown => Outcome::MAYBE,
             Read::Absent => Outcome::NO,
         }
+    }
+
+    fn predicate(&self) -> Option<Predicate> {
+        let value = number(&self.source);
+        let same = Predicate::Range { field: Field::SourceMac, low: value, high: value };
+        Some(Predicate::All(vec![Predicate::HasMac, same.inverted(self.invert)]))
     }
 }

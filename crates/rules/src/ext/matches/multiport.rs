@@ -7,6 +7,7 @@ use crate::error::What;
 use crate::ext::kit::ports::{ports, range_text};
 use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
+use crate::predicate::{Field, Predicate};
 use crate::transit::Transit;
 use crate::value;
 
@@ -99,6 +100,18 @@ impl Match for Multiport {
             Which::Either => holds(source) || holds(destination),
         };
         Outcome::from_bool(matches != self.invert)
+    }
+
+    fn predicate(&self) -> Option<Predicate> {
+        let fields: &[Field] = match self.which {
+            Which::Source => &[Field::SourcePort],
+            Which::Destination => &[Field::DestinationPort],
+            Which::Either => &[Field::SourcePort, Field::DestinationPort],
+        };
+        let each = fields.iter().flat_map(|field| {
+            self.ranges.iter().map(|range| Predicate::range(*field, *range, false))
+        });
+        Some(Predicate::of_header([Predicate::Any(each.collect()).inverted(self.invert)]))
     }
 
     fn destinations(&self) -> Option<Vec<(u16, u16)>> {

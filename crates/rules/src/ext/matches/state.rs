@@ -7,6 +7,7 @@ use crate::ext::kit::words;
 use crate::ext::matches::conntrack::{STATES, states, states_of};
 use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
+use crate::predicate::Predicate;
 use crate::transit::Transit;
 use conntrack::States;
 
@@ -46,5 +47,9 @@ impl Match for State {
 
     fn tracks(&self) -> bool {
         true
+    }
+
+    fn predicate(&self) -> Option<Predicate> {
+        self.states().map(Predicate::State)
     }
 }

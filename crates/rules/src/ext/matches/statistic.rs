@@ -87,6 +87,10 @@ impl Match for Random {
         to.option(self.invert, "probability", format_args!("{share:.11}"));
     }
 
+    fn repeats(&self) -> bool {
+        false
+    }
+
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
         let outcome = match (self.probability, transit.chance) {
             (0, _) => Outcome::NO,

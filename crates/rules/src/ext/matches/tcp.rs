@@ -13,6 +13,7 @@ use crate::ext::kit::option_walk::has_option;
 use crate::ext::kit::ports::{DPORT, PortRanges, PortTest, SPORT, upper_start};
 use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
+use crate::predicate::{Field, Predicate};
 use crate::transit::Transit;
 use crate::value;
 
@@ -131,6 +132,16 @@ impl Match for Tcp {
             Err(Outcome::MAYBE) => self.evaluate_cut(transit),
             Err(outcome) => outcome,
         }
+    }
+
+    fn predicate(&self) -> Option<Predicate> {
+        let FlagsTest { mask, set, invert } = self.flags;
+        // Under nf_tables a mask without a bit is no test, not even with `!`.
+        if self.option.is_some() || mask == 0 && self.flags != FlagsTest::default() {
+            return None;
+        }
+        let flags = Predicate::byte(Field::TcpFlags, set, mask).inverted(invert);
+        Some(Predicate::of_header([flags, PortTest::predicate(self.source, self.destination)?]))
     }
 
     fn port_ranges(&self) -> Option<PortRanges> {

@@ -8,6 +8,7 @@ use crate::ext::kit::native;
 use crate::ext::kit::ports::{DPORT, PortRanges, PortTest, SPORT, ports};
 use crate::ext::{Args, IP, Match, MatchKind, Printer, Support};
 use crate::outcome::Outcome;
+use crate::predicate::Predicate;
 use crate::transit::Transit;
 
 const PROTOCOL: u8 = 17;
@@ -60,6 +61,10 @@ impl Match for Udp {
             ),
             Err(outcome) => outcome,
         }
+    }
+
+    fn predicate(&self) -> Option<Predicate> {
+        Some(Predicate::of_header([PortTest::predicate(self.source, self.destination)?]))
     }
 
     fn port_ranges(&self) -> Option<PortRanges> {

@@ -6,7 +6,9 @@
 
 use crate::connection::KnownFlow;
 use crate::error::What;
-use crate::ext::{Args, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind};
+use crate::ext::{
+    Alters, Args, Course, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind,
+};
 use crate::transit::Transit;
 use crate::value;
 use packet::Mark;
@@ -158,6 +160,10 @@ impl Target for Connmark {
 
     fn tracks(&self) -> bool {
         true
+    }
+
+    fn course(&self) -> Course {
+        Course::Passes(Alters::Unnamed)
     }
 }
 

@@ -5,7 +5,9 @@
 
 use crate::connection::Request;
 use crate::error::What;
-use crate::ext::{Args, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind};
+use crate::ext::{
+    Alters, Args, Course, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind,
+};
 use crate::family::TableKind;
 use crate::ipset::Sets;
 use crate::transit::Transit;
@@ -190,6 +192,10 @@ impl Target for Ct {
         let request = self.request(transit);
         transit.ct.request(request, transit.certain);
         Effect::Continue
+    }
+
+    fn course(&self) -> Course {
+        Course::Passes(Alters::State)
     }
 
     fn tracks(&self) -> bool {

@@ -7,7 +7,7 @@ use packet::Read;
 
 use crate::error::What;
 use crate::ext::matches::dscp::parse_dscp;
-use crate::ext::{Args, Effect, IP, Opt, Printer, Support, Target, TargetKind};
+use crate::ext::{Alters, Args, Course, Effect, IP, Opt, Printer, Support, Target, TargetKind};
 use crate::transit::Transit;
 
 pub(crate) static KIND: TargetKind = TargetKind {
@@ -37,6 +37,10 @@ impl Target for SetDscp {
             transit.set_tos(tos & 3 | self.0 << 2);
         }
         Effect::Continue
+    }
+
+    fn course(&self) -> Course {
+        Course::Passes(Alters::Unnamed)
     }
 }
 

@@ -4,7 +4,9 @@
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_mark.c`.
 
 use crate::error::What;
-use crate::ext::{ARP, Args, Effect, IP, Opt, Printer, Support, Target, TargetKind};
+use crate::ext::{
+    ARP, Alters, Args, Course, Effect, IP, Opt, Printer, Support, Target, TargetKind,
+};
 use crate::transit::Transit;
 use crate::value;
 use packet::Mark;
@@ -70,6 +72,10 @@ impl Target for Spelt {
         self.mark.change(transit);
         Effect::Continue
     }
+
+    fn course(&self) -> Course {
+        Course::Passes(Alters::Unnamed)
+    }
 }
 
 fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
@@ -104,6 +110,10 @@ impl Target for SetMark {
     fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
         self.change(transit);
         Effect::Continue
+    }
+
+    fn course(&self) -> Course {
+        Course::Passes(Alters::Unnamed)
     }
 }
 

@@ -4,7 +4,7 @@
 
 use crate::connection::Request;
 use crate::error::What;
-use crate::ext::{Args, Effect, IP, Printer, Support, Target, TargetKind};
+use crate::ext::{Alters, Args, Course, Effect, IP, Printer, Support, Target, TargetKind};
 use crate::family::TableKind;
 use crate::transit::Transit;
 
@@ -25,6 +25,10 @@ impl Target for Notrack {
     fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
         transit.ct.request(Request::Untracked, transit.certain);
         Effect::Continue
+    }
+
+    fn course(&self) -> Course {
+        Course::Passes(Alters::State)
     }
 
     fn tracks(&self) -> bool {

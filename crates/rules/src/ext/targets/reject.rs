@@ -3,7 +3,7 @@
 //! Source: iptables-extensions(8); kernel `net/ipv4/netfilter/ipt_REJECT.c`, `ip6t_REJECT.c`.
 
 use crate::error::What;
-use crate::ext::{Answer, Args, Effect, Opt, Printer, Support, Target, TargetKind, V4, V6};
+use crate::ext::{Answer, Args, Course, Effect, Opt, Printer, Support, Target, TargetKind, V4, V6};
 use crate::family::{Family, Hook, TableKind};
 use crate::transit::Transit;
 use packet::{L4, Read, tcp};
@@ -91,6 +91,10 @@ impl Target for Reject {
             transit.ct.reset(transit.time.unwrap_or(0), transit.certain);
         }
         Effect::Reject
+    }
+
+    fn course(&self) -> Course {
+        Course::Ends(Effect::Reject)
     }
 
     fn answer(&self) -> Option<Answer> {

@@ -9,7 +9,7 @@ use packet::Read;
 use crate::error::What;
 use crate::ext::matches::tos;
 use crate::ext::matches::tos::{parse_tos, tos_text};
-use crate::ext::{Args, Effect, IP, Opt, Printer, Support, Target, TargetKind};
+use crate::ext::{Alters, Args, Course, Effect, IP, Opt, Printer, Support, Target, TargetKind};
 use crate::transit::Transit;
 use crate::value;
 
@@ -61,6 +61,10 @@ impl Target for SetTos {
             transit.set_tos((tos & !self.mask) ^ self.value);
         }
         Effect::Continue
+    }
+
+    fn course(&self) -> Course {
+        Course::Passes(Alters::Unnamed)
     }
 }
 

@@ -6,7 +6,7 @@ use crate::family::TableKind;
 use packet::Read;
 
 use crate::error::What;
-use crate::ext::{Args, Effect, Opt, Printer, Support, Target, TargetKind, V4, V6};
+use crate::ext::{Alters, Args, Course, Effect, Opt, Printer, Support, Target, TargetKind, V4, V6};
 use crate::transit::Transit;
 use crate::value;
 
@@ -76,6 +76,10 @@ impl Target for SetTtl {
             });
         }
         Effect::Continue
+    }
+
+    fn course(&self) -> Course {
+        Course::Passes(Alters::Unnamed)
     }
 }
 

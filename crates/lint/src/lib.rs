@@ -1,0 +1,14 @@
+//! Rules without packets: what is dead in them, and what a change of them changes.
+#![forbid(unsafe_code)]
+
+mod diagram;
+mod flow;
+mod lint;
+mod packet;
+mod space;
+
+pub use diagram::{Diagrams, Region, TooLarge};
+pub use flow::{Altered, Decision, Fate, Flow, Remembering, Sent, Visit, flow};
+pub use lint::{Code, Finding, Findings, Severity, lint};
+pub use packet::{Walked, spec, walked};
+pub use space::{Part, Piece, Pieces, Preferred, Sample, Space};

@@ -1,0 +1,167 @@
+//! What there is to find, by codes that stay.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The rules do not do what is written.
+    Error,
+    /// They may do something else than is meant.
+    Warning,
+    /// They may be shorter.
+    Note,
+}
+
+/// What was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Code {
+    /// Every packet that the rule matches is taken by rules before it.
+    Shadowed,
+    /// No packet gets to the rule.
+    Unreachable,
+    /// No packet passes all of its tests.
+    NeverMatches,
+    /// The same rule stands before it.
+    Duplicate,
+    /// Without it the same would happen to every packet.
+    Redundant,
+    /// No rule that packets get to jumps to the chain.
+    UnusedChain,
+    /// The chain that it jumps to does nothing.
+    IdleChain,
+    /// It accepts whatever gets to it, although the policy is to drop.
+    AcceptsAll,
+    /// It drops packets of a state, some of which were accepted before.
+    LateState,
+    /// The host has no such interface.
+    NoSuchInterface,
+}
+
+impl Code {
+    /// Every code.
+    pub const ALL: [Self; 10] = [
+        Self::Shadowed,
+        Self::Unreachable,
+        Self::NeverMatches,
+        Self::Duplicate,
+        Self::Redundant,
+        Self::UnusedChain,
+        Self::IdleChain,
+        Self::AcceptsAll,
+        Self::LateState,
+        Self::NoSuchInterface,
+    ];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Shadowed => "shadowed",
+            Self::Unreachable => "unreachable",
+            Self::NeverMatches => "never-matches",
+            Self::Duplicate => "duplicate",
+            Self::Redundant => "redundant",
+            Self::UnusedChain => "unused-chain",
+            Self::IdleChain => "idle-chain",
+            Self::AcceptsAll => "accepts-all",
+            Self::LateState => "late-state",
+            Self::NoSuchInterface => "no-such-interface",
+        }
+    }
+
+    /// What it means, in one line.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Shadowed => "rules before it take every packet that it matches",
+            Self::Unreachable => "no packet gets to it",
+            Self::NeverMatches => "no packet passes all of its tests",
+            Self::Duplicate => "the same rule stands before it",
+            Self::Redundant => "without it the same would happen to every packet",
+            Self::UnusedChain => "no rule that packets can get to jumps to the chain",
+            Self::IdleChain => "the chain that it jumps to does nothing",
+            Self::AcceptsAll => "it accepts whatever gets to it, although the policy is to drop",
+            Self::LateState => "it drops packets of a state, some of which were accepted before it",
+            Self::NoSuchInterface => "the host has no such interface",
+        }
+    }
+
+    /// What it means, what it rests on, and what to do.
+    #[must_use]
+    pub fn explanation(self) -> &'static str {
+        match self {
+            Self::Shadowed => {
+                "Every packet that the rule matches ends its way through the chain at one of the rules that are named, \
+                 taken together: the rule never counts a packet. It is an error where one of them does something else \
+                 with it than the rule would, for then the rule says what does not happen; else a warning. Move it up, \
+                 or take it away.\n\
+                 Tests that can only be asked (a set, a mark, a string) count as the same test where their text is the \
+                 same; tests that remember packets (limit, recent) never do."
+            }
+            Self::Unreachable => {
+                "A rule before it takes whatever gets to the chain. Move the rules up, or take them away."
+            }
+            Self::NeverMatches => {
+                "Its tests contradict each other, or no packet that gets into the chain passes them: an output \
+                 interface in INPUT, a protocol other than that of the rule that jumps here, a range that runs \
+                 backwards."
+            }
+            Self::Duplicate => {
+                "The same tests and the same target stand in the same chain before it. If the target ends the walk, \
+                 it never counts a packet; if not, it is applied twice. Rules with tests that remember packets are \
+                 left out: two limits let more packets pass than one."
+            }
+            Self::Redundant => {
+                "Every packet that the rule takes would come to the same end without it, by rules after it or the \
+                 policy, and no rule that logs, marks or jumps would see it on its way. Rules that are there to count, \
+                 or to be fast, are redundant on purpose. Take one away at a time: two may be redundant because of \
+                 each other. Packets that end inside a header are not looked at."
+            }
+            Self::UnusedChain => {
+                "Neither a built-in chain nor a chain that it leads to jumps or goes to it. Docker and fail2ban keep \
+                 empty ones for later."
+            }
+            Self::IdleChain => "All that the chain does is return.",
+            Self::AcceptsAll => {
+                "A rule in INPUT or FORWARD without a test that any packet fails: the policy, DROP, never decides. \
+                 Was an interface (-i lo), an address or a state left out?"
+            }
+            Self::LateState => {
+                "A rule drops all packets of a state, INVALID above all, but rules before it accept some of them \
+                 without asking for the state. Packets from lo are left out. Move it up if it is meant for all."
+            }
+            Self::NoSuchInterface => {
+                "The links of the host (links.txt of its folder) name no such interface. It may come later: ppp0, \
+                 wg0, docker0."
+            }
+        }
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Serialize for Code {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl Severity {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Note => "note",
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Rules whose packets would come to the same end without them.
+//!
+//! For each chain, from its last rule to its first: the packets that would come to one end, once they are after a rule,
+//! without meeting one that does anything but count. A rule is redundant if those that it takes are among them.
+
+use std::collections::BTreeMap;
+
+use rules::eval::RuleRef;
+use rules::model::{Action, Policy};
+
+use super::dead::action_text;
+use super::{Code, Examined, Finding, Severity};
+use crate::diagram::{Region, TooLarge};
+
+/// An end that rules of one chain may come to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum End {
+    Accept,
+    Drop,
+    Return,
+    Target(String),
+}
+
+/// What one rule does to all that visit it.
+struct Known {
+    /// Where it leads, if it is an end; `None` where it only counts.
+    end: Option<End>,
+    matches: Region,
+    taken: Region,
+}
+
+pub(super) fn findings(
+    examined: &mut Examined<'_>,
+    dead: &[RuleRef],
+) -> Result<Vec<Finding>, TooLarge> {
+    let mut found = Vec::new();
+    for chain in 0..examined.table.chains.len() {
+        of_chain(examined, chain as u32, dead, &mut found)?;
+    }
+    Ok(found)
+}
+
+fn of_chain(
+    examined: &mut Examined<'_>,
+    chain: u32,
+    dead: &[RuleRef],
+    found: &mut Vec<Finding>,
+) -> Result<(), TooLarge> {
+    let base = examined.table.chains[chain as usize].base;
+    let at_end = match base.map(|base| base.policy) {
+        Some(Policy::Accept) => End::Accept,
+        Some(Policy::Drop) => End::Drop,
+        None => End::Return,
+    };
+    let mut same: BTreeMap<End, Region> = BTreeMap::from([(at_end.clone(), Region::ALL)]);
+    let count = examined.table.chains[chain as usize].rules.len() as u32;
+    for rule in (0..count).rev() {
+        let at = RuleRef { table: examined.index as u32, chain, rule };
+        let known = known(examined, at, base.map(|_| &at_end))?;
+        if let Some(Known { end: Some(end), taken, .. }) = &known
+            && !taken.is_empty()
+            && !dead.contains(&at)
+        {
+            let others = same.get(end).copied().unwrap_or(Region::NONE);
+            if examined.space.diagrams.without(*taken, others)?.is_empty() {
+                found.push(redundant(examined, at, *taken, (end, &at_end))?);
+            }
+        }
+        step(examined, &mut same, known)?;
+    }
+    Ok(())
+}
+
+/// What is known after a rule, as seen from before it.
+fn step(
+    examined: &mut Examined<'_>,
+    same: &mut BTreeMap<End, Region>,
+    known: Option<Known>,
+) -> Result<(), TooLarge> {
+    let Some(Known { end, matches, .. }) = known else {
+        same.clear();
+        return Ok(());
+    };
+    for (of, region) in same.iter_mut() {
+        if end.as_ref() != Some(of) {
+            *region = examined.space.diagrams.without(*region, matches)?;
+        }
+    }
+    if let Some(end) = end {
+        let region = same.entry(end).or_insert(Region::NONE);
+        *region = examined.space.diagrams.or(*region, matches)?;
+    }
+    Ok(())
+}
+
+/// What a rule does, if it is the same at every visit: `base` is where a built-in chain returns to.
+fn known(
+    examined: &mut Examined<'_>,
+    at: RuleRef,
+    base: Option<&End>,
+) -> Result<Option<Known>, TooLarge> {
+    let mut visits = examined.visits(at).map(|(_, visit)| *visit);
+    let Some(first) = visits.next() else { return Ok(None) };
+    let others: Vec<_> = visits.collect();
+    let differ = others.iter().any(|visit| visit.matches != first.matches);
+    if differ || first.remembers {
+        return Ok(None);
+    }
+    let rule = examined.rule(at);
+    let end = match &rule.action {
+        // Nobody counts on counters here, but what a rule logs, marks or sends elsewhere is to be kept.
+        Action::None | Action::Jump(_) | Action::Goto(_) => None,
+        Action::Accept => Some(End::Accept),
+        Action::Drop => Some(End::Drop),
+        Action::Return => Some(base.cloned().unwrap_or(End::Return)),
+        Action::Target(target) if target.body.answer().is_some() => {
+            Some(End::Target(action_text(rule)))
+        }
+        Action::Target(_) => None,
+    };
+    let mut taken = first.hit;
+    for visit in others {
+        taken = examined.space.diagrams.or(taken, visit.hit)?;
+    }
+    Ok(Some(Known { end, matches: first.matches, taken }))
+}
+
+fn redundant(
+    examined: &mut Examined<'_>,
+    at: RuleRef,
+    taken: Region,
+    (end, at_end): (&End, &End),
+) -> Result<Finding, TooLarge> {
+    let mut left = taken;
+    let mut by = Vec::new();
+    let count = examined.chain(at).rules.len() as u32;
+    for rule in at.rule + 1..count {
+        let later = RuleRef { rule, ..at };
+        let Some((_, visit)) = examined.visits(later).next() else { continue };
+        let matches = visit.matches;
+        let part = examined.space.diagrams.and(left, matches)?;
+        if !part.is_empty() && action_text(examined.rule(later)) != "None" {
+            by.push(later);
+            left = examined.space.diagrams.without(left, matches)?;
+        }
+        if left.is_empty() {
+            break;
+        }
+    }
+    let numbers = examined.lines_of(&by);
+    let rest = match (left.is_empty(), end == at_end, examined.chain(at).base) {
+        (true, ..) => String::new(),
+        (false, true, Some(_)) => "the policy".to_owned(),
+        (false, ..) => "the end of the chain".to_owned(),
+    };
+    let lines = if numbers.is_empty() { String::new() } else { super::lines(&numbers) };
+    let joint = if lines.is_empty() || rest.is_empty() { "" } else { " and " };
+    let text = format!("the same happens without it, by {lines}{joint}{rest}");
+    let mut finding = examined.finding(at, Code::Redundant, Severity::Note, text);
+    finding.by = numbers;
+    Ok(finding)
+}

@@ -1,0 +1,189 @@
+//! A packet of a region in bytes and in the words of a packet spec, and the reference walk of it: what every finding is
+//! held to.
+
+use conntrack::{CtState, CtView, States};
+use host::Host;
+use packet::craft::{Addresses, Craft, Ethernet, Fragment, Message};
+use packet::tcp::Flags;
+use packet::{Checksums, Link, Packet, icmpv4, icmpv6, tcp, udp};
+use rules::eval::{Alive, By, Memories, Observer, RuleRef, Verdict, walk};
+use rules::model::{Family, Hook, Ruleset};
+use rules::predicate::{Field, Form, Values};
+use rules::{Connection, Iface, Transit, protocol_name};
+
+use crate::space::address;
+
+/// Protocol numbers that IPv6 takes for extension headers, or for none: no packet is of such a protocol.
+const OF_IPV6_HEADERS: [u8; 8] = [0, 43, 44, 50, 51, 60, 59, 135];
+
+/// Where a later fragment lies in its packet.
+const LATER: u16 = 1480;
+
+/// What a walk of one table said.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Walked {
+    /// The verdict and what gave it, if one is certain.
+    pub verdict: Option<(Verdict, Option<By>)>,
+    /// Rules that certainly matched, in the order of evaluation.
+    pub hits: Vec<RuleRef>,
+}
+
+impl Observer for Walked {
+    fn hit(&mut self, at: RuleRef, certain: bool, _transit: &Transit<'_, '_>) {
+        if certain {
+            self.hits.push(at);
+        }
+    }
+}
+
+/// Walks a table's chain at a hook with such a packet; `None` where no such packet can be made.
+#[must_use]
+pub fn walked(ruleset: &Ruleset, table: usize, hook: Hook, values: &Values) -> Option<Walked> {
+    let mut frame = craft(ruleset.family, values)?.frame();
+    let link = if values.has_mac { Link::Ethernet } else { Link::Raw };
+    let len = frame.len();
+    let mut packet = Packet::parse(&mut frame, len, link, Checksums::Ignore);
+    let host = Host::default();
+    let mut transit = Transit::new(&mut packet, ruleset.family, hook, &host);
+    transit.backend = ruleset.backend;
+    transit.input = iface(&values.input);
+    transit.output = iface(&values.output);
+    transit.ct = Connection { view: view(values.state), ..Connection::default() };
+    let mut seen = Walked::default();
+    let mut memories = Memories::of(ruleset);
+    let verdicts = walk(ruleset, table, &mut transit, Alive::Certain, &mut memories, &mut seen);
+    seen.verdict = verdicts.only();
+    Some(seen)
+}
+
+fn iface(name: &str) -> Iface<'_> {
+    if name.is_empty() { Iface::Absent } else { Iface::Named(name) }
+}
+
+fn view(state: CtState) -> CtView {
+    CtView::without_flow(States::of(state))
+}
+
+fn craft(family: Family, values: &Values) -> Option<Craft> {
+    let protocol = u8::try_from(values.number(Field::Protocol)).ok()?;
+    let is_header = family == Family::Ipv6 && OF_IPV6_HEADERS.contains(&protocol);
+    if is_header || values.form == Form::Bare {
+        return None;
+    }
+    let addresses = match family {
+        Family::Ipv6 => Addresses::V6 {
+            source: values.number(Field::Source).to_be_bytes(),
+            destination: values.number(Field::Destination).to_be_bytes(),
+        },
+        _ => Addresses::V4 {
+            source: (values.number(Field::Source) as u32).to_be_bytes(),
+            destination: (values.number(Field::Destination) as u32).to_be_bytes(),
+        },
+    };
+    let mut craft = Craft::new(addresses, message(family, protocol, values));
+    let [.., a, b, c, d, e, f] = values.number(Field::SourceMac).to_be_bytes();
+    let source = [a, b, c, d, e, f];
+    craft.ethernet = values.has_mac.then(|| Ethernet { source, ..Ethernet::default() });
+    if values.form == Form::LaterFragment {
+        craft.fragment = Some(Fragment { offset: LATER, more: false });
+        craft.payload_len = 32;
+    }
+    Some(craft)
+}
+
+fn message(family: Family, protocol: u8, values: &Values) -> Message {
+    let [source, destination] = ports(values);
+    match protocol {
+        tcp::PROTOCOL => {
+            Message::tcp(source, destination, Flags(values.number(Field::TcpFlags) as u8))
+        }
+        udp::PROTOCOL => Message::udp(source, destination),
+        icmp if icmp == icmp_of(family) => Message::Icmp {
+            kind: values.number(Field::IcmpType) as u8,
+            code: values.number(Field::IcmpCode) as u8,
+            id: 1,
+            sequence: 1,
+        },
+        _ => {
+            let mut header = vec![0; 12];
+            header[..2].copy_from_slice(&source.to_be_bytes());
+            header[2..4].copy_from_slice(&destination.to_be_bytes());
+            Message::Other { protocol, header }
+        }
+    }
+}
+
+fn icmp_of(family: Family) -> u8 {
+    if family == Family::Ipv6 { icmpv6::PROTOCOL } else { icmpv4::PROTOCOL }
+}
+
+fn ports(values: &Values) -> [u16; 2] {
+    [Field::SourcePort, Field::DestinationPort].map(|field| values.number(field) as u16)
+}
+
+/// The packet as `tamis why --packet` takes it; `None` where it has no words.
+#[must_use]
+pub fn spec(family: Family, hook: Hook, values: &Values) -> Option<String> {
+    craft(family, values).filter(|_| values.has_mac)?;
+    let protocol = values.number(Field::Protocol) as u8;
+    let [source, destination] =
+        [Field::Source, Field::Destination].map(|field| address(family, values.number(field)));
+    let with_port = |address: String, port: u16| match family {
+        Family::Ipv6 => format!("[{address}]:{port}"),
+        _ => format!("{address}:{port}"),
+    };
+    let name = protocol_name(protocol).map_or_else(|| protocol.to_string(), str::to_owned);
+    let [from, to] = ports(values);
+    let between =
+        format!("{} > {}", with_port(source.clone(), from), with_port(destination.clone(), to));
+    let packet = match protocol {
+        tcp::PROTOCOL => {
+            let flags = flags(values.number(Field::TcpFlags) as u8);
+            format!("tcp {between} {flags}")
+        }
+        udp::PROTOCOL => format!("udp {between}"),
+        icmp if icmp == icmp_of(family) => {
+            let [kind, code] = [Field::IcmpType, Field::IcmpCode].map(|field| values.number(field));
+            let name = if family == Family::Ipv6 { "icmpv6" } else { "icmp" };
+            format!("{name} {source} > {destination} {kind}/{code}")
+        }
+        _ if from == 0 && to == 0 => format!("{name} {source} > {destination}"),
+        _ => format!("{name} {between}"),
+    };
+    Some(with_keys(packet, hook, values))
+}
+
+fn with_keys(packet: String, hook: Hook, values: &Values) -> String {
+    let mut words = Vec::new();
+    for (key, name) in [("in", &values.input), ("out", &values.output)] {
+        if !name.is_empty() {
+            words.push(format!("{key}={name}"));
+        }
+    }
+    words.push(packet);
+    if values.number(Field::SourceMac) != 0x0200_0000_0001 {
+        let bytes = values.number(Field::SourceMac).to_be_bytes();
+        let hex: Vec<String> = bytes[10..].iter().map(|byte| format!("{byte:02x}")).collect();
+        words.push(format!("mac={}", hex.join(":")));
+    }
+    if values.form == Form::LaterFragment {
+        words.push(format!("frag={LATER}"));
+    }
+    let path = match hook {
+        Hook::Input => Some("input"),
+        Hook::Forward => Some("forward"),
+        Hook::Output => Some("output"),
+        Hook::Prerouting | Hook::Postrouting | Hook::Brouting => None,
+    };
+    words.extend(path.map(|path| format!("path={path}")));
+    if values.state != CtState::New {
+        words.push(format!("ctstate={}", values.state.name()));
+    }
+    words.join(" ")
+}
+
+fn flags(bits: u8) -> String {
+    let names: Vec<&str> =
+        Flags::NAMES.iter().filter(|(flag, _)| bits & flag.0 != 0).map(|(_, name)| *name).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(",") }
+}

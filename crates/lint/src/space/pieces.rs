@@ -1,0 +1,331 @@
+//! A region in disjoint pieces: for each part of a packet the numbers that it may have, in words.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use conntrack::CtState;
+use rules::model::Family;
+use rules::predicate::{Field, NO_PROTOCOL};
+use rules::protocol_name;
+
+use super::{Dimension, Space};
+use crate::diagram::Region;
+
+/// A part of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Part {
+    /// The state of its connection.
+    State,
+    /// The interface it came in by.
+    Input,
+    /// The interface it goes out by.
+    Output,
+    /// Whether it has its upper-layer header.
+    Form,
+    /// Whether it has an Ethernet header.
+    HasMac,
+    /// A field.
+    Field(Field),
+}
+
+/// Numbers of a part, as ranges with both ends, in order.
+type Ranges = Vec<(u128, u128)>;
+
+/// Packets whose parts have these values, each by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// Words for each part that does not have every value.
+    pub fields: Vec<(Part, Vec<String>)>,
+    /// What tests that can only be asked have to answer.
+    pub answers: Vec<(String, bool)>,
+}
+
+/// The pieces of a region.
+#[derive(Debug, Clone, Default)]
+pub struct Pieces {
+    /// They have no packet in common.
+    pub pieces: Vec<Piece>,
+    /// There are more.
+    pub more: bool,
+}
+
+/// Ranges of one dimension that are looked at.
+const MOST_SLICES: usize = 4_096;
+
+/// Ranges of a part, or answers of a piece, that are listed; more of them are said to be more.
+const MOST_RANGES: usize = 64;
+
+impl Part {
+    /// Its name in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::State => "state",
+            Self::Input => "in",
+            Self::Output => "out",
+            Self::Form => "form",
+            Self::HasMac => "ethernet",
+            Self::Field(field) => match field {
+                Field::Source => "source",
+                Field::Destination => "destination",
+                Field::Protocol => "protocol",
+                Field::SourcePort => "sport",
+                Field::DestinationPort => "dport",
+                Field::TcpFlags => "flags",
+                Field::IcmpType => "icmp-type",
+                Field::IcmpCode => "icmp-code",
+                Field::SourceMac => "mac",
+            },
+        }
+    }
+}
+
+/// `tcp to dport 22, in eth0`.
+impl fmt::Display for Piece {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fields =
+            self.fields.iter().map(|(part, words)| format!("{} {}", part.name(), words.join(",")));
+        let answers = self.answers.iter().map(|(name, holds)| {
+            if *holds { format!("where {name}") } else { format!("where not {name}") }
+        });
+        let all: Vec<String> = fields.chain(answers).collect();
+        f.write_str(&if all.is_empty() { "every packet".to_owned() } else { all.join(", ") })
+    }
+}
+
+impl Space {
+    /// A region, within all packets of a hook, in at most so many pieces.
+    #[must_use]
+    pub fn pieces(&self, region: Region, within: Region, most: usize) -> Pieces {
+        let mut found = Pieces::default();
+        let full: Vec<Ranges> =
+            self.dimensions.iter().map(|it| self.reached(within, *it)).collect();
+        let mut split = Split { space: self, full, most, found: &mut found };
+        split.from(0, region, &mut Vec::new());
+        found
+    }
+
+    /// The numbers of a dimension that a region has, whatever stands before and after it.
+    fn reached(&self, region: Region, dimension: Dimension) -> Ranges {
+        let mut roots = Vec::new();
+        self.roots(region, dimension.start, &mut roots);
+        let all =
+            roots.into_iter().flat_map(|root| self.slices(root, dimension).found.into_values());
+        joined(all.flatten().collect())
+    }
+
+    /// Where a region goes on from a level.
+    fn roots(&self, region: Region, level: u32, found: &mut Vec<Region>) {
+        match self.diagrams.branch(region) {
+            _ if region.is_empty() => {}
+            Some((at, low, high)) if at < level => {
+                self.roots(low, level, found);
+                self.roots(high, level, found);
+            }
+            _ if found.contains(&region) => {}
+            _ => found.push(region),
+        }
+    }
+
+    /// For everything that a region may go on as after a dimension, the numbers that lead there.
+    fn slices(&self, region: Region, dimension: Dimension) -> Slices {
+        let mut slices = Slices { found: BTreeMap::new(), left: MOST_SLICES };
+        self.slice(region, dimension, dimension.start, 0, &mut slices);
+        slices
+    }
+
+    fn slice(
+        &self,
+        region: Region,
+        dimension: Dimension,
+        level: u32,
+        number: u128,
+        slices: &mut Slices,
+    ) {
+        if region.is_empty() || slices.left == 0 {
+            return;
+        }
+        let rest = dimension.end() - level;
+        let next = self.diagrams.branch(region).filter(|(at, ..)| *at < dimension.end());
+        let Some((at, low, high)) = next else {
+            let low = number.checked_shl(rest).unwrap_or(0);
+            let last = if rest == 128 { u128::MAX } else { low | ((1 << rest) - 1) };
+            return slices.add(region, low, last);
+        };
+        // A bit that does not matter, before one that does, splits the range.
+        let (low, high) = if at == level { (low, high) } else { (region, region) };
+        self.slice(low, dimension, level + 1, number << 1, slices);
+        self.slice(high, dimension, level + 1, number << 1 | 1, slices);
+    }
+}
+
+/// The numbers of a dimension, by what follows.
+struct Slices {
+    found: BTreeMap<Region, Ranges>,
+    /// Ranges that there is room for.
+    left: usize,
+}
+
+impl Slices {
+    fn add(&mut self, region: Region, low: u128, high: u128) {
+        let ranges = self.found.entry(region).or_default();
+        match ranges.last_mut() {
+            Some((_, end)) if low.checked_sub(1) == Some(*end) => *end = high,
+            _ => {
+                ranges.push((low, high));
+                self.left -= 1;
+            }
+        }
+    }
+}
+
+/// Ranges in order, those that touch as one.
+fn joined(mut ranges: Ranges) -> Ranges {
+    ranges.sort_unstable();
+    let mut all: Ranges = Vec::new();
+    for (low, high) in ranges {
+        match all.last_mut() {
+            Some((_, end)) if low <= end.saturating_add(1) => *end = high.max(*end),
+            _ => all.push((low, high)),
+        }
+    }
+    all
+}
+
+struct Split<'s> {
+    space: &'s Space,
+    /// What each dimension has anyway.
+    full: Vec<Ranges>,
+    most: usize,
+    found: &'s mut Pieces,
+}
+
+impl Split<'_> {
+    /// Goes through the dimensions from one of them on, with the ranges of those before it.
+    fn from(&mut self, at: usize, region: Region, ranges: &mut Vec<Ranges>) {
+        if self.found.pieces.len() >= self.most {
+            self.found.more = true;
+            return;
+        }
+        let Some(dimension) = self.space.dimensions.get(at) else {
+            return self.add_answers(region, ranges, &mut Vec::new());
+        };
+        let slices = self.space.slices(region, *dimension);
+        self.found.more |= slices.left == 0;
+        for (next, slice) in slices.found {
+            ranges.push(slice);
+            self.from(at + 1, next, ranges);
+            ranges.pop();
+        }
+    }
+
+    fn add_answers(&mut self, at: Region, ranges: &[Ranges], answers: &mut Vec<(String, bool)>) {
+        if self.found.pieces.len() >= self.most || answers.len() > MOST_RANGES {
+            self.found.more = true;
+            return;
+        }
+        let Some((level, low, high)) = self.space.diagrams.branch(at) else {
+            if !at.is_empty() {
+                self.add(ranges, answers);
+            }
+            return;
+        };
+        let number = (level - self.space.first_asked()) as usize;
+        let name = self.space.asked_names.get(number).cloned().unwrap_or_default();
+        for (next, holds) in [(low, false), (high, true)] {
+            answers.push((name.clone(), holds));
+            self.add_answers(next, ranges, answers);
+            answers.pop();
+        }
+    }
+
+    fn add(&mut self, ranges: &[Ranges], answers: &[(String, bool)]) {
+        let dimensions = self.space.dimensions.iter().zip(ranges).zip(&self.full);
+        let narrower = dimensions.filter(|((_, ranges), full)| *ranges != *full);
+        let fields = narrower
+            .map(|((dimension, ranges), _)| {
+                (dimension.part, self.space.words(dimension.part, ranges))
+            })
+            .collect();
+        let answers = answers.to_vec();
+        self.found.pieces.push(Piece { fields, answers });
+    }
+}
+
+impl Space {
+    fn words(&self, part: Part, ranges: &Ranges) -> Vec<String> {
+        let mut words: Vec<String> = ranges
+            .iter()
+            .take(MOST_RANGES)
+            .flat_map(|range| self.range_words(part, *range))
+            .collect();
+        if ranges.len() > MOST_RANGES {
+            words.push(format!("and {} more", ranges.len() - MOST_RANGES));
+        }
+        words
+    }
+
+    fn range_words(&self, part: Part, (low, high): (u128, u128)) -> Vec<String> {
+        let each = |name: &dyn Fn(u128) -> String| (low..=high).map(name).collect();
+        let pair = |name: &dyn Fn(u128) -> String| match low == high {
+            true => vec![name(low)],
+            false => vec![format!("{}-{}", name(low), name(high))],
+        };
+        match part {
+            Part::State => each(&|number| {
+                CtState::ALL.get(number as usize).map_or("", |state| state.name()).to_owned()
+            }),
+            Part::Input | Part::Output => {
+                each(&|it| self.names.kind(it).map_or_else(String::new, |kind| kind.words.clone()))
+            }
+            Part::Form => each(&|number| {
+                let words = ["whole", "later fragment"];
+                words.get(number as usize).unwrap_or(&"without header").to_string()
+            }),
+            Part::HasMac => each(&|number| if number == 1 { "yes" } else { "no" }.to_owned()),
+            Part::Field(Field::Source | Field::Destination) => networks(self.family, low, high),
+            Part::Field(Field::Protocol) => pair(&protocol),
+            Part::Field(Field::SourceMac) => pair(&mac),
+            Part::Field(Field::TcpFlags) => pair(&|number| format!("{number:#04x}")),
+            Part::Field(_) => pair(&|number| number.to_string()),
+        }
+    }
+}
+
+fn protocol(number: u128) -> String {
+    match u8::try_from(number) {
+        Ok(byte) => protocol_name(byte).map_or_else(|| byte.to_string(), str::to_owned),
+        Err(_) if number == NO_PROTOCOL => "none".to_owned(),
+        Err(_) => number.to_string(),
+    }
+}
+
+fn mac(number: u128) -> String {
+    let bytes = number.to_be_bytes();
+    let hex: Vec<String> = bytes[10..].iter().map(|byte| format!("{byte:02x}")).collect();
+    hex.join(":")
+}
+
+/// An address of a family.
+pub(crate) fn address(family: Family, number: u128) -> String {
+    match family {
+        Family::Ipv6 => Ipv6Addr::from(number).to_string(),
+        _ => Ipv4Addr::from(number as u32).to_string(),
+    }
+}
+
+/// A range of addresses: a network where it is one, else both ends.
+fn networks(family: Family, low: u128, high: u128) -> Vec<String> {
+    let bits = Field::Source.bits(family);
+    let host_bits = (low ^ high).checked_ilog2().map_or(0, |bit| bit + 1);
+    let is_network = host_bits == 0 || {
+        let ones = if host_bits == 128 { u128::MAX } else { (1 << host_bits) - 1 };
+        low & ones == 0 && high & ones == ones
+    };
+    vec![match (is_network, host_bits) {
+        (true, 0) => address(family, low),
+        (true, host_bits) => format!("{}/{}", address(family, low), bits - host_bits),
+        (false, _) => format!("{}-{}", address(family, low), address(family, high)),
+    }]
+}

@@ -1,0 +1,136 @@
+//! One packet of a region: as near to a usual one as the region lets it be.
+
+use conntrack::CtState;
+use rules::model::Family;
+use rules::predicate::{Field, Values};
+
+use super::{FORMS, Part, Space};
+use crate::diagram::Region;
+
+/// The bits to choose where a region leaves them open.
+#[derive(Debug, Clone)]
+pub struct Preferred {
+    numbers: Vec<(Part, u128)>,
+    asked: bool,
+}
+
+/// A packet of a region.
+#[derive(Debug, Clone)]
+pub struct Sample {
+    /// Its values.
+    pub values: Values,
+    /// The answers that tests which can only be asked have to give for it.
+    pub answers: Vec<(String, bool)>,
+}
+
+impl Preferred {
+    /// A packet as people write it: between addresses and networks for documentation, the first of its connection.
+    #[must_use]
+    pub fn usual(family: Family) -> Self {
+        let (source, destination, echo) = match family {
+            Family::Ipv6 => (0x2001_0db8 << 96 | 1, 0x2001_0db8 << 96 | 2, 128),
+            _ => (0xc000_0201, 0xc633_6401, 8),
+        };
+        let field = |field, number| (Part::Field(field), number);
+        let new = CtState::ALL.iter().position(|state| *state == CtState::New).unwrap_or(0);
+        let numbers = vec![
+            (Part::State, new as u128),
+            (Part::Input, 1),
+            (Part::Output, 1),
+            (Part::Form, 0),
+            (Part::HasMac, 1),
+            field(Field::Protocol, 6),
+            field(Field::DestinationPort, 9),
+            field(Field::SourcePort, 40_000),
+            field(Field::TcpFlags, 2),
+            field(Field::IcmpType, echo),
+            field(Field::IcmpCode, 0),
+            field(Field::Destination, destination),
+            field(Field::Source, source),
+            field(Field::SourceMac, 0x0200_0000_0001),
+        ];
+        Self { numbers, asked: false }
+    }
+
+    /// The same with bits drawn from a sequence that `seed` begins, so that many of them go all over a region.
+    #[must_use]
+    pub fn drawn(family: Family, seed: u64) -> Self {
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let mut next = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state
+        };
+        let mut drawn = Self::usual(family);
+        for (part, number) in &mut drawn.numbers {
+            let is_kept = *part == Part::HasMac || next() % 4 == 0;
+            let wide = u128::from(next()) << 64 | u128::from(next());
+            if !is_kept {
+                *number = wide;
+            }
+        }
+        drawn.asked = next() % 2 == 0;
+        drawn
+    }
+
+    /// The same, with another number for a part.
+    #[must_use]
+    pub fn with(mut self, part: Part, number: u128) -> Self {
+        self.numbers.iter_mut().filter(|(of, _)| *of == part).for_each(|(_, old)| *old = number);
+        self
+    }
+
+    fn number(&self, part: Part) -> u128 {
+        self.numbers.iter().find(|(of, _)| *of == part).map_or(0, |(_, number)| *number)
+    }
+}
+
+impl Space {
+    /// A packet of a region, if it has one. Numbers that a region leaves open are those that are preferred, so the region
+    /// has to be one of packets that a hook sees.
+    #[must_use]
+    pub fn sample(&self, region: Region, preferred: &Preferred) -> Option<Sample> {
+        if region.is_empty() {
+            return None;
+        }
+        let mut values = Values::default();
+        let mut at = region;
+        for dimension in &self.dimensions {
+            let wanted = preferred.number(dimension.part);
+            let mut number = 0;
+            for level in dimension.start..dimension.end() {
+                let mut bit = dimension.has_bit(wanted, level);
+                if let Some((_, low, high)) = self.diagrams.branch(at).filter(|(l, ..)| *l == level)
+                {
+                    bit = if bit { !high.is_empty() } else { low.is_empty() };
+                    at = if bit { high } else { low };
+                }
+                number = number << 1 | u128::from(bit);
+            }
+            self.set(&mut values, dimension.part, number);
+        }
+        let mut answers = Vec::new();
+        while let Some((level, low, high)) = self.diagrams.branch(at) {
+            let bit = if preferred.asked { !high.is_empty() } else { low.is_empty() };
+            at = if bit { high } else { low };
+            let name = self.asked_names.get((level - self.first_asked()) as usize);
+            answers.extend(name.map(|name| (name.clone(), bit)));
+        }
+        Some(Sample { values, answers })
+    }
+
+    fn set(&self, values: &mut Values, part: Part, number: u128) {
+        let name = |number| self.names.kind(number).map_or_else(String::new, |it| it.name.clone());
+        match part {
+            Part::State => {
+                values.state = CtState::ALL.get(number as usize).copied().unwrap_or(CtState::New);
+            }
+            Part::Input => values.input = name(number),
+            Part::Output => values.output = name(number),
+            Part::Form => values.form = FORMS.get(number as usize).copied().unwrap_or(FORMS[0]),
+            Part::HasMac => values.has_mac = number == 1,
+            Part::Field(field) => values.set(field, number),
+        }
+    }
+}
