@@ -49,7 +49,7 @@ public final class Burst {
     public Packet packet(int index) {
         Objects.checkIndex(index, size);
         position = index;
-        packet.point(descriptors + (long) index * Descriptor.SIZE);
+        packet.point(at(index));
         return packet;
     }
 
@@ -83,24 +83,27 @@ public final class Burst {
 
     /** Asks the handler for each packet. */
     void each(Handler handler) {
-        for (int i = 0; i < size; i++) {
+        int all = size;
+        long at = descriptors;
+        for (int i = 0; i < all; i++, at += Descriptor.SIZE) {
             try {
-                verdict(i, handler.packet(packet(i)));
+                position = i;
+                packet.point(at);
+                put(at, number(handler.packet(packet)));
             } catch (Throwable t) {
-                put(i, Descriptor.HANDLER_ERROR);
+                put(at, Descriptor.HANDLER_ERROR);
                 failures.add(1, t);
             }
         }
     }
 
-    private void verdict(int index, Verdict verdict) {
-        Objects.requireNonNull(verdict, "the handler has returned no verdict");
-        put(index, verdict.ordinal());
+    private static int number(Verdict verdict) {
+        return Objects.requireNonNull(verdict, "the handler has returned no verdict").ordinal();
     }
 
     /** Gives the packet at hand a verdict. */
     void verdict(Verdict verdict) {
-        verdict(position, verdict);
+        put(at(position), number(verdict));
         judged[position / BITS] |= 1L << position;
     }
 
@@ -112,7 +115,7 @@ public final class Burst {
         int failed = 0;
         for (int i = 0; i < size; i++) {
             if ((judged[i / BITS] >>> i & 1) == 0 && isPass(i)) {
-                put(i, Descriptor.HANDLER_ERROR);
+                put(at(i), Descriptor.HANDLER_ERROR);
                 failed++;
             }
         }
@@ -120,14 +123,15 @@ public final class Burst {
     }
 
     private boolean isPass(int index) {
-        return Mem.getByte(verdictAt(index)) == Verdict.PASS.ordinal();
+        return Mem.getByte(at(index) + Descriptor.VERDICT) == Verdict.PASS.ordinal();
     }
 
-    private void put(int index, int verdict) {
-        Mem.putByte(verdictAt(index), (byte) verdict);
+    private static void put(long descriptor, int verdict) {
+        Mem.putByte(descriptor + Descriptor.VERDICT, (byte) verdict);
     }
 
-    private long verdictAt(int index) {
-        return descriptors + (long) index * Descriptor.SIZE + Descriptor.VERDICT;
+    /** The address of a packet's descriptor. */
+    private long at(int index) {
+        return descriptors + (long) index * Descriptor.SIZE;
     }
 }

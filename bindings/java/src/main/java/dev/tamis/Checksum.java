@@ -5,10 +5,28 @@ package dev.tamis;
  * equation 3).
  *
  * <p>Contract: a checksum that was right before a change is right after it, and one that was wrong
- * is wrong by as much.
+ * is wrong by as much. What updates one takes its three numbers in network byte order or all of
+ * them in the host's, and answers in the same: a sum with its carry brought round is the same sum
+ * in either (RFC 1071, 2).
  */
 final class Checksum {
     private Checksum() {}
+
+    /** Writes a 16-bit word, and updates the checksum that covers it. */
+    static void put16(long address, int value, long checksum) {
+        int before = Net.raw16(address);
+        int after = Net.swap16(value);
+        Net.putRaw16(address, after);
+        Net.putRaw16(checksum, update(Net.raw16(checksum), before, after));
+    }
+
+    /** Writes two adjacent words, and updates the checksum that covers them. */
+    static void put32(long address, int value, long checksum) {
+        int before = Net.raw32(address);
+        int after = Net.swap32(value);
+        Net.putRaw32(address, after);
+        Net.putRaw16(checksum, update32(Net.raw16(checksum), before, after));
+    }
 
     /** The checksum after a 16-bit word of what it covers has changed. */
     static int update(int checksum, int before, int after) {
@@ -53,8 +71,8 @@ final class Checksum {
         return (int) ((folded & 0xFFFF) + (folded >>> 16));
     }
 
+    /** The halves added with the carry of their sum, which is what the upper half comes to here. */
     private static int fold(int sum) {
-        int folded = (sum & 0xFFFF) + (sum >>> 16);
-        return (folded & 0xFFFF) + (folded >>> 16);
+        return (sum + Integer.rotateLeft(sum, 16)) >>> 16;
     }
 }

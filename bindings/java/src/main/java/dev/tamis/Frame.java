@@ -58,6 +58,11 @@ public abstract sealed class Frame permits Packet {
         return address + offset;
     }
 
+    /** The address of bytes from {@code offset} on that the caller has compared with the length. */
+    final long proven(int offset) {
+        return address + offset;
+    }
+
     final RuntimeException outside(int offset, int n) {
         if (descriptor == 0) {
             return new StalePacketException(
@@ -162,7 +167,12 @@ public abstract sealed class Frame permits Packet {
      * @return bytes from the first one, or -1 if it has none
      */
     public final int networkOffset() {
-        return offset(Descriptor.network(headers()));
+        return offset(network());
+    }
+
+    /** The same, or {@link Descriptor#NONE}: 16 bits, so never negative. */
+    final int network() {
+        return Descriptor.network(headers());
     }
 
     /**
@@ -171,7 +181,12 @@ public abstract sealed class Frame permits Packet {
      * @return bytes from the first one, or -1 if it has none, as fragments but the first
      */
     public final int transportOffset() {
-        return offset(Descriptor.transport(headers()));
+        return offset(transport());
+    }
+
+    /** The same, or {@link Descriptor#NONE}. */
+    final int transport() {
+        return Descriptor.transport(headers());
     }
 
     private static int offset(int field) {

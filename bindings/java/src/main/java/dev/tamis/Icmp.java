@@ -107,9 +107,7 @@ public final class Icmp extends View {
     private Icmp word(String field, int index, int after) {
         require(field, after, 0xFFFF);
         long at = at(0);
-        int before = Net.u16(at + index);
-        Net.put16(at + index, after);
-        Net.put16(at + CHECKSUM, Checksum.update(Net.u16(at + CHECKSUM), before, after));
+        Checksum.put16(at + index, after, at + CHECKSUM);
         return this;
     }
 }

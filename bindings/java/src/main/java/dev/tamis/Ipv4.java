@@ -206,18 +206,15 @@ public final class Ipv4 extends View {
     }
 
     private Ipv4 word(long at, int index, int after) {
-        int before = Net.u16(at + index);
-        Net.put16(at + index, after);
-        Net.put16(at + CHECKSUM, Checksum.update(Net.u16(at + CHECKSUM), before, after));
+        Checksum.put16(at + index, after, at + CHECKSUM);
         return this;
     }
 
     private Ipv4 address(int index, int after) {
         long at = at(0);
-        int before = Net.i32(at + index);
-        Net.put32(at + index, after);
-        Net.put16(at + CHECKSUM, Checksum.update32(Net.u16(at + CHECKSUM), before, after));
-        packet.addressChanged(before, after);
+        int before = Net.raw32(at + index);
+        Checksum.put32(at + index, after, at + CHECKSUM);
+        packet.addressChanged(before, Net.swap32(after));
         return this;
     }
 }

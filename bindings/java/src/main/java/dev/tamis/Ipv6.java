@@ -172,12 +172,12 @@ public final class Ipv6 extends View {
     }
 
     private Ipv6 address(long at, long high, long low) {
-        long highBefore = Net.i64(at);
-        long lowBefore = Net.i64(at + 8);
+        long highBefore = Mem.getLong(at);
+        long lowBefore = Mem.getLong(at + 8);
         Net.put64(at, high);
         Net.put64(at + 8, low);
-        packet.addressChanged(highBefore, high);
-        packet.addressChanged(lowBefore, low);
+        packet.addressChanged(highBefore, Mem.getLong(at));
+        packet.addressChanged(lowBefore, Mem.getLong(at + 8));
         return this;
     }
 }

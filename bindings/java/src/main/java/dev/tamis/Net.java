@@ -13,13 +13,38 @@ final class Net {
     }
 
     static int u16(long address) {
-        short raw = Mem.getShort(address);
-        return (SWAPS ? Short.reverseBytes(raw) : raw) & 0xFFFF;
+        return swap16(raw16(address));
+    }
+
+    /** 16 bits in the host's byte order: those of checksums, which are updated in either. */
+    static int raw16(long address) {
+        return Mem.getShort(address) & 0xFFFF;
+    }
+
+    static void putRaw16(long address, int raw) {
+        Mem.putShort(address, (short) raw);
+    }
+
+    /** From the host's byte order to the network's, and back; {@code value} has 16 bits. */
+    static int swap16(int value) {
+        return SWAPS ? Integer.reverseBytes(value) >>> 16 : value;
     }
 
     static int i32(long address) {
-        int raw = Mem.getInt(address);
-        return SWAPS ? Integer.reverseBytes(raw) : raw;
+        return swap32(raw32(address));
+    }
+
+    /** 32 bits in the host's byte order. */
+    static int raw32(long address) {
+        return Mem.getInt(address);
+    }
+
+    static void putRaw32(long address, int raw) {
+        Mem.putInt(address, raw);
+    }
+
+    static int swap32(int value) {
+        return SWAPS ? Integer.reverseBytes(value) : value;
     }
 
     static long u32(long address) {
@@ -40,12 +65,11 @@ final class Net {
     }
 
     static void put16(long address, int value) {
-        short raw = (short) value;
-        Mem.putShort(address, SWAPS ? Short.reverseBytes(raw) : raw);
+        putRaw16(address, swap16(value));
     }
 
     static void put32(long address, int value) {
-        Mem.putInt(address, SWAPS ? Integer.reverseBytes(value) : value);
+        putRaw32(address, swap32(value));
     }
 
     static void put48(long address, long value) {

@@ -64,8 +64,7 @@ public final class Packet extends Frame {
         if (!isEthernet()) {
             throw lacks("Ethernet header");
         }
-        ethernet.point(0, Ethernet.LENGTH);
-        return ethernet;
+        return pointed(ethernet, 0);
     }
 
     /**
@@ -91,8 +90,7 @@ public final class Packet extends Frame {
         if (depth < 0 || depth >= vlans()) {
             throw lacks("VLAN tag");
         }
-        vlan.point(Ethernet.LENGTH + depth * Vlan.LENGTH, Vlan.LENGTH);
-        return vlan;
+        return pointed(vlan, Ethernet.LENGTH + depth * Vlan.LENGTH);
     }
 
     private boolean hasTag(int depth) {
@@ -122,8 +120,7 @@ public final class Packet extends Frame {
         if (!isArp()) {
             throw lacks("ARP packet");
         }
-        arp.point(Ethernet.LENGTH + vlans() * Vlan.LENGTH, Arp.LENGTH);
-        return arp;
+        return pointed(arp, Ethernet.LENGTH + vlans() * Vlan.LENGTH);
     }
 
     /**
@@ -144,8 +141,7 @@ public final class Packet extends Frame {
         if (!isIpv4()) {
             throw lacks("IPv4 header");
         }
-        ipv4.point(networkOffset(), Ipv4.LENGTH);
-        return ipv4;
+        return pointed(ipv4, network());
     }
 
     /**
@@ -166,13 +162,12 @@ public final class Packet extends Frame {
         if (!isIpv6()) {
             throw lacks("IPv6 header");
         }
-        ipv6.point(networkOffset(), Ipv6.LENGTH);
-        return ipv6;
+        return pointed(ipv6, network());
     }
 
     private boolean isVersion(int version, int least) {
-        int at = networkOffset();
-        return at >= 0 && at <= length() - least && Net.u8(at(at, 1)) >>> 4 == version;
+        int at = network();
+        return isAt(at, least) && Net.u8(proven(at)) >>> 4 == version;
     }
 
     /**
@@ -193,8 +188,7 @@ public final class Packet extends Frame {
         if (!isTcp()) {
             throw lacks("TCP header");
         }
-        tcp.point(transportOffset(), Tcp.LENGTH);
-        return tcp;
+        return pointed(tcp, transport());
     }
 
     /**
@@ -215,8 +209,7 @@ public final class Packet extends Frame {
         if (!isUdp()) {
             throw lacks("UDP header");
         }
-        udp.point(transportOffset(), Udp.LENGTH);
-        return udp;
+        return pointed(udp, transport());
     }
 
     /**
@@ -238,13 +231,21 @@ public final class Packet extends Frame {
         if (!isIcmp()) {
             throw lacks("ICMP header");
         }
-        icmp.point(transportOffset(), Icmp.LENGTH);
-        return icmp;
+        return pointed(icmp, transport());
     }
 
     private boolean hasTransport(int least) {
-        int at = transportOffset();
-        return at >= 0 && at <= length() - least;
+        return isAt(transport(), least);
+    }
+
+    /** Whether there is a header, and so many bytes of it. */
+    private boolean isAt(int offset, int least) {
+        return offset != Descriptor.NONE && offset <= length() - least;
+    }
+
+    private <V extends View> V pointed(V view, int offset) {
+        view.point(proven(offset), offset, stamp());
+        return view;
     }
 
     private RuntimeException lacks(String header) {
@@ -264,11 +265,14 @@ public final class Packet extends Frame {
         FullChecksum.fix(this);
     }
 
-    /** A part of the address has changed, so the checksum that covers it changes, too. */
+    /**
+     * A part of the address has changed, so the checksum that covers it changes, too. Both are in
+     * the host's byte order.
+     */
     void addressChanged(int before, int after) {
         int at = transportChecksum();
         if (at >= 0) {
-            int checksum = u16(at);
+            int checksum = Net.raw16(proven(at));
             putTransportChecksum(at, checksum, Checksum.update32(checksum, before, after));
         }
     }
@@ -277,16 +281,16 @@ public final class Packet extends Frame {
     void addressChanged(long before, long after) {
         int at = transportChecksum();
         if (at >= 0) {
-            int checksum = u16(at);
+            int checksum = Net.raw16(proven(at));
             putTransportChecksum(at, checksum, Checksum.update64(checksum, before, after));
         }
     }
 
     private void putTransportChecksum(int at, int before, int after) {
         if (protocol() != UDP) {
-            Net.put16(at(at, 2), after);
+            Net.putRaw16(proven(at), after);
         } else if (before != 0) {
-            Net.put16(at(at, 2), Udp.shown(after));
+            Net.putRaw16(proven(at), Udp.shown(after));
         }
     }
 
@@ -301,6 +305,6 @@ public final class Packet extends Frame {
                     case ICMPV6 -> isIpv6() ? Icmp.CHECKSUM : -1;
                     default -> -1;
                 };
-        return in >= 0 && hasTransport(in + 2) ? transportOffset() + in : -1;
+        return in >= 0 && hasTransport(in + 2) ? transport() + in : -1;
     }
 }

@@ -230,18 +230,14 @@ public final class Tcp extends View {
     private Tcp word(String field, int index, int after) {
         require(field, after, 0xFFFF);
         long at = at(0);
-        int before = Net.u16(at + index);
-        Net.put16(at + index, after);
-        Net.put16(at + CHECKSUM, Checksum.update(Net.u16(at + CHECKSUM), before, after));
+        Checksum.put16(at + index, after, at + CHECKSUM);
         return this;
     }
 
     private Tcp number(String field, int index, long after) {
         require(field, after, 0xFFFF_FFFFL);
         long at = at(0);
-        int before = Net.i32(at + index);
-        Net.put32(at + index, (int) after);
-        Net.put16(at + CHECKSUM, Checksum.update32(Net.u16(at + CHECKSUM), before, (int) after));
+        Checksum.put32(at + index, (int) after, at + CHECKSUM);
         return this;
     }
 }

@@ -98,9 +98,10 @@ public final class Udp extends View {
     private Udp word(String field, int index, int after) {
         require(field, after, 0xFFFF);
         long at = at(0);
-        int before = Net.u16(at + index);
-        Net.put16(at + index, after);
-        Net.put16(at + CHECKSUM, updated(Net.u16(at + CHECKSUM), before, after));
+        int before = Net.raw16(at + index);
+        int raw = Net.swap16(after);
+        Net.putRaw16(at + index, raw);
+        Net.putRaw16(at + CHECKSUM, updated(Net.raw16(at + CHECKSUM), before, raw));
         return this;
     }
 }

@@ -32,12 +32,13 @@ public abstract class View {
     }
 
     /**
-     * Points this view at a header of at least {@code least} bytes, all of which the packet has.
+     * Points this view at a header that the packet has found whole at this address. What it knows
+     * comes with it, as a view's own way to its packet costs loads that the compiler cannot spare.
      */
-    final void point(int offset, int least) {
-        this.address = packet.at(offset, least);
+    final void point(long address, int offset, long stamp) {
+        this.address = address;
         this.offset = offset;
-        this.stamp = packet.stamp();
+        this.stamp = stamp;
     }
 
     /**
