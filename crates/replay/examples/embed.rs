@@ -9,7 +9,11 @@ use replay::walk::WalkOptions;
 use replay::{spec, why};
 
 /// Replays a capture: how many of its packets are let through, and the rule that stops most of the others.
-pub fn replayed(rules: &str, capture: &str, walk: &WalkOptions) -> Result<String, Box<dyn Error>> {
+pub(crate) fn replayed(
+    rules: &str,
+    capture: &str,
+    walk: &WalkOptions,
+) -> Result<String, Box<dyn Error>> {
     let files = walk.open(rules)?;
     let config = walk.config(rules, Mode::Midstream)?;
     let report = run::replay(&files, &[capture.to_owned()], &config, &mut Wanted::default())?;
@@ -30,7 +34,7 @@ pub fn replayed(rules: &str, capture: &str, walk: &WalkOptions) -> Result<String
 }
 
 /// Asks about one packet: whether it passes, where that is known.
-pub fn passes(
+pub(crate) fn passes(
     rules: &str,
     packet: &str,
     walk: &WalkOptions,

@@ -95,7 +95,9 @@ impl Sections {
         }
         if !self.examples.is_empty() {
             page.control("SH", ["EXAMPLES"]).control("nf", []);
-            self.examples.iter().for_each(|line| drop(page.text([roman(&**line)])));
+            for line in &self.examples {
+                page.text([roman(&**line)]);
+            }
             page.control("fi", []);
         }
         page.control("SH", ["EXIT STATUS"]);
