@@ -23,4 +23,6 @@ runs="--runs ${RUNS:-3}"
 	measure study2-addresses access --profile study2 --only addresses $runs
 	measure study2-settings access --profile study2 --only settings $runs
 }
-measure xtables2 rules
+for part in linear layouts memory fan growth; do
+	measure "xtables2-$part" rules --only "$part"
+done
