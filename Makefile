@@ -200,6 +200,13 @@ screen: ## Redraw docs/top.svg, the picture of tamis top (root)
 	cargo build --release --bin tamis
 	docs/top.sh target/release/tamis docs/top.svg
 
+# What figures of the studies are drawn from. `MEASURE=1` measures it anew before (hours on two cores).
+MEASURE ?=
+
+figures: ## Redraw docs/figures from what was measured (MEASURE=1 measures it anew first: hours)
+	@test -z "$(MEASURE)" || docs/figures/measure.sh
+	cargo run --quiet -p tamis-lab --bin tamis-bench -- figures docs/figures/*.json --dir docs/figures
+
 # Of `make campaign`.
 CAMPAIGN_SECONDS ?= 600
 CAMPAIGN_SEED ?= 1
@@ -211,4 +218,4 @@ campaign: ## Drawn rules, captures and options through the binary: no crash, all
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
 
-.PHONY: help run test campaign soak histories mutants tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint book package oracle oracle-other lab lab-deps series soak-live picture screen loom golden fuzz tunnel-netem supply licences advisories
+.PHONY: help run test campaign soak histories mutants tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint book package oracle oracle-other lab lab-deps series soak-live picture screen loom golden fuzz tunnel-netem supply licences advisories figures

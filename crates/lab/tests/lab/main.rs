@@ -6,5 +6,6 @@ mod conversations;
 mod corpora;
 mod documents;
 mod engines;
+mod figures;
 mod registry;
 mod unknown;

@@ -178,7 +178,8 @@ mod tests {
     #[test]
     fn every_contestant_runs_with_one_thread_and_with_two() {
         let preset = crate::workload::Preset { addresses_log: 7, trains_log: 6, ..PRESETS[0] };
-        let plan = Plan { packets: 2_000, presets: vec![preset], threads: vec![], runs: 2, only: None };
+        let plan =
+            Plan { packets: 2_000, presets: vec![preset], threads: vec![], runs: 2, only: None };
         let mut rows = Vec::new();
         run(&plan, &mut |row| rows.push(row)).unwrap();
         let shares: Vec<_> = rows.iter().map(|row| row.params["shares"].clone()).collect();

@@ -73,7 +73,10 @@ fn enter(setting: &Setting, prepared: &Prepared) -> Result<Entered, String> {
     let golden = is_golden(setting, prepared, &ran);
     if golden == Some(false) {
         let Setting { engine, orchestration, .. } = setting;
-        return Err(format!("{} with {orchestration:?}: not the recorded histogram", engine.name()));
+        return Err(format!(
+            "{} with {orchestration:?}: not the recorded histogram",
+            engine.name()
+        ));
     }
     let figures = Figures { golden, ..Figures::none(setting) };
     figures.holds(&ran)?;
@@ -178,10 +181,9 @@ fn tuned(row: Row, engine: Kind, tuning: Tuning) -> Row {
         Kind::Striped | Kind::StripedSkipList => {
             stripes.into_iter().fold(row, |row, stripes| row.with("stripes", stripes))
         }
-        Kind::StripedMap | Kind::StripedMapAsPublished => row
-            .with("initial", initial)
-            .with("longest", longest)
-            .with("full_percent", full_percent),
+        Kind::StripedMap | Kind::StripedMapAsPublished => {
+            row.with("initial", initial).with("longest", longest).with("full_percent", full_percent)
+        }
         _ => row,
     }
 }

@@ -107,7 +107,9 @@ fn places(part: Option<u32>) -> std::ops::Range<u32> {
 /// packets of the others.
 fn on_engine(rounds: usize, say: &mut dyn FnMut(Row)) -> Result<(), String> {
     let prepared = Prepared::new(Variant::A, &PRESETS[7], false, 200_000);
-    let Built::Shared(engine) = prepared.engine(Kind::Tamis, Tuning::default())? else { return Ok(()) };
+    let Built::Shared(engine) = prepared.engine(Kind::Tamis, Tuning::default())? else {
+        return Ok(());
+    };
     let asked = |packet: &&Packet<u32>| match packet {
         Packet::Data(data) => data.source % 3 != 0,
         Packet::Config(_) => false,

@@ -25,8 +25,7 @@ pub fn draw(recorded: &Recorded, directory: &Path) -> Result<(), String> {
 
 /// The row of a layout and a kind of counter, all IPv6 rules matching.
 fn layout(recorded: &Recorded, kind: Kind, counting: Counting) -> Option<&Measured> {
-    let is =
-        |row: &&Measured| row.engine == kind.name() && row.word("counters") == counting.name();
+    let is = |row: &&Measured| row.engine == kind.name() && row.word("counters") == counting.name();
     recorded.named("rules.layouts.v6.match").find(is)
 }
 
@@ -72,7 +71,13 @@ fn drivers(recorded: &Recorded, path: &Path) -> Result<(), String> {
         Some((one, row))
     });
     let words = ("the last slide's drivers", "100,000 matching IPv6 rules");
-    strips(recorded, path, words, ("times xt1 +2s, or table_blob", Scale::Logarithmic), drawn.collect())
+    strips(
+        recorded,
+        path,
+        words,
+        ("times xt1 +2s, or table_blob", Scale::Logarithmic),
+        drawn.collect(),
+    )
 }
 
 /// Nanoseconds a rule beside the kernel's, where that was measured.
@@ -111,7 +116,8 @@ fn layouts(recorded: &Recorded, path: &Path) -> Result<(), String> {
 fn memory(recorded: &Recorded, path: &Path) -> Result<(), String> {
     let mut drawn: Vec<(Strip, &Measured)> = Vec::new();
     let resident = |row: &Measured| {
-        let is = |one: &&Measured| one.engine == row.engine && one.word("shape") == row.word("shape");
+        let is =
+            |one: &&Measured| one.engine == row.engine && one.word("shape") == row.word("shape");
         recorded.named("rules.resident").find(is)
     };
     for row in recorded.named("rules.memory") {
@@ -125,7 +131,8 @@ fn memory(recorded: &Recorded, path: &Path) -> Result<(), String> {
         let held = resident(row).map(|row| (Strip::of(format!("{label}, resident"), row), row));
         drawn.extend(held);
     }
-    let words = ("memory", "with one worker's counters; resident: the layout's growth of its process");
+    let words =
+        ("memory", "with one worker's counters; resident: the layout's growth of its process");
     strips(recorded, path, words, ("bytes a rule", Scale::Logarithmic), drawn)
 }
 
@@ -141,12 +148,12 @@ fn published_bytes(row: &Measured) -> Vec<f64> {
 fn fan(recorded: &Recorded, path: &Path) -> Result<(), String> {
     let shapes = [("rules.fan.68k", "68k"), ("rules.fan.662k", "662k")];
     let of = |(name, shape): (&'static str, &'static str)| {
-        recorded.named(name).map(move |row| (Strip::of(format!("{shape}: {}", row.engine), row), row))
+        recorded
+            .named(name)
+            .map(move |row| (Strip::of(format!("{shape}: {}", row.engine), row), row))
     };
-    let words = (
-        "fanned trees",
-        "67,892 rules in 18,329 chains, 53 run; 662,160 in 151,426, 77 run",
-    );
+    let words =
+        ("fanned trees", "67,892 rules in 18,329 chains, 53 run; 662,160 in 151,426, 77 run");
     let drawn = shapes.into_iter().flat_map(of).collect();
     strips(recorded, path, words, ("ns a packet", Scale::Linear), drawn)
 }
@@ -177,8 +184,8 @@ fn growth(recorded: &Recorded, path: &Path) -> Result<(), String> {
         }
         Panel { title: (*title).to_owned(), series }
     };
-    let panels = GROWTH.map(|growth| panel(&growth));
-    if panels.iter().all(|panel| panel.series.is_empty()) {
+    let panels: Vec<_> = GROWTH.iter().map(panel).filter(|one| !one.series.is_empty()).collect();
+    if panels.is_empty() {
         return Ok(());
     }
     let how = "100 chains where rules are added, chains of 100 rules where they are loaded";

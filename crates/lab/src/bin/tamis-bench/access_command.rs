@@ -9,9 +9,7 @@ use clap::{Args, ValueEnum};
 use engines::catalogue::Kind;
 use engines::linear::subject::{self, Subject};
 use lab::bench::access::contest::{Figures, contest};
-use lab::bench::access::{
-    Part, Plan, Prepared, Start, bound, must_show, study1, study2,
-};
+use lab::bench::access::{Part, Plan, Prepared, Start, bound, must_show, study1, study2};
 use lab::bench::{Document, Missing, Recorded, Row, figure};
 use lab::workload::{PRESETS, Preset, Variant, WarmUp};
 

@@ -104,7 +104,8 @@ fn orchestrations(args: &AccessArgs, engine: Kind, threads: usize) -> Result<Vec
     }
     let mut found: Vec<Orchestration> = Vec::new();
     for name in &args.orchestration {
-        let pairs = args.task.iter().flat_map(|task| splits.iter().map(move |split| (*task, *split)));
+        let pairs =
+            args.task.iter().flat_map(|task| splits.iter().map(move |split| (*task, *split)));
         for (task, split) in pairs {
             let known = Orchestration::all(task, split);
             let these = known.into_iter().filter(|one| name == "all" || one.name() == name);

@@ -37,9 +37,8 @@ pub fn draw(recorded: &Recorded, dir: &Path) -> Result<(), String> {
 /// The rows of a preset that stand beside the serial firewall, as the study counts.
 fn speed_ups(recorded: &Recorded, preset: usize) -> impl Iterator<Item = &Measured> {
     let name = format!("access.c.preset{preset}");
-    let is_of = |row: &&Measured| {
-        row.peer.as_deref() == Some("serial") && row.word("bins") == "shared_map"
-    };
+    let is_of =
+        |row: &&Measured| row.peer.as_deref() == Some("serial") && row.word("bins") == "shared_map";
     recorded.results.iter().filter(move |row| row.name == name).filter(is_of)
 }
 
@@ -47,7 +46,8 @@ fn caption(recorded: &Recorded, title: &str, rows: &[&Measured]) -> Caption {
     let sizes: BTreeSet<u64> = rows.iter().map(|row| row.number("packets") as u64).collect();
     let sizes: Vec<_> = sizes.iter().map(u64::to_string).collect();
     let runs = runs(rows.iter().copied());
-    let how = format!("{} packets, variant C, {runs} runs: median, least and most", sizes.join(", "));
+    let how =
+        format!("{} packets, variant C, {runs} runs: median, least and most", sizes.join(", "));
     Caption { title: format!("Study 1: {title}"), note: recorded.note(&how) }
 }
 
@@ -59,9 +59,8 @@ fn model(row: &Measured) -> &str {
 fn panel(name: &str, preset: usize, rows: &[&Measured]) -> Panel {
     let ours = ENGINES.map(|engine| {
         let of = rows.iter().filter(|row| row.engine == engine.name() && model(row) == name);
-        let speed_up = |row: &&Measured| {
-            Some(Point::of(row.number("threads"), row, 1.0 / row.peer_value?))
-        };
+        let speed_up =
+            |row: &&Measured| Some(Point::of(row.number("threads"), row, 1.0 / row.peer_value?));
         let points = of.filter_map(speed_up).collect();
         Series { name: engine.name().to_owned(), points, is_published: false }
     });

@@ -59,8 +59,7 @@ pub fn run(plan: &Plan, say: &mut dyn FnMut(Row)) -> Result<String, String> {
         by_preset.insert(preset.number, speed_ups(plan, &prepared, say)?);
     }
     let most = plan.threads.iter().copied().max().unwrap_or(1);
-    let stripes =
-        if plan.has(Part::Stripes) { stripes(plan, most, say)? } else { Vec::new() };
+    let stripes = if plan.has(Part::Stripes) { stripes(plan, most, say)? } else { Vec::new() };
     let mut text = String::new();
     if plan.has(Part::SpeedUps) {
         text.push_str(&tables(&by_preset, most));
@@ -101,7 +100,8 @@ fn speed_ups(
     prepared: &Prepared,
     say: &mut dyn FnMut(Row),
 ) -> Result<SpeedUps, String> {
-    let mut serial = Firewall::new(vec![setting(Kind::Serial, Orchestration::Serial, 1)], prepared)?;
+    let mut serial =
+        Firewall::new(vec![setting(Kind::Serial, Orchestration::Serial, 1)], prepared)?;
     let firewall = |engine| Firewall::new(systems(engine, &plan.threads), prepared);
     let mut firewalls: Vec<_> = ENGINES.into_iter().map(firewall).collect::<Result<_, _>>()?;
     for _ in 0..plan.runs {

@@ -55,18 +55,13 @@ fn bytes(table: Kind, prepared: &Prepared) -> Result<usize, String> {
     }
 }
 
-fn rows(
-    table: Kind,
-    prepared: &Prepared,
-    loops: &[Loop],
-    bytes: usize,
-    say: &mut dyn FnMut(Row),
-) {
+fn rows(table: Kind, prepared: &Prepared, loops: &[Loop], bytes: usize, say: &mut dyn FnMut(Row)) {
     let (addresses, packets) = (1u32 << prepared.preset.addresses_log, prepared.packets().len());
     let each = |of: fn(&Loop) -> f64| -> Vec<f64> {
         loops.iter().map(|one| of(one) * 1e6 / packets as f64).collect()
     };
-    for (name, figures) in [(OVERALL, each(|one| one.overall)), (CRITICAL, each(|one| one.critical))]
+    for (name, figures) in
+        [(OVERALL, each(|one| one.overall)), (CRITICAL, each(|one| one.critical))]
     {
         say(Row::new(name, table.name(), "ns/packet", &figures)
             .with("addresses", addresses)
@@ -102,11 +97,13 @@ pub(super) fn draw(recorded: &Recorded, dir: &Path) -> Result<(), String> {
     };
     let panel = |title: &str, series| Panel { title: title.to_owned(), series };
     let runs = runs(rows);
-    let caption = |title: &str| figure::Caption {
+    let caption = |title: &str| {
+        figure::Caption {
         title: format!("Study 2, more addresses: {title}"),
         note: recorded.note(&format!(
             "{EACH} packets an address, at least {PACKETS}; one worker, no fingerprints; {runs} runs"
         )),
+    }
     };
     let time = |row: &Measured| Point::of(row.number("addresses"), row, 1.0);
     let held = |row: &Measured| Point::sole(row.number("addresses"), row.number("bytes"));
