@@ -29,7 +29,7 @@ use rules::eval::By;
 use rules::model::Family;
 use rules::save::print_ruleset;
 
-use self::examples::Examples;
+use self::examples::{Examples, PathOf};
 use self::timeline::Timeline;
 use crate::alone::Alone;
 use crate::changes::Changes;
@@ -40,7 +40,6 @@ use crate::list::Lists;
 use crate::rules_file::RulesFile;
 use crate::select::Selection;
 use crate::source::{CaptureName, Numbers};
-use crate::why::PathOf;
 
 /// Packets and bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]

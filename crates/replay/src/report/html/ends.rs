@@ -6,7 +6,7 @@ use std::fmt::{Result, Write};
 use dataplane::counters::HitCount;
 use rules::eval::By;
 
-use super::ROWS;
+use super::ENDS;
 use super::markup::{anchor, escape, line_link, write_time};
 use crate::report::examples::End;
 use crate::report::text::{bytes, number};
@@ -41,17 +41,17 @@ impl Rows {
     /// The rows with most packets.
     fn of(mut rows: Vec<Row>, all: usize) -> Self {
         rows.sort_by_key(|row| std::cmp::Reverse(row.packets));
-        rows.truncate(ROWS);
+        rows.truncate(ENDS);
         Self { shown: rows, all }
     }
 }
 
 impl Row {
     /// One that is no rule.
-    fn of_words(end: End, packets: u64, words: impl Into<String>) -> Self {
+    fn of_words(verdict: &'static str, end: End, packets: u64, words: impl Into<String>) -> Self {
         Self {
             end,
-            verdict: "drop",
+            verdict,
             packets,
             bytes: None,
             place: None,
@@ -65,7 +65,8 @@ impl Row {
 impl Report {
     /// What dropped or rejected packets, most packets first.
     pub(super) fn write_drops(&self, out: &mut String) -> Result {
-        self.write_rows(out, "drop-table", &self.refusals())
+        self.write_rows(out, "drop-table", &self.refusals())?;
+        if out.is_empty() { Ok(()) } else { self.write_how(out) }
     }
 
     /// What accepted packets, most packets first.
@@ -77,9 +78,8 @@ impl Report {
     pub(crate) fn named(&self) -> HashMap<u64, End> {
         let ends = |rows: Rows| rows.shown.into_iter().map(|row| row.end);
         let ends = ends(self.refusals()).chain([End::Unknown]).chain(ends(self.acceptances()));
-        let examples = ends.flat_map(|end| {
-            self.examples.of(end).iter().map(move |example| (example.frame, end))
-        });
+        let examples = ends
+            .flat_map(|end| self.examples.of(end).iter().map(move |example| (example.frame, end)));
         let listed = self.listed.iter();
         let listed = listed.filter_map(|one| Some((one.frame, End::of(&one.disposition)?)));
         examples.chain(listed).take(TOLD).collect()
@@ -94,17 +94,20 @@ impl Report {
 
     fn acceptances(&self) -> Rows {
         let top = self.top_decisions(|file, by| !file.drops(by));
-        let all = top.len();
-        let rows = top.into_iter().take(ROWS);
+        let either = self.top_either_that(false);
+        let all = top.len() + either.len();
         let row = |(file, by, count, tally)| self.rule_row("accept", file, by, count, tally);
-        Rows::of(rows.map(row).collect(), all)
+        let either = either.into_iter().map(|(either, words, count)| {
+            Row::of_words("accept", End::Either(either), count.packets, words)
+        });
+        Rows::of(top.into_iter().take(ENDS).map(row).chain(either).collect(), all)
     }
 
     fn refusals(&self) -> Rows {
         let top = self.top_decisions(RulesFile::drops);
         let others = self.other_refusals();
         let all = top.len() + others.len();
-        let rows = top.into_iter().take(ROWS).map(|(file, by, count, tally)| {
+        let rows = top.into_iter().take(ENDS).map(|(file, by, count, tally)| {
             let word = if file.rejects(&by) { "reject" } else { "drop" };
             self.rule_row(word, file, by, count, tally)
         });
@@ -114,30 +117,25 @@ impl Report {
     /// Drops by something else than a rule, and by one of several rules.
     fn other_refusals(&self) -> Vec<Row> {
         let either = self.top_either().into_iter();
-        let either = either.map(|(either, words, count)| {
-            Row::of_words(End::Either(either), count.packets, words)
-        });
+        let either = either
+            .map(|(either, words, count)| Row::of_words("drop", End::Either(either), count.packets, words));
         let reasons = &self.drop_reasons;
         let faults = reasons.stack_faults.iter().map(|(fault, packets)| {
             let words = format!("the kernel's stack, before any rule: {fault}");
-            Row::of_words(End::Stack(*fault), *packets, words)
+            Row::of_words("drop", End::Stack(*fault), *packets, words)
         });
         let routes = reasons.route_refusals.iter().map(|(why, packets)| {
-            Row::of_words(End::Route(*why), *packets, format!("routing: {}", why.name()))
+            Row::of_words("drop", End::Route(*why), *packets, format!("routing: {}", why.name()))
         });
         let others = [
             (End::Ttl, reasons.ttl, "time to live ran out while forwarding"),
             (End::TooBig, reasons.too_big, "too big for the link that it would leave by"),
             (End::Conntrack, reasons.conntrack, "connection tracking: no room, or a tuple taken"),
             (End::Reassembly, reasons.reassembly, "fragments that make no packet"),
-            (
-                End::Denied,
-                reasons.denied,
-                "the access list: a banned source, or one not accepted",
-            ),
+            (End::Denied, reasons.denied, "the access list: a banned source, or one not accepted"),
         ];
         let others = others.into_iter().filter(|(_, packets, _)| *packets > 0);
-        let others = others.map(|(end, packets, words)| Row::of_words(end, packets, words));
+        let others = others.map(|(end, packets, words)| Row::of_words("drop", end, packets, words));
         either.chain(faults).chain(routes).chain(others).collect()
     }
 
@@ -191,7 +189,7 @@ impl Report {
                 "<p class=\"dim\">and {more} more, each with its hits in its margin</p>"
             )?;
         }
-        self.write_how(out)
+        Ok(())
     }
 
     fn write_row(&self, out: &mut String, row: &Row) -> Result {
@@ -208,7 +206,11 @@ impl Report {
             line_link(out, file, line)?;
         }
         let words = escape(&row.words);
-        if row.is_rule { write!(out, "<code>{words}</code>")? } else { out.push_str(&words) }
+        if row.is_rule {
+            write!(out, "<code>{words}</code>")?
+        } else {
+            out.push_str(&words)
+        }
         for time in [row.tally.first, row.tally.last] {
             write!(out, "<td class=\"when\" data-v=\"{}\">", time.unwrap_or(0))?;
             write_time(out, time)?;

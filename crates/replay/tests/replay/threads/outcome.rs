@@ -89,7 +89,7 @@ pub(crate) fn outcome(asked: &Asked, made: &Made, threads: usize) -> Outcome {
     let layout = asked.layout.map_or("model", Kind::name);
     let split = made.dir.path().join(format!("split-{layout}-{threads}"));
     let mut wanted = Wanted {
-        list: asked.list,
+        list: asked.list.map(|(list, limit)| (list.into(), limit)),
         verdicts: if says { Some(&mut verdicts) } else { None },
         page,
         selection: Selection { count: asked.selection.count, ..Selection::default() },
