@@ -42,7 +42,7 @@ fn a_replay_names_both_and_counts_for_neither() {
     let (rules, config) = (rules(), Config::default());
     let (_dir, capture) = capture();
     let mut packets = Vec::new();
-    let list = Some((List::Drop, 5));
+    let list = Some((List::Drop.into(), 5));
     let mut wanted = Wanted { packets: Some(&mut packets), list, page: true, ..Wanted::default() };
     let report = run::replay(&rules, &[capture], &config, &mut wanted).unwrap();
     drop(wanted);

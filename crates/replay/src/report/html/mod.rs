@@ -20,7 +20,8 @@ mod ticks;
 
 use std::fmt::{Result, Write};
 
-use self::markup::{day, escape};
+use self::markup::day;
+pub(crate) use self::markup::escape;
 use super::Report;
 use crate::time_text::time_text;
 

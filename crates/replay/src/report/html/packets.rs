@@ -158,7 +158,7 @@ impl Report {
             "<div class=\"scroll\"><table id=\"unknown-table\" class=\"sort\">\n<thead><tr>\
              <th class=\"n\">packets<th>what they depend on</thead>\n",
         );
-        for UnknownReason { place, what, packets } in reasons.iter().take(ROWS) {
+        for UnknownReason { place, what, packets, .. } in reasons.iter().take(ROWS) {
             let text = number(*packets);
             write!(out, "<tbody><tr><td class=\"n\" data-v=\"{packets}\">{text}<td>")?;
             if let Some((file, line)) = place {
