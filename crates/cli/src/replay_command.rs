@@ -249,9 +249,9 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
         list: (shown.has_any() || !args.by.is_empty()).then_some((shown, args.limit)),
         groups: args.by.iter().copied().map(GroupBy::from).collect(),
         follow: args.follow,
-        lines: lines.as_mut().map(|lines| {
-            (Some(lists).filter(Lists::has_packets), lines as &mut dyn Write)
-        }),
+        lines: lines
+            .as_mut()
+            .map(|lines| (Some(lists).filter(Lists::has_packets), lines as &mut dyn Write)),
         verdicts: verdicts.as_mut().map(|to| to as &mut dyn Write),
         page: args.html.is_some(),
         // A bar has no place between lines.

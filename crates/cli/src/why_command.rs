@@ -9,8 +9,9 @@ use conntrack::Mode;
 use dataplane::{Config, FinalVerdict};
 use replay::spec::{self, Spec, SpecError};
 use replay::why::{self, Story};
-use replay::{RulesFile, json_text, shell};
+use replay::{Room, RulesFile, Target, json_text, shell};
 
+use crate::outputs::Files;
 use crate::replay_command::command_line;
 use crate::screen;
 use crate::standard_input::standard_input_once;
@@ -47,6 +48,13 @@ pub(crate) struct WhyArgs {
     /// Show N near misses: rules that the packet met and would have matched but for one test
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub near: Option<u32>,
+    /// The chains that it walked, with the rules that it matched there, as a diagram for Graphviz; - is standard output,
+    /// which then has nothing else
+    #[arg(long, value_name = "FILE")]
+    pub dot: Option<String>,
+    /// The same diagram as a picture
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<String>,
     /// One JSON document, schema tamis.why/1
     #[arg(long)]
     pub json: bool,
@@ -57,6 +65,7 @@ pub(crate) struct WhyArgs {
 /// Tells one packet's story.
 pub(crate) fn run(args: &WhyArgs) -> Result<ExitCode> {
     standard_input_once(args.captures.iter().chain([&args.rules]).chain(&args.walk.rules6))?;
+    keep_apart(args)?;
     let walk = args.walk.options();
     let files = walk.open(&args.rules)?;
     let usual = if args.captures.is_empty() { spec::CT } else { Mode::Midstream };
@@ -64,17 +73,17 @@ pub(crate) fn run(args: &WhyArgs) -> Result<ExitCode> {
     if args.packets.is_empty() {
         return lines(args, &files, &config);
     }
+    let room = Room::default();
+    let open =
+        |name: &Option<String>| name.as_deref().map(|name| Target::open(name, &room)).transpose();
+    let (dot, svg) = (open(&args.dot)?, open(&args.svg)?);
     let story = story(args, &files, &config)?;
-    screen::write(|out| {
-        if args.json {
-            return json_text::pretty(out, &story.json());
-        }
-        out.write_all(story.text(args.all).as_bytes())?;
-        match more(args, &story) {
-            Some(more) => writeln!(out, "next: {}", command_line(more)),
-            None => Ok(()),
-        }
-    })?;
+    dot.map_or(Ok(()), |to| to.write_whole(&story.dot()))?;
+    svg.map_or(Ok(()), |to| to.write_whole(&story.svg()))?;
+    let is_taken = [&args.dot, &args.svg].into_iter().flatten().any(|name| name == "-");
+    if !is_taken {
+        print(args, &story)?;
+    }
     Ok(match story.verdict() {
         FinalVerdict::Accept(_) => ExitCode::SUCCESS,
         FinalVerdict::Drop(_) | FinalVerdict::Reject(_) => ExitCode::from(1),
@@ -82,10 +91,37 @@ pub(crate) fn run(args: &WhyArgs) -> Result<ExitCode> {
     })
 }
 
+/// Refuses diagrams that are inputs, or each other.
+fn keep_apart(args: &WhyArgs) -> Result<()> {
+    let mut files = Files::default();
+    files.reads(args.walk.inputs([&*args.rules]));
+    files.reads(args.captures.iter().cloned());
+    match args.dot.is_some() || args.svg.is_some() {
+        true => files.writes(&[("--dot", args.dot.as_deref()), ("--svg", args.svg.as_deref())]),
+        false => Ok(()),
+    }
+}
+
+/// Writes the story to standard output.
+fn print(args: &WhyArgs, story: &Story) -> Result<()> {
+    screen::write(|out| {
+        if args.json {
+            return json_text::pretty(out, &story.json());
+        }
+        out.write_all(story.text(args.all).as_bytes())?;
+        match more(args, story) {
+            Some(more) => writeln!(out, "next: {}", command_line(more)),
+            None => Ok(()),
+        }
+    })
+}
+
 /// Judges each packet that a line of standard input says.
 fn lines(args: &WhyArgs, files: &[RulesFile], config: &Config) -> Result<ExitCode> {
     let input = std::io::stdin();
-    if input.is_terminal() || !args.captures.is_empty() || args.near.is_some() || args.all {
+    let has_story_options =
+        args.near.is_some() || args.all || args.dot.is_some() || args.svg.is_some();
+    if input.is_terminal() || !args.captures.is_empty() || has_story_options {
         bail!(
             "expected --packet SPEC, or --packet N of a capture, or lines of packets on standard input"
         );

@@ -44,6 +44,10 @@ impl<O: Observer> eval::Observer for Doubtful<'_, O> {
         self.0.policy(table, chain, false, transit);
     }
 
+    fn off_end(&mut self, table: u32, chain: u32, _: bool) {
+        self.0.off_end(table, chain, false);
+    }
+
     fn unknown(&mut self, at: RuleRef, cause: Cause) {
         self.0.unknown(at, cause);
     }

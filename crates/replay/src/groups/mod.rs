@@ -21,8 +21,8 @@ use crate::decider::Decider;
 use crate::list::Lists;
 use crate::report::{Count, VerdictCounts};
 
-pub(crate) use key::{has_ports, protocol_text};
 pub use key::{Ends, GroupKey};
+pub(crate) use key::{has_ports, protocol_text};
 
 /// Most groups of one kind.
 pub const MOST: usize = 1 << 16;

@@ -1,17 +1,23 @@
 //! Near misses: rules that a packet would have matched but for one test, and what it has there instead.
 //!
+//! Those of rules that would have given another verdict come first: they are what a packet that was dropped lacked. Among
+//! them, for a packet that begins no connection, those that ask for its connection; then the nearest to the decision.
+//!
 //! A match of several options that all must hold (`-m tcp --sport 1024: --dport 22`) counts as one test for
 //! each of them. A test that may hold is no near miss: only known answers count.
 
-use std::collections::VecDeque;
+mod gives;
+mod value;
 
-use conntrack::CtState;
-use packet::tcp::Flags;
-use packet::{FlowKey, L3, L4, Read, icmpv4, icmpv6, tcp};
+use std::collections::{HashMap, VecDeque};
+
 use rules::eval::{RuleRef, Test, tests_of};
-use rules::model::{Action, Family, Rule};
+use rules::model::{Action, Rule, Table};
 use rules::save::{LoadOptions, load};
-use rules::{Iface, Outcome, Transit, protocol_name, protocol_number};
+use rules::{Outcome, Transit, protocol_number};
+
+use self::gives::Gives;
+use self::value::value_at;
 
 /// Matches whose options must all hold, each by itself.
 const ALL_OF: &[&str] = &["tcp", "udp", "udplite", "sctp", "dccp", "iprange"];
@@ -24,17 +30,29 @@ pub(crate) struct NearMiss {
     pub(crate) test: String,
     /// What the packet has there, if there are words for it.
     pub(crate) has: Option<String>,
-    /// The rule has no other test, so that it nearly matches everything.
-    alone: bool,
+    /// What it would have come to.
+    pub(crate) gives: Gives,
+    /// Its place among the near misses, in the order of evaluation.
+    turn: u64,
 }
 
-/// The near miss of a rule that certainly did not match, from all its tests.
-fn near_miss(
-    at: RuleRef,
-    rule: &Rule,
-    tests: &[Test],
-    transit: &Transit<'_, '_>,
-) -> Option<NearMiss> {
+/// What kind of rule it is; the later ones are shown later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    /// It asks for the connection of a packet that looks like part of one.
+    State,
+    /// It has several tests.
+    Several,
+    /// It has no other test, so that it nearly matches everything.
+    Alone,
+}
+
+impl Kind {
+    const ALL: [Self; 3] = [Self::State, Self::Several, Self::Alone];
+}
+
+/// The one test for which a rule certainly did not match, from all of them; of one that does nothing there is none.
+fn missed(rule: &Rule, tests: &[Test], transit: &Transit<'_, '_>) -> Option<(String, Kind)> {
     let watches = match &rule.action {
         Action::None => true,
         Action::Target(target) => target.body.only_watches(),
@@ -50,45 +68,77 @@ fn near_miss(
     }
     let (test, options) = narrowed(&refused.text, transit)?;
     let alone = tests.len() == 1 && options == 1;
-    let has = value_at(&test, transit);
-    Some(NearMiss { at, test, has, alone })
+    let kind = match alone {
+        _ if asks_for_state(&test) && value::is_answer(transit) => Kind::State,
+        true => Kind::Alone,
+        false => Kind::Several,
+    };
+    Some((test, kind))
+}
+
+/// Whether a test asks which connection a packet is part of.
+fn asks_for_state(test: &str) -> bool {
+    test.split(' ').any(|word| matches!(word, "--ctstate" | "--state"))
 }
 
 /// The near misses of a walk: of those nearest to the decision, as many as were asked for.
 #[derive(Debug)]
 pub(crate) struct Misses {
     most: usize,
-    /// Of rules of several tests, in the order of evaluation.
-    several: VecDeque<NearMiss>,
-    /// Of rules of one test.
-    alone: VecDeque<NearMiss>,
+    noted: u64,
+    /// What jumps to chains give, by table and chain.
+    jumps: HashMap<(u32, u32), Gives>,
+    /// Of each kind, and of what they give, in the order of evaluation.
+    kept: [[VecDeque<NearMiss>; Gives::ALL.len()]; Kind::ALL.len()],
 }
 
 impl Misses {
     /// Room for this number.
     pub(crate) fn of_most(most: usize) -> Self {
-        Self { most, several: VecDeque::new(), alone: VecDeque::new() }
+        Self { most, noted: 0, jumps: HashMap::new(), kept: Default::default() }
     }
 
     /// Notes a rule that certainly did not match, if it is a near miss.
     pub(crate) fn add(
         &mut self,
         at: RuleRef,
-        rule: &Rule,
+        (table, rule): (&Table, &Rule),
         tests: &[Test],
         transit: &Transit<'_, '_>,
     ) {
-        let Some(miss) = near_miss(at, rule, tests, transit) else { return };
-        let of_its_kind = if miss.alone { &mut self.alone } else { &mut self.several };
-        of_its_kind.push_back(miss);
+        let Some((test, kind)) = missed(rule, tests, transit) else { return };
+        let gives = match rule.action {
+            Action::Jump(to) | Action::Goto(to) => {
+                let chain = (at.table, to);
+                *self.jumps.entry(chain).or_insert_with(|| Gives::of_chain(table, to))
+            }
+            _ => Gives::of(rule),
+        };
+        self.noted += 1;
+        let (has, turn) = (value_at(&test, transit), self.noted);
+        let of_its_kind = &mut self.kept[kind as usize][gives as usize];
+        of_its_kind.push_back(NearMiss { at, test, has, gives, turn });
         if of_its_kind.len() > self.most {
             of_its_kind.pop_front();
         }
     }
 
-    /// Those to show, the nearest to the decision first; rules of one test come last.
-    pub(crate) fn nearest(&self) -> Vec<&NearMiss> {
-        self.several.iter().rev().chain(self.alone.iter().rev()).take(self.most).collect()
+    /// Those to show, of a packet that was accepted, or was not: those of rules that give another verdict first, and of
+    /// each kind the nearest to the decision.
+    pub(crate) fn nearest(&self, accepted: bool) -> Vec<&NearMiss> {
+        let of = |changes: bool| {
+            Kind::ALL.into_iter().flat_map(move |kind| {
+                let mut kept: Vec<&NearMiss> = self.kept[kind as usize]
+                    .iter()
+                    .flatten()
+                    .filter(|miss| miss.gives.changes(accepted) == changes)
+                    .collect();
+                // Later tables and chains were walked later, and rules of a chain in order.
+                kept.sort_by_key(|miss| std::cmp::Reverse(miss.turn));
+                kept
+            })
+        };
+        of(true).chain(of(false)).take(self.most).collect()
     }
 }
 
@@ -137,104 +187,6 @@ fn holds(name: &str, option: &str, transit: &Transit<'_, '_>) -> Option<Outcome>
     let loaded = load(&text, &options).ok()?;
     let rule = loaded.ruleset.tables.first()?.chains.first()?.rules.first()?;
     tests_of(transit.family, rule, transit).last()?.outcome
-}
-
-/// What the packet has where a test looks, in the words of the test.
-fn value_at(test: &str, transit: &Transit<'_, '_>) -> Option<String> {
-    let option = test.split(' ').find(|word| *word != "!")?;
-    let value = value(option, transit)?;
-    // The plural is what a rule asks for; a packet has one.
-    let option = match option {
-        "--sports" => "--sport",
-        "--dports" => "--dport",
-        "--src-range" => "-s",
-        "--dst-range" => "-d",
-        "--ttl-lt" | "--ttl-gt" => "--ttl-eq",
-        "--hl-lt" | "--hl-gt" => "--hl-eq",
-        "--ports" | "--tcp-flags" | "--syn" => return Some(value),
-        option => option,
-    };
-    Some(format!("{option} {value}"))
-}
-
-fn value(option: &str, transit: &Transit<'_, '_>) -> Option<String> {
-    let key = || FlowKey::of(transit.packet).known();
-    Some(match option {
-        "-s" | "--src-range" => key()?.source.to_string(),
-        "-d" | "--dst-range" => key()?.destination.to_string(),
-        "-i" => iface(transit.input)?,
-        "-o" => iface(transit.output)?,
-        "-p" => {
-            let number = key()?.protocol;
-            protocol_name(number).map_or_else(|| number.to_string(), str::to_owned)
-        }
-        "--sport" | "--sports" => port(transit, 0)?.to_string(),
-        "--dport" | "--dports" => port(transit, 2)?.to_string(),
-        "--ports" => format!("--sport {} --dport {}", port(transit, 0)?, port(transit, 2)?),
-        "--tcp-flags" | "--syn" => {
-            format!("flags {}", Flags(upper::<1>(transit, tcp::FLAGS.start)?[0]))
-        }
-        "--icmp-type" => icmp(upper(transit, icmpv4::TYPE.start)?, icmpv4::type_name),
-        "--icmpv6-type" => icmp(upper(transit, icmpv6::TYPE.start)?, icmpv6::type_name),
-        "--ctstate" | "--state" => match transit.ct.view.state()? {
-            CtState::Invalid => "INVALID",
-            CtState::New => "NEW",
-            CtState::Related => "RELATED",
-            CtState::Established => "ESTABLISHED",
-            CtState::Untracked => "UNTRACKED",
-        }
-        .to_owned(),
-        "--mark" if transit.mark.unknown == 0 => format!("{:#x}", transit.mark.value),
-        "--mac-source" => mac(transit.packet.source_mac())?,
-        "--ttl-eq" | "--ttl-lt" | "--ttl-gt" | "--hl-eq" | "--hl-lt" | "--hl-gt" => {
-            let offset = if transit.family == Family::Ipv6 { 7 } else { 8 };
-            transit.net::<1>(offset).known()?[0].to_string()
-        }
-        "--length" => transit.packet.len().to_string(),
-        "--tos" => format!("{:#04x}", tos(transit)?),
-        "--dscp" => format!("{:#04x}", tos(transit)? >> 2),
-        _ => return None,
-    })
-}
-
-fn iface(iface: Iface<'_>) -> Option<String> {
-    match iface {
-        Iface::Named(name) => Some(name.to_owned()),
-        Iface::Absent => Some("none".to_owned()),
-        Iface::Unknown => None,
-    }
-}
-
-/// Bytes of the upper-layer header.
-fn upper<const N: usize>(transit: &Transit<'_, '_>, offset: usize) -> Option<[u8; N]> {
-    match transit.packet.headers().l4 {
-        L4::Upper(upper) => transit.packet.upper(&upper, offset).known(),
-        L4::Fragment { .. } | L4::Broken { .. } | L4::Unknown | L4::None => None,
-    }
-}
-
-/// The port at an offset of a header that has ports in front.
-fn port(transit: &Transit<'_, '_>, offset: usize) -> Option<u16> {
-    upper(transit, offset).map(u16::from_be_bytes)
-}
-
-fn icmp([kind, code]: [u8; 2], name: fn(u8) -> Option<&'static str>) -> String {
-    let kind = name(kind).map_or_else(|| kind.to_string(), str::to_owned);
-    if code == 0 { kind } else { format!("{kind}/{code}") }
-}
-
-fn mac(address: Read<[u8; 6]>) -> Option<String> {
-    let hex = address.known()?.map(|byte| format!("{byte:02x}"));
-    Some(hex.join(":"))
-}
-
-/// Type of service of IPv4, traffic class of IPv6.
-fn tos(transit: &Transit<'_, '_>) -> Option<u8> {
-    let [first, second] = transit.net::<2>(0).known()?;
-    match transit.packet.headers().l3 {
-        L3::Ipv6 => Some(first << 4 | second >> 4),
-        _ => Some(second),
-    }
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ impl Recorder {
     pub(crate) fn merge(&mut self, other: Self) {
         let Self {
             counters,
+            ends,
             decided,
             hot_drops,
             either,
@@ -46,6 +47,9 @@ impl Recorder {
         } = other;
         for (ours, theirs) in self.counters.iter_mut().zip(&counters) {
             ours.merge(theirs, HitCount::add);
+        }
+        for (ours, theirs) in self.ends.iter_mut().zip(&ends) {
+            ours.merge(theirs);
         }
         for (ours, theirs) in self.decided.iter_mut().zip(&decided) {
             ours.merge(theirs, Count::merge);

@@ -5,6 +5,7 @@
 
 mod calls;
 mod merge;
+mod reach;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,6 +20,8 @@ use host::sighting::Sighting;
 use rules::eval::{self, By, Cause, RuleRef};
 use rules::model::Family;
 use rules::{Iface, KnownFlow, Transit};
+
+pub(crate) use self::reach::Ends;
 
 use self::calls::Calls;
 use crate::contradictions::Contradictions;
@@ -36,6 +39,7 @@ const PATHS: [Path; 4] = [Path::Forward, Path::Input, Path::Output, Path::Loopba
 pub(crate) struct Recorder {
     /// One for each rules file.
     counters: Vec<Counters>,
+    ends: Vec<Ends>,
     /// What decided verdicts, for each rules file; hot drops apart.
     decided: Vec<Places<Count>>,
     hot_drops: HashMap<(Family, By), Count>,
@@ -101,6 +105,7 @@ impl Recorder {
         let rulesets = files.into_iter().map(|file| &*file.ruleset);
         Self {
             counters: rulesets.clone().map(Counters::of).collect(),
+            ends: rulesets.clone().map(Ends::of).collect(),
             decided: rulesets.clone().map(Places::of).collect(),
             hot_drops: HashMap::new(),
             either: HashMap::new(),
@@ -138,9 +143,8 @@ impl Recorder {
 
     /// Notes by which jumps of these rules packets came to where they end.
     pub(crate) fn noting_calls(mut self, files: Option<&[RulesFile]>) -> Self {
-        let rulesets = |files: &[RulesFile]| {
-            Calls::of(files.iter().map(|file| Arc::clone(&file.ruleset)))
-        };
+        let rulesets =
+            |files: &[RulesFile]| Calls::of(files.iter().map(|file| Arc::clone(&file.ruleset)));
         self.calls = files.map(rulesets);
         self
     }
@@ -176,6 +180,7 @@ impl Recorder {
         let paths = PATHS.into_iter().zip(self.paths);
         report.paths = paths.filter(|(_, packets)| *packets > 0).collect();
         report.counters = self.counters;
+        report.ends = self.ends;
         report.verdicts = self.verdicts;
         report.drop_reasons = self.drop_reasons;
         report.skipped = self.skipped;
@@ -311,6 +316,11 @@ impl eval::Observer for OnePacket<'_> {
     fn policy(&mut self, table: u32, chain: u32, certain: bool, transit: &Transit<'_, '_>) {
         let bytes = transit.packet.len() as u64;
         self.0.counters[self.0.noted.file].hit_policy(table, chain, certain, bytes, transit.time);
+    }
+
+    #[inline]
+    fn off_end(&mut self, table: u32, chain: u32, certain: bool) {
+        self.0.ends[self.0.noted.file].note(table, chain, certain);
     }
 
     fn unknown(&mut self, at: RuleRef, cause: Cause) {

@@ -20,9 +20,7 @@ impl Report {
     fn asked_groups(&self) -> impl Iterator<Item = (&Grouping, &[Group])> {
         let most = self.listing.as_ref().map_or(SHOWN, |listing| listing.limit);
         let asked = self.groups.iter().filter(|grouping| grouping.asked);
-        asked.map(move |grouping| {
-            (grouping, &grouping.groups[..grouping.groups.len().min(most)])
-        })
+        asked.map(move |grouping| (grouping, &grouping.groups[..grouping.groups.len().min(most)]))
     }
 
     pub(super) fn groups_text(&self, out: &mut String) -> std::fmt::Result {
@@ -57,7 +55,9 @@ impl Report {
         let GroupKey::Path(decider, path) = &group.key else {
             let counts = counts_text(&group.verdicts);
             let decided = match (by, &group.example) {
-                (GroupBy::Flow, Some((_, by))) => format!("  by {}", self.old_place(*by).with_line()),
+                (GroupBy::Flow, Some((_, by))) => {
+                    format!("  by {}", self.old_place(*by).with_line())
+                }
                 _ => String::new(),
             };
             return writeln!(out, "  {}  {counts}  {when} {example}{decided}", group.key);

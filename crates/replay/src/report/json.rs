@@ -9,6 +9,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::Report;
+use super::reach::Reach;
 use crate::json_text;
 use crate::rules_file::RulesFile;
 use crate::time_text::time_text;
@@ -23,20 +24,25 @@ impl Serialize for Document<'_> {
         for (key, value) in &members {
             map.serialize_entry(key, value)?;
         }
-        map.serialize_entry("hits", &Hits(&self.0.files, &self.0.counters))?;
+        let reach = (0..self.0.files.len()).map(|file| self.0.reach(file)).collect();
+        map.serialize_entry("hits", &Hits(&self.0.files, &self.0.counters, Some(reach)))?;
         if let Some(changes) = &self.0.changes {
-            map.serialize_entry("new_hits", &Hits(&changes.files, &changes.counters))?;
+            map.serialize_entry("new_hits", &Hits(&changes.files, &changes.counters, None))?;
         }
         map.end()
     }
 }
 
 /// Rules files, and what was counted on each.
-struct Hits<'r>(&'r [RulesFile], &'r [Counters]);
+struct Hits<'r>(&'r [RulesFile], &'r [Counters], Option<Vec<Reach>>);
 
 impl Serialize for Hits<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(self.0.iter().zip(self.1).flat_map(|(file, counters)| hits(file, counters)))
+        let Self(files, counters, reach) = self;
+        let files = files.iter().zip(*counters).enumerate();
+        to.collect_seq(files.flat_map(|(index, (file, counters))| {
+            hits(file, counters, reach.as_ref().and_then(|reach| reach.get(index)))
+        }))
     }
 }
 
@@ -74,9 +80,12 @@ impl Report {
             },
             "packets": self.packets,
             "verdicts": self.verdicts,
-            "unknown_because": self.unknown_reasons().into_iter().map(|(line, what, packets)| {
-                json!({ "line": line, "what": what, "packets": packets })
-            }).collect::<Vec<_>>(),
+            "unknown_because": self.unknown_places().into_iter().map(|reason| json!({
+                "line": reason.place.map(|(_, line)| line),
+                "what": reason.what,
+                "how": reason.how,
+                "packets": reason.packets,
+            })).collect::<Vec<_>>(),
             "policies": self.policies(),
             "drop_reasons": self.drop_reasons_json(),
             "skipped": {
@@ -197,10 +206,15 @@ impl Report {
     }
 }
 
-fn hits(file: &RulesFile, counters: &Counters) -> impl Iterator<Item = Value> {
-    file.rules().map(|(at, table, chain, rule)| {
+/// Every rule with what it counted and, where that is known, whether packets reached it.
+fn hits(
+    file: &RulesFile,
+    counters: &Counters,
+    reach: Option<&Reach>,
+) -> impl Iterator<Item = Value> {
+    file.rules().map(move |(at, table, chain, rule)| {
         let tally = counters.rule(at);
-        json!({
+        let mut hit = json!({
             "family": file.ruleset.family.name(),
             "table": table.name,
             "chain": chain.name,
@@ -212,7 +226,11 @@ fn hits(file: &RulesFile, counters: &Counters) -> impl Iterator<Item = Value> {
             "maybe": tally.maybe,
             "first": tally.first.map(time_text),
             "last": tally.last.map(time_text),
-        })
+        });
+        if let Some(reach) = reach {
+            hit["reached"] = reach.of(at).word().into();
+        }
+        hit
     })
 }
 

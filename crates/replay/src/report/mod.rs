@@ -8,14 +8,19 @@ mod given;
 mod groups;
 mod html;
 mod json;
+mod known;
 mod listed;
 mod next;
+mod reach;
 mod text;
 pub mod timeline;
 
+pub(crate) use html::escape;
 pub(crate) use json::ct_name;
 pub(crate) use next::walk_flags;
+pub use reach::{NeverHit, Reached};
 pub use text::Style;
+pub(crate) use text::duration;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -37,6 +42,7 @@ use crate::contradictions::Contradictions;
 use crate::decider::Decider;
 use crate::groups::Grouping;
 use crate::list::Lists;
+use crate::recorder::Ends;
 use crate::rules_file::RulesFile;
 use crate::select::Selection;
 use crate::source::{CaptureName, Numbers};
@@ -233,8 +239,20 @@ pub(crate) struct UnknownReason {
     pub(crate) place: Option<(usize, u32)>,
     /// In the words of the rule.
     pub(crate) what: String,
+    /// How to make it known; none where nothing that tamis reads tells it.
+    pub(crate) how: Option<String>,
     /// Packets.
     pub(crate) packets: u64,
+}
+
+impl UnknownReason {
+    /// How to make it known, in a line.
+    pub(crate) fn how_text(&self) -> String {
+        match &self.how {
+            Some(how) => format!("to know it, {how}"),
+            None => "nothing that tamis reads tells it".to_owned(),
+        }
+    }
 }
 
 /// Whether captures hold what they should.
@@ -283,6 +301,8 @@ pub struct Report {
     pub either: HashMap<(Family, Either), Count>,
     /// Counters of rules and policies, one set per rules file.
     pub counters: Vec<Counters>,
+    /// Off the end of which chains packets fell, one set per rules file.
+    pub(crate) ends: Vec<Ends>,
     /// Unknown verdicts by what they depended on.
     pub unknown_because: HashMap<Why, u64>,
     /// Unknown verdicts that depended on an interface.
@@ -367,6 +387,7 @@ impl Report {
             decisions: HashMap::new(),
             either: HashMap::new(),
             counters: Vec::new(),
+            ends: Vec::new(),
             unknown_because: HashMap::new(),
             lacked_interface: 0,
             paths: HashMap::new(),
@@ -449,13 +470,14 @@ impl Report {
     pub fn unknown_reasons(&self) -> Vec<(Option<u32>, String, u64)> {
         let reasons = self.unknown_places().into_iter();
         reasons
-            .map(|UnknownReason { place, what, packets }| (place.map(|p| p.1), what, packets))
+            .map(|UnknownReason { place, what, packets, .. }| (place.map(|p| p.1), what, packets))
             .collect()
     }
 
     /// The same, with the index of the rules file beside the line.
     pub(crate) fn unknown_places(&self) -> Vec<UnknownReason> {
-        let mut by_text: BTreeMap<(Option<(usize, u32)>, String), u64> = BTreeMap::new();
+        let mut by_text: BTreeMap<(Option<(usize, u32)>, String), (Option<String>, u64)> =
+            BTreeMap::new();
         for (why, packets) in &self.unknown_because {
             let (place, text) = match why {
                 Why::NotCaptured => (None, "header not captured".to_owned()),
@@ -475,11 +497,13 @@ impl Report {
                     None => (None, "a rule".to_owned()),
                 },
             };
-            *by_text.entry((place, text)).or_default() += packets;
+            let file = place.map(|(index, _)| &self.files[index]);
+            let how = || known::how(why, file);
+            by_text.entry((place, text)).or_insert_with(|| (how(), 0)).1 += packets;
         }
         let mut reasons: Vec<_> = by_text
             .into_iter()
-            .map(|((place, what), packets)| UnknownReason { place, what, packets })
+            .map(|((place, what), (how, packets))| UnknownReason { place, what, how, packets })
             .collect();
         reasons.sort_by_key(|reason| std::cmp::Reverse(reason.packets));
         reasons
@@ -524,20 +548,5 @@ impl Report {
     /// The index of the rules file of a family.
     pub(crate) fn file_index(&self, family: Family) -> Option<usize> {
         self.files.iter().position(|file| file.ruleset.family == family)
-    }
-
-    /// How many rules there are, and how many of them no packet may have hit.
-    #[must_use]
-    pub fn never_hit(&self) -> (usize, usize) {
-        let mut all = 0;
-        let mut never = 0;
-        for (index, file) in self.files.iter().enumerate() {
-            for (at, ..) in file.rules() {
-                let tally = self.counters[index].rule(at);
-                all += 1;
-                never += usize::from(tally.packets == 0 && tally.maybe == 0);
-            }
-        }
-        (all, never)
     }
 }

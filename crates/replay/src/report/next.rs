@@ -43,6 +43,11 @@ impl Report {
                 .collect();
             return self.replay(&[&flags, &new, &self.vs_flags(), " --list change"]);
         }
+        let groups = self.groups.iter().filter(|grouping| grouping.asked);
+        let example = groups.filter_map(|grouping| grouping.groups.first()?.example).next();
+        if let Some((frame, _)) = example {
+            return self.why_command(self.numbers.show(frame));
+        }
         let list = if self.verdicts.unknown.packets > 0 {
             "unknown"
         } else if self.verdicts.drop.packets > 0 {

@@ -43,6 +43,7 @@ impl Report {
         let _ = self.unknowns(&mut below);
         let _ = self.changes_text(&mut below);
         let _ = self.notes(&mut below);
+        let _ = self.never_list(&mut below);
         let _ = self.list_text(&mut below);
         let _ = self.groups_text(&mut below);
         let _ = writeln!(below, "next: {}", self.next_command());
@@ -193,7 +194,12 @@ impl Report {
             writeln!(out, "{label}{:>12}   #{example}", number(count.packets))?;
         }
         if all.len() > self.rows() {
-            writeln!(out, "  and {} more (--top {} shows all)", all.len() - self.rows(), all.len())?;
+            writeln!(
+                out,
+                "  and {} more (--top {} shows all)",
+                all.len() - self.rows(),
+                all.len()
+            )?;
         }
         writeln!(
             out,
@@ -224,7 +230,12 @@ impl Report {
             writeln!(out, "{}{:>12}   {first}", fit(&label, w - 12), number(count.packets))?;
         }
         if top.len() > self.rows() {
-            writeln!(out, "  and {} more (--top {} shows all)", top.len() - self.rows(), top.len())?;
+            writeln!(
+                out,
+                "  and {} more (--top {} shows all)",
+                top.len() - self.rows(),
+                top.len()
+            )?;
         }
         for (_, text, count) in either.iter().take(self.rows()) {
             let w = WIDTH - 39;
@@ -256,18 +267,25 @@ impl Report {
     }
 
     fn unknowns(&self, out: &mut String) -> std::fmt::Result {
-        let reasons = self.unknown_reasons();
+        let reasons = self.unknown_places();
         if reasons.is_empty() {
             return Ok(());
         }
         writeln!(out, "\nUNKNOWN BECAUSE{:>W$}", "packets", W = WIDTH - 42)?;
-        for (line, what, packets) in reasons.iter().take(self.rows()) {
+        for reason in reasons.iter().take(self.rows()) {
+            let line = reason.place.map(|(_, line)| line);
             let line = line.map_or_else(|| "      ".to_owned(), |line| format!("L{line:<5}"));
-            let label = format!("  {line} {what}");
-            writeln!(out, "{}{:>12}", fit(&label, WIDTH - 39), number(*packets))?;
+            let label = format!("  {line} {}", reason.what);
+            writeln!(out, "{}{:>12}", fit(&label, WIDTH - 39), number(reason.packets))?;
+            writeln!(out, "         {}", reason.how_text())?;
         }
         if reasons.len() > self.rows() {
-            writeln!(out, "  and {} more (--top {} shows all)", reasons.len() - self.rows(), reasons.len())?;
+            writeln!(
+                out,
+                "  and {} more (--top {} shows all)",
+                reasons.len() - self.rows(),
+                reasons.len()
+            )?;
         }
         Ok(())
     }
@@ -296,7 +314,6 @@ impl Report {
     }
 
     fn notes(&self, out: &mut String) -> std::fmt::Result {
-        let (all, never) = self.never_hit();
         if !self.selection.is_everything() {
             let (evaluated, read) = (number(self.packets), plural(self.frames, "packet"));
             writeln!(out, "\nselected  {evaluated} of {read} read")?;
@@ -307,7 +324,7 @@ impl Report {
                 "\nstopped   before the end of the captures: this is what there is so far"
             )?;
         }
-        writeln!(out, "\nnever hit {} of {}", number(never as u64), plural(all as u64, "rule"))?;
+        self.never_text(out)?;
         for (packets, why) in [
             (self.skipped.family, "no rules for their family"),
             (self.skipped.link_type, "link type not known"),
@@ -438,7 +455,7 @@ pub(super) fn bytes(value: u64) -> String {
 }
 
 /// A span of nanoseconds, short.
-pub(super) fn duration(nanos: u64) -> String {
+pub(crate) fn duration(nanos: u64) -> String {
     let seconds = nanos / 1_000_000_000;
     match seconds {
         0 => format!("{} ms", nanos / 1_000_000),

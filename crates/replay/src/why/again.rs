@@ -10,6 +10,7 @@ use std::sync::Arc;
 use dataplane::Evaluator;
 use packet::visible;
 
+use super::past::Past;
 use super::{Story, Unseen, of_frame};
 use crate::batch::Batch;
 use crate::error::Error;
@@ -47,7 +48,9 @@ pub(crate) fn paths(
         for frame in batch.frames() {
             let number = frame.arrived.number;
             if let Some(end) = named.get(&number) {
-                let story = of_frame(frame, pairs, &mut evaluator, &files, None);
+                // What expired is not told here: packets that are named themselves are not noted.
+                let past = Past::default();
+                let story = of_frame(frame, pairs, &mut evaluator, &files, None, &past);
                 left = left.saturating_sub(1);
                 if End::of(&story.end) == Some(*end) {
                     told.insert(number, story.into_path(numbers.clone()));

@@ -22,8 +22,12 @@ impl Story {
             "verdict": self.end.verdict.word(),
             "line": by.as_ref().map(|(line, _)| line),
             "by": by.map(|(_, text)| text),
-            "unknown_because": self.report.unknown_reasons().into_iter()
-                .map(|(line, what, _)| json!({ "line": line, "what": what }))
+            "unknown_because": self.report.unknown_places().into_iter()
+                .map(|reason| json!({
+                    "line": reason.place.map(|(_, line)| line),
+                    "what": reason.what,
+                    "how": reason.how,
+                }))
                 .collect::<Vec<_>>(),
             "untold": self.untold,
             "steps": file.map(|file| {
@@ -47,7 +51,7 @@ impl Story {
             story["before"] = self.before.iter().map(|before| self.before_json(before)).collect();
         }
         if let Some(misses) = &self.misses {
-            let nearest = misses.nearest().into_iter();
+            let nearest = misses.nearest(self.is_accepted()).into_iter();
             story["near"] =
                 nearest.filter_map(|miss| Some(miss_json(file?, miss))).collect::<Vec<_>>().into();
         }
@@ -75,6 +79,7 @@ fn miss_json(file: &RulesFile, miss: &NearMiss) -> Value {
         "text": file.rule_text(miss.at),
         "test": miss.test,
         "packet_has": miss.has,
+        "gives": miss.gives.name(),
     })
 }
 
@@ -114,6 +119,11 @@ fn step_json(file: &RulesFile, numbers: &Numbers, step: &Step) -> Value {
                 "tuple": flow.tuple,
                 "reply": flow.is_reply,
                 "is": flow.state,
+                "begins": flow.begins,
+                "expired": flow.expired.map(|expired| json!({
+                    "last": numbers.json(expired.last),
+                    "ago_s": expired.ago as f64 / 1e9,
+                })),
             })),
         }),
         Step::Taken { state } => json!({ "step": "taken", "state": state }),

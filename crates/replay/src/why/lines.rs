@@ -13,7 +13,7 @@ use dataplane::{Config, Evaluator, FinalVerdict};
 use packet::visible;
 use serde_json::{Value, json};
 
-use super::{Story, tell};
+use super::{Past, Story, tell};
 use crate::rules_file::{RulesFile, program};
 use crate::spec::{self, SpecError};
 
@@ -90,7 +90,8 @@ pub fn of_lines(
             Ok(Some((packet, spec))) => {
                 let mut evaluator = Evaluator::new(&program);
                 let (mut bytes, arrival) = (spec.frame.clone(), spec.arrival(1, 0));
-                let story = tell(&mut evaluator, &files, &mut bytes, &arrival, None);
+                let story =
+                    tell(&mut evaluator, &files, &mut bytes, &arrival, None, &Past::default());
                 judged.add(number, packet, &story, &mut ends);
             }
             Err(error) => judged.refuse(number, error),

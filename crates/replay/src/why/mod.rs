@@ -1,8 +1,10 @@
 //! One packet's story: every rule that it met, what decided, and which rules it nearly matched.
 
 mod again;
+mod diagram;
 mod json;
 mod lines;
+mod past;
 mod text;
 
 use std::sync::Arc;
@@ -31,6 +33,7 @@ use crate::spec::{Spec, arrivals};
 use crate::spotter::Spotter;
 pub(crate) use again::paths;
 pub use lines::{Judged, of_lines};
+use past::{Expired, Past};
 use text::edit_text;
 
 /// Steps that a story tells, so that rules by the million cannot fill the memory. Past it, rules that did
@@ -130,6 +133,8 @@ struct FlowStory {
     tuple: String,
     /// The packet goes against it.
     is_reply: bool,
+    /// Of one that begins, the entry of its ends that had expired before.
+    expired: Option<Expired>,
     /// What tracking remembers of its protocol, with this packet.
     state: String,
 }
@@ -146,17 +151,19 @@ pub fn of_conversation(
 ) -> Story {
     let program = program(files, config);
     let mut evaluator = Evaluator::new(&program);
+    let mut past = Past::default();
     let earlier: Vec<Before> = arrivals(before)
         .map(|(spec, arrival)| {
             let mut bytes = spec.frame.clone();
             let packet = shown(&mut bytes, &arrival);
-            Before { packet, end: evaluator.handle(&mut bytes, &arrival, &mut Unseen).outcome.end }
+            let observer = past.next(arrival.number, arrival.time);
+            Before { packet, end: evaluator.handle(&mut bytes, &arrival, observer).outcome.end }
         })
         .collect();
     let time = before.iter().chain([last]).map(|spec| spec.after).sum();
     let arrival = last.arrival(before.len() as u64 + 1, time);
     let mut bytes = last.frame.clone();
-    let story = tell(&mut evaluator, &files.into(), &mut bytes, &arrival, near);
+    let story = tell(&mut evaluator, &files.into(), &mut bytes, &arrival, near, &past);
     Story { before: earlier, ..story }
 }
 
@@ -179,17 +186,18 @@ pub fn of_capture(
     let program = program(files, config);
     let mut evaluator = Evaluator::new(&program);
     let mut source = Source::new(captures, Some(Spotter::new(files, config)), Reading::default());
-    let mut batch = Batch::default();
+    let (mut batch, mut past) = (Batch::default(), Past::default());
     while source.next(&mut batch)? {
         for frame in batch.frames() {
             if frame.arrived.number == number {
-                let story = of_frame(frame, config.pair, &mut evaluator, &files.into(), near);
+                let story = of_frame(frame, config.pair, &mut evaluator, &files.into(), near, &past);
                 let report = Report { numbers, ..story.report };
                 return Ok(Story { report, ..story });
             }
             if let (Some(link), None) = (frame.link(), frame.skip()) {
                 let arrival = frame.arrival(link, config.pair);
-                evaluator.handle(frame.bytes, &arrival, &mut Unseen);
+                let observer = past.next(arrival.number, arrival.time);
+                evaluator.handle(frame.bytes, &arrival, observer);
             }
         }
     }
@@ -204,6 +212,7 @@ fn of_frame(
     evaluator: &mut Evaluator<'_>,
     files: &Arc<[RulesFile]>,
     near: Option<usize>,
+    past: &Past,
 ) -> Story {
     let sighting = frame.seen.sighting;
     let left = frame.seen.left.map(|left| left.number);
@@ -220,7 +229,7 @@ fn of_frame(
         }
         (Some(link), None) => {
             let arrival = frame.arrival(link, pairs);
-            tell(evaluator, files, frame.bytes, &arrival, near)
+            tell(evaluator, files, frame.bytes, &arrival, near, past)
         }
     };
     Story { seen, ..story }
@@ -257,6 +266,7 @@ fn tell(
     bytes: &mut [u8],
     arrival: &Arrival<'_>,
     near: Option<usize>,
+    past: &Past,
 ) -> Story {
     let packet = shown(bytes, arrival);
     let logged = match arrival.link {
@@ -268,6 +278,8 @@ fn tell(
     let mut teller = Teller {
         files,
         number: arrival.number,
+        time: arrival.time,
+        past,
         counted: recorder.packet(),
         steps: Vec::new(),
         untold: 0,
@@ -294,6 +306,9 @@ struct Teller<'f, 'r> {
     files: &'f [RulesFile],
     /// The packet's, as connections know it.
     number: u64,
+    time: Option<u64>,
+    /// Of the packets before it.
+    past: &'f Past,
     counted: OnePacket<'r>,
     steps: Vec<Step>,
     untold: u64,
@@ -328,10 +343,10 @@ impl eval::Observer for Teller<'_, '_> {
         }
         let file = self.files.iter().find(|file| file.ruleset.family == transit.family);
         let refused = file.filter(|_| outcome != Outcome::YES).and_then(|file| {
-            let rule = file.rule(at).2;
+            let (table, _, rule) = file.rule(at);
             let tests = tests_of(transit.family, rule, transit);
             if let Some(misses) = misses {
-                misses.add(at, rule, &tests, transit);
+                misses.add(at, (table, rule), &tests, transit);
             }
             let mut tests = tests.into_iter();
             tests.find(|test| test.outcome.is_some_and(|o| o != Outcome::YES)).map(|test| test.text)
@@ -384,6 +399,10 @@ impl Observer for Teller<'_, '_> {
                 begins: flow.born() == self.number,
                 tuple: flow.tuple(Direction::Original).to_string(),
                 is_reply: view.direction == Direction::Reply,
+                expired: self
+                    .time
+                    .filter(|_| flow.born() == self.number)
+                    .and_then(|now| self.past.expired(flow.tuple(Direction::Original), now)),
                 state: state_of(flow),
             }),
             KnownFlow::None | KnownFlow::Unknown => None,
@@ -446,5 +465,31 @@ impl Story {
     #[must_use]
     pub fn verdict(&self) -> FinalVerdict {
         self.end.verdict
+    }
+
+    /// Whether it was accepted; of one that is not known rules that accept tell more.
+    fn is_accepted(&self) -> bool {
+        matches!(self.end.verdict, FinalVerdict::Accept(_))
+    }
+
+    /// How deep in jumps each step is: 0 in a built-in chain.
+    fn depths(&self) -> Vec<usize> {
+        let mut chains: Vec<(u32, u32)> = Vec::new();
+        let depth = |step: &Step| match step {
+            Step::Rule { at, .. } => {
+                let chain = (at.table, at.chain);
+                match chains.iter().position(|one| *one == chain) {
+                    Some(depth) => chains.truncate(depth + 1),
+                    None => chains.push(chain),
+                }
+                chains.len() - 1
+            }
+            Step::Enters { .. } => {
+                chains.clear();
+                0
+            }
+            _ => 0,
+        };
+        self.steps.iter().map(depth).collect()
     }
 }

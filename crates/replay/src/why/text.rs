@@ -13,8 +13,9 @@ use rules::eval::{self, Alive};
 use rules::model::Action;
 use rules::nat::Translated;
 
-use super::{FlowStory, SeenAs, Step, Story};
+use super::{Expired, FlowStory, SeenAs, Step, Story};
 use crate::near::{Misses, NearMiss};
+use crate::report::duration;
 use crate::rules_file::RulesFile;
 
 /// Rules that did not match and stand in a row are counted, not listed, beyond this many.
@@ -91,18 +92,15 @@ impl Story {
         let Some(file) = self.end.family.and_then(|family| self.report.file(family)) else {
             return Ok(());
         };
-        let nearest = misses.nearest();
+        let nearest = misses.nearest(self.is_accepted());
         if nearest.is_empty() {
             return writeln!(out, "near misses: none, every rule met fails by several tests");
         }
-        writeln!(out, "near misses, each for one test:")?;
-        for NearMiss { at, test, has, .. } in nearest {
-            let has = has
-                .as_ref()
-                .map_or_else(String::new, |has| format!(", the packet has {}", word(has)));
-            let line = file.rule(*at).2.line;
-            writeln!(out, "  L{line:<5} {}", file.rule_text(*at))?;
-            writeln!(out, "         but for {test}{has}")?;
+        writeln!(out, "near misses, each for one test, those to another verdict first:")?;
+        for miss in nearest {
+            let line = file.rule(miss.at).2.line;
+            writeln!(out, "  L{line:<5} {}", file.rule_text(miss.at))?;
+            writeln!(out, "         {} {}", miss.gives.words(), were_it(miss))?;
         }
         Ok(())
     }
@@ -141,7 +139,8 @@ impl Story {
             return writeln!(out, "{}", self.conclusion());
         };
         let mut quiet = 0;
-        for (index, step) in self.steps.iter().enumerate() {
+        let depths = self.depths();
+        for (index, (step, depth)) in self.steps.iter().zip(depths).enumerate() {
             if let (Step::Rule { outcome: Outcome::NO, .. }, false) = (step, all) {
                 let run = self.steps[index..]
                     .iter()
@@ -156,20 +155,27 @@ impl Story {
                     continue;
                 }
             }
-            self.write_step(out, file, step)?;
+            self.write_step(out, file, step, depth)?;
         }
         if self.untold > 0 {
             writeln!(out, "  … {} more rules are not told", self.untold)?;
         }
         writeln!(out, "{}", self.conclusion())?;
-        for (line, what, _) in self.report.unknown_reasons() {
-            let line = line.map_or_else(String::new, |line| format!("L{line} "));
-            writeln!(out, "  depends on {line}{what}")?;
+        for reason in self.report.unknown_places() {
+            let line = reason.place.map_or_else(String::new, |(_, line)| format!("L{line} "));
+            writeln!(out, "  depends on {line}{}", reason.what)?;
+            writeln!(out, "    {}", reason.how_text())?;
         }
         Ok(())
     }
 
-    fn write_step(&self, out: &mut String, file: &RulesFile, step: &Step) -> std::fmt::Result {
+    fn write_step(
+        &self,
+        out: &mut String,
+        file: &RulesFile,
+        step: &Step,
+        depth: usize,
+    ) -> std::fmt::Result {
         match step {
             Step::Starts { path, input, output } => {
                 let (input, output) = (word(input), word(output));
@@ -181,15 +187,15 @@ impl Story {
             }
             Step::Rule { at, outcome, alive, refused, remarks } => {
                 let (table, chain, rule) = file.rule(*at);
-                let inner = if chain.base.is_some() { "" } else { "  " };
+                let inner = 2 * depth;
                 let result = result(rule, table, *outcome, *alive, refused.as_deref());
                 let place =
                     if chain.base.is_some() { String::new() } else { format!("{} ", chain.name) };
                 let text = file.rule_text(*at);
                 let text = text.strip_prefix(&format!("-A {} ", chain.name)).unwrap_or(&text);
-                writeln!(out, "  {inner}L{:<5} {place}{text}   {result}", rule.line)?;
+                writeln!(out, "  {:inner$}L{:<5} {place}{text}   {result}", "", rule.line)?;
                 let mut remarks = remarks.iter().map(|remark| word(remark));
-                remarks.try_for_each(|remark| writeln!(out, "  {inner}       {remark}"))
+                remarks.try_for_each(|remark| writeln!(out, "  {:inner$}       {remark}", ""))
             }
             Step::Policy { table, chain } => {
                 let by = eval::By::Policy { table: *table, chain: *chain };
@@ -199,8 +205,12 @@ impl Story {
             Step::Ttl(None) => writeln!(out, "forward: time to live runs out"),
             Step::Tracked { state, flow: None } => writeln!(out, "conntrack: {state}"),
             Step::Tracked { state, flow: Some(flow) } if flow.begins => {
-                let FlowStory { tuple, state: now, .. } = flow;
-                writeln!(out, "conntrack: {state}, begins the connection {tuple}: {now}")
+                let FlowStory { tuple, state: now, expired, .. } = flow;
+                writeln!(out, "conntrack: {state}, a new connection, {tuple}: {now}")?;
+                expired.map_or(Ok(()), |Expired { last, ago }| {
+                    let (last, ago) = (self.report.numbers.words(last), duration(ago));
+                    writeln!(out, "  its entry expired {ago} ago, after packet {last}")
+                })
             }
             Step::Tracked { state, flow: Some(flow) } => {
                 let way = if flow.is_reply { "against" } else { "part of" };
@@ -230,7 +240,7 @@ impl Story {
     }
 
     /// The last line: the verdict and what gave it.
-    fn conclusion(&self) -> String {
+    pub(super) fn conclusion(&self) -> String {
         self.conclusion_of(&self.end)
     }
 
@@ -270,8 +280,18 @@ impl Story {
     }
 }
 
+/// What would have to differ for a rule to match.
+fn were_it(miss: &NearMiss) -> String {
+    let has = miss.has.as_deref().map(word);
+    match (miss.test.strip_prefix("! "), has) {
+        (Some(test), _) => format!("were it not {test}"),
+        (None, Some(has)) => format!("were it {}, not {has}", miss.test),
+        (None, None) => format!("were it {}", miss.test),
+    }
+}
+
 /// The result of one rule, in a word or two.
-fn result(
+pub(super) fn result(
     rule: &rules::model::Rule,
     table: &rules::model::Table,
     outcome: Outcome,

@@ -116,6 +116,11 @@ pub trait Observer {
     #[inline]
     fn policy(&mut self, _table: u32, _chain: u32, _certain: bool, _transit: &Transit<'_, '_>) {}
 
+    /// No rule of a chain, built in or not, kept the packet: it is at the end, for certain or maybe. A packet that goes
+    /// back before that, or meets its verdict, is not.
+    #[inline]
+    fn off_end(&mut self, _table: u32, _chain: u32, _certain: bool) {}
+
     /// Whether a rule that can change the packet's verdict matched is unknown.
     #[inline]
     fn unknown(&mut self, _at: RuleRef, _cause: Cause) {}

@@ -62,6 +62,12 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     }
 
     #[inline]
+    fn off_end(&mut self, table: u32, chain: u32, certain: bool) {
+        self.0.off_end(table, chain, certain);
+        self.1.off_end(table, chain, certain);
+    }
+
+    #[inline]
     fn unknown(&mut self, at: RuleRef, cause: Cause) {
         self.0.unknown(at, cause);
         self.1.unknown(at, cause);
@@ -106,6 +112,11 @@ impl<O: Observer> Observer for &mut O {
     #[inline]
     fn policy(&mut self, table: u32, chain: u32, certain: bool, transit: &Transit<'_, '_>) {
         O::policy(self, table, chain, certain, transit);
+    }
+
+    #[inline]
+    fn off_end(&mut self, table: u32, chain: u32, certain: bool) {
+        O::off_end(self, table, chain, certain);
     }
 
     #[inline]

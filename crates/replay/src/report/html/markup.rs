@@ -10,7 +10,7 @@ use crate::time_text::time_text;
 ///
 /// Characters that would not show, or that would turn the order of others around (Unicode TR 36, 3.1),
 /// become their names, so that a comment in the rules cannot disguise a rule.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -24,7 +24,8 @@ mod who;
 
 use std::fmt::{Result, Write};
 
-use self::markup::{day, escape};
+use self::markup::day;
+pub(crate) use self::markup::escape;
 use super::Report;
 use crate::time_text::time_text;
 

@@ -27,7 +27,7 @@ impl Report {
             "<div class=\"scroll\" tabindex=\"0\"><table id=\"unknown-table\" class=\"sort\">\n\
              <thead><tr><th scope=\"col\" class=\"n\">packets<th scope=\"col\">what they depend on</thead>\n",
         );
-        for UnknownReason { place, what, packets } in reasons.iter().take(ROWS) {
+        for UnknownReason { place, what, packets, .. } in reasons.iter().take(ROWS) {
             let text = number(*packets);
             write!(out, "<tbody><tr><td class=\"n\" data-v=\"{packets}\">{text}<td>")?;
             if let Some((file, line)) = place {

@@ -63,13 +63,13 @@ impl Report {
                 1 => " 1 changes verdict.".to_owned(),
                 packets => format!(" {} change verdict.", number(packets)),
             });
-        let (all, never) = self.never_hit();
+        let never = self.never_hit();
         let ends = if ends.is_empty() { String::new() } else { format!(": {}", ends.join(", ")) };
         format!(
             "{}{span}{ends}.{changed} {} of {} never hit.",
             plural(self.packets, "packet"),
-            number(never as u64),
-            plural(all as u64, "rule")
+            number(never.never()),
+            plural(never.rules, "rule")
         )
     }
 

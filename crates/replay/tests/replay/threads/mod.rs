@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use conntrack::Mode;
 use proptest::prelude::*;
+use replay::groups::GroupBy;
 use replay::run::{self, List, Wanted};
 use replay::{Alone, Selection};
 use rules::layout::Kind;
@@ -39,6 +40,8 @@ const RULES: &[&str] = &[
     "-A FORWARD -p icmp -j ACCEPT",
     "-A FORWARD -p udp -m geoip --source-country DE -j DROP",
     "-A FORWARD -s 10.0.0.0/31 -j DROP",
+    "-A FORWARD -p tcp -j other",
+    "-A FORWARD -s 10.0.0.0/30 -j other",
 ];
 const TRACKING: std::ops::Range<usize> = 5..11;
 
@@ -53,7 +56,9 @@ fn ruleset(chosen: &[usize], nat: bool) -> String {
     } else {
         ""
     };
-    format!("{nat}*filter\n:FORWARD ACCEPT [0:0]\n{rules}COMMIT\n")
+    format!(
+        "{nat}*filter\n:FORWARD ACCEPT [0:0]\n:other - [0:0]\n{rules}-A other -j DROP\nCOMMIT\n"
+    )
 }
 
 fn rules() -> impl Strategy<Value = String> {
@@ -80,11 +85,14 @@ fn asked() -> impl Strategy<Value = Asked> {
         prop_oneof![3 => Just(262_144usize), 1 => 1usize..40],
         proptest::option::weighted(0.2, bans()),
     );
-    let given = (list, outputs(), proptest::option::weighted(0.2, 0u64..200));
-    (evaluated, given).prop_map(|(evaluated, (list, outputs, count))| {
+    let groups = proptest::sample::subsequence(GroupBy::ALL.to_vec(), 0..=GroupBy::ALL.len());
+    let groups = prop_oneof![Just(Vec::new()), groups];
+    let given = (list, groups, outputs(), proptest::option::weighted(0.2, 0u64..200));
+    (evaluated, given).prop_map(|(evaluated, (list, groups, outputs, count))| {
         let (rules, versus, mode, ct_max, bans) = evaluated;
         let selection = Selection { count, ..Selection::default() };
-        Asked { rules, versus, list, mode, ct_max, selection, bans, outputs, ..Asked::default() }
+        let asked = Asked { rules, versus, list, groups, mode, ct_max, ..Asked::default() };
+        Asked { selection, bans, outputs, ..asked }
     })
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use conntrack::Mode;
 use dataplane::Config;
+use replay::groups::GroupBy;
 use replay::report::Style;
 use replay::run::{self, List, Wanted};
 use replay::{Alone, RulesFile, Selection};
@@ -18,6 +19,7 @@ pub(crate) struct Asked {
     pub(crate) rules: String,
     pub(crate) versus: Option<String>,
     pub(crate) list: Option<(List, usize)>,
+    pub(crate) groups: Vec<GroupBy>,
     pub(crate) mode: Mode,
     pub(crate) ct_max: usize,
     /// What the rules are walked as; `None` as they were read.
@@ -90,6 +92,7 @@ pub(crate) fn outcome(asked: &Asked, made: &Made, threads: usize) -> Outcome {
     let split = made.dir.path().join(format!("split-{layout}-{threads}"));
     let mut wanted = Wanted {
         list: asked.list.map(|(list, limit)| (list.into(), limit)),
+        groups: asked.groups.clone(),
         verdicts: if says { Some(&mut verdicts) } else { None },
         page,
         selection: Selection { count: asked.selection.count, ..Selection::default() },

@@ -47,6 +47,7 @@ pub(crate) fn run<'r, S: Source<'r>, O: Observer>(
         let count = |slot| observer.counted(slot, certain, transit);
         let (read, reached) = source.sweep(&mut stack.innermost.cursor, &key, count);
         if reached.is_none() && read < ASK_EVERY {
+            observer.off_end(number, index, certain);
             fall_off(source, (number, index), certain, &mut verdicts, observer, transit);
             return verdicts;
         }
@@ -454,6 +455,8 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
     /// Leaves the innermost chain: at its end, or because no packet is left in it. Whether there is one around it.
     fn leave(&mut self, stack: &mut Stack<S::Cursor>, transit: &mut Transit<'p, '_>) -> bool {
         if self.here != Alive::Gone {
+            let certain = self.here == Alive::Certain;
+            self.observer.off_end(self.number, stack.innermost.index, certain);
             self.at_end(stack);
         }
         let frame = &stack.innermost;

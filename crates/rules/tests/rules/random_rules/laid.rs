@@ -1,6 +1,8 @@
 //! Every layout against the reference walk: the same verdicts, counters, path and unknowns, as laid out at
 //! once and as reached by changes.
 
+use std::collections::BTreeMap;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rules::eval::{Alive, Cause, Memories, Observer, RuleRef, Verdicts, walk};
@@ -22,6 +24,7 @@ enum Event {
     Hit(RuleRef, bool),
     Counted(u32, bool),
     Policy(u32, u32, bool),
+    OffEnd(u32, u32, bool),
     Unknown(RuleRef, Cause),
 }
 
@@ -46,6 +49,10 @@ impl Observer for Path {
         self.0.push(Event::Policy(table, chain, certain));
     }
 
+    fn off_end(&mut self, table: u32, chain: u32, certain: bool) {
+        self.0.push(Event::OffEnd(table, chain, certain));
+    }
+
     fn unknown(&mut self, at: RuleRef, cause: Cause) {
         self.0.push(Event::Unknown(at, cause));
     }
@@ -66,6 +73,10 @@ impl Observer for Counts {
         self.0.push(Event::Policy(table, chain, certain));
     }
 
+    fn off_end(&mut self, table: u32, chain: u32, certain: bool) {
+        self.0.push(Event::OffEnd(table, chain, certain));
+    }
+
     fn unknown(&mut self, at: RuleRef, cause: Cause) {
         self.0.push(Event::Unknown(at, cause));
     }
@@ -77,6 +88,48 @@ impl Path {
         self.0
             .retain(|event| !matches!(event, Event::Rule(..) | Event::Asked(..) | Event::Hit(..)));
         Counts(self.0)
+    }
+}
+
+/// How many rules of each chain, from its first one on: for certain, and at most.
+type Depths = BTreeMap<u32, [u32; 2]>;
+
+fn deepen(depths: &mut Depths, chain: u32, rules: u32, certain: bool) {
+    let [sure, most] = depths.entry(chain).or_default();
+    *most = rules.max(*most);
+    *sure = if certain { rules.max(*sure) } else { *sure };
+}
+
+impl Path {
+    /// Hits, hot drops, what is unknown and the ends of chains tell which rules were reached.
+    fn tells_what_was_reached(&self, rules: &Ruleset) -> Result<(), TestCaseError> {
+        let (mut told, mut reached) = (Depths::new(), Depths::new());
+        let mut is_known = true;
+        for event in &self.0 {
+            match *event {
+                Event::Rule(at, outcome, alive) if alive != Alive::Gone => {
+                    let certain = alive == Alive::Certain;
+                    is_known &= certain && outcome.is_known();
+                    deepen(&mut reached, at.chain, at.rule + 1, certain);
+                    if outcome.may_hot_drop() {
+                        deepen(&mut told, at.chain, at.rule + 1, certain && outcome.is_known());
+                    }
+                }
+                Event::Hit(at, certain) => deepen(&mut told, at.chain, at.rule + 1, certain),
+                Event::Unknown(at, _) => deepen(&mut told, at.chain, at.rule + 1, false),
+                Event::OffEnd(_, chain, certain) => {
+                    let all = rules.tables[0].chains[chain as usize].rules.len();
+                    deepen(&mut told, chain, all as u32, certain);
+                }
+                _ => {}
+            }
+        }
+        for (chain, [sure, most]) in reached {
+            let [told_sure, told_most] = told.get(&chain).copied().unwrap_or_default();
+            prop_assert!(told_sure <= sure && most <= told_most, "chain {chain}: {:?}", self.0);
+            prop_assert!(!is_known || told_sure == sure, "chain {chain}: {:?}", self.0);
+        }
+        Ok(())
     }
 }
 
@@ -118,6 +171,7 @@ fn compare(
     let expected = reference::<Path>(rules, packet, unknown);
     prop_assert_eq!(&laid::<Path>(layout, rules, packet, unknown), &expected);
     let (verdicts, path, left) = expected;
+    path.tells_what_was_reached(rules)?;
     let counts = (verdicts, path.counts(), left);
     prop_assert_eq!(&reference::<Counts>(rules, packet, unknown), &counts);
     prop_assert_eq!(&laid::<Counts>(layout, rules, packet, unknown), &counts);

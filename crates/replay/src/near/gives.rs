@@ -1,0 +1,129 @@
+//! [`Gives`]: what a rule would have made of a packet that it nearly matched.
+
+use rules::model::{Action, FallThrough, Policy, Rule, Table};
+
+/// What a packet that matches a rule may come to by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gives {
+    /// It is accepted.
+    Accept,
+    /// It is dropped.
+    Drop,
+    /// It is dropped, and its sender told.
+    Reject,
+    /// It goes to a chain that accepts some packets, and drops none.
+    MayAccept,
+    /// It goes to a chain that drops some packets, and accepts none.
+    MayDrop,
+    /// It goes to a chain that does both.
+    May,
+    /// It goes on.
+    Nothing,
+}
+
+impl Gives {
+    /// All of them, in order.
+    pub(super) const ALL: [Self; 7] = [
+        Self::Accept,
+        Self::Drop,
+        Self::Reject,
+        Self::MayAccept,
+        Self::MayDrop,
+        Self::May,
+        Self::Nothing,
+    ];
+
+    /// What a rule gives that goes to no other chain.
+    pub(super) fn of(rule: &Rule) -> Self {
+        match &rule.action {
+            Action::Accept => Self::Accept,
+            Action::Drop => Self::Drop,
+            Action::Target(target) if target.body.answer().is_some() => Self::Reject,
+            _ => Self::Nothing,
+        }
+    }
+
+    /// What a rule gives that goes to a chain.
+    pub(super) fn of_chain(table: &Table, chain: u32) -> Self {
+        let ends = Ends::of_chain(table, chain);
+        match (ends.accept, ends.drop) {
+            (true, false) => Self::MayAccept,
+            (false, true) => Self::MayDrop,
+            (true, true) => Self::May,
+            (false, false) => Self::Nothing,
+        }
+    }
+
+    /// Whether a packet that was accepted, or was not, may have come to another verdict by it.
+    pub(super) fn changes(self, accepted: bool) -> bool {
+        match self {
+            Self::Accept | Self::MayAccept => !accepted,
+            Self::Drop | Self::Reject | Self::MayDrop => accepted,
+            Self::May => true,
+            Self::Nothing => false,
+        }
+    }
+
+    /// What it would have done.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Accept => "would accept it",
+            Self::Drop => "would drop it",
+            Self::Reject => "would reject it",
+            Self::MayAccept => "leads to where packets are accepted",
+            Self::MayDrop => "leads to where packets are dropped",
+            Self::May => "leads to where packets are accepted or dropped",
+            Self::Nothing => "would match",
+        }
+    }
+
+    /// The same as JSON spells it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Accept => "accept",
+            Self::Drop => "drop",
+            Self::Reject => "reject",
+            Self::MayAccept => "may_accept",
+            Self::MayDrop => "may_drop",
+            Self::May => "may_accept_or_drop",
+            Self::Nothing => "nothing",
+        }
+    }
+}
+
+/// The verdicts that a chain, and those that it leads to, may give.
+#[derive(Debug, Default)]
+struct Ends {
+    accept: bool,
+    drop: bool,
+}
+
+impl Ends {
+    /// Those of a chain; each one is looked at once.
+    fn of_chain(table: &Table, chain: u32) -> Self {
+        let (mut ends, mut waiting) = (Self::default(), vec![chain]);
+        let mut seen = vec![false; table.chains.len()];
+        while let Some(chain) = waiting.pop() {
+            let fresh = seen.get_mut(chain as usize).filter(|seen| !**seen);
+            let (Some(fresh), Some(chain)) = (fresh, table.chains.get(chain as usize)) else {
+                continue;
+            };
+            *fresh = true;
+            match chain.fall_through {
+                FallThrough::Policy(Policy::Accept) => ends.accept = true,
+                FallThrough::Policy(Policy::Drop) => ends.drop = true,
+                FallThrough::Return => {}
+            }
+            for rule in &chain.rules {
+                match &rule.action {
+                    Action::Accept => ends.accept = true,
+                    Action::Drop => ends.drop = true,
+                    Action::Target(target) => ends.drop |= target.body.answer().is_some(),
+                    Action::Jump(to) | Action::Goto(to) => waiting.push(*to),
+                    Action::None | Action::Return => {}
+                }
+            }
+        }
+        ends
+    }
+}

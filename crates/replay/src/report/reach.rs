@@ -1,0 +1,227 @@
+//! Which rules packets reached: those that none hit were never reached, or reached and did not match, or it is not
+//! known.
+//!
+//! Contract: a rule is said to be reached, or not reached, only if that is certain of all packets.
+
+use std::fmt::Write;
+
+use dataplane::Why;
+use rules::eval::{By, Cause, RuleRef};
+
+use super::Report;
+use super::text::{number, plural};
+use crate::list::List;
+
+/// Whether packets reached a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reached {
+    /// One did.
+    Yes,
+    /// None did.
+    No,
+    /// One may have.
+    Maybe,
+}
+
+impl Reached {
+    /// In a word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::No => "no",
+            Self::Maybe => "maybe",
+        }
+    }
+}
+
+/// How many rules of a chain packets reached, from its first one on: for certain, and at most.
+#[derive(Debug, Clone, Copy, Default)]
+struct Depth {
+    certain: u32,
+    most: u32,
+}
+
+/// Of what is reached of all chains of a file, by table and chain.
+pub(crate) struct Reach(Vec<Vec<Depth>>);
+
+impl Reach {
+    /// Whether a rule was.
+    pub(crate) fn of(&self, at: RuleRef) -> Reached {
+        let chain = self.0.get(at.table as usize).and_then(|table| table.get(at.chain as usize));
+        let Depth { certain, most } = chain.copied().unwrap_or_default();
+        match at.rule {
+            rule if rule < certain => Reached::Yes,
+            rule if rule < most => Reached::Maybe,
+            _ => Reached::No,
+        }
+    }
+
+    fn deepen(&mut self, at: RuleRef, certain: bool) {
+        let chain = self.0.get_mut(at.table as usize).and_then(|t| t.get_mut(at.chain as usize));
+        let Some(depth) = chain else { return };
+        depth.most = depth.most.max(at.rule + 1);
+        if certain {
+            depth.certain = depth.certain.max(at.rule + 1);
+        }
+    }
+}
+
+/// Rules that no packet is known to have hit, by why not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct NeverHit {
+    /// All rules.
+    pub rules: u64,
+    /// No packet reached them.
+    pub not_reached: u64,
+    /// Packets reached them, and did not match.
+    pub not_matched: u64,
+    /// Packets may have reached them, and did not match if they did.
+    pub maybe_reached: u64,
+    /// Packets may have hit them.
+    pub maybe_hit: u64,
+}
+
+impl NeverHit {
+    /// Those that no packet can have hit.
+    #[must_use]
+    pub fn never(&self) -> u64 {
+        self.not_reached + self.not_matched + self.maybe_reached
+    }
+
+    /// `2 not reached, 3 reached and not matched, 1 maybe reached`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let parts = [
+            (self.not_reached, "not reached"),
+            (self.not_matched, "reached and not matched"),
+            (self.maybe_reached, "maybe reached"),
+        ];
+        let parts = parts.into_iter().filter(|(rules, _)| *rules > 0);
+        let parts: Vec<String> =
+            parts.map(|(rules, what)| format!("{} {what}", number(rules))).collect();
+        parts.join(", ")
+    }
+}
+
+impl Report {
+    /// What was reached of a file's chains.
+    pub(crate) fn reach(&self, file: usize) -> Reach {
+        let ruleset = &self.files[file].ruleset;
+        let given_up = self.unknown_because.keys().any(is_given_up);
+        let depths = ruleset.tables.iter().enumerate().map(|(t, table)| {
+            let chains = table.chains.iter().enumerate().map(|(c, chain)| {
+                let all = chain.rules.len() as u32;
+                let (certain, maybe) = self.ends.get(file).map_or((false, false), |e| e.at(t, c));
+                let depth = |reaches: bool| if reaches { all } else { 0 };
+                Depth { certain: depth(certain), most: depth(maybe || given_up) }
+            });
+            chains.collect()
+        });
+        let mut reach = Reach(depths.collect());
+        for (at, ..) in self.files[file].rules() {
+            let tally = self.counters[file].rule(at);
+            if tally.packets + tally.maybe > 0 {
+                reach.deepen(at, tally.packets > 0);
+            }
+        }
+        let family = ruleset.family;
+        for decision in self.decisions.keys() {
+            if let (one, By::HotDrop(at)) = *decision
+                && one == family
+            {
+                reach.deepen(at, true);
+            }
+        }
+        for why in self.unknown_because.keys() {
+            if let Why::Rule(one, at, _) = *why
+                && one == family
+            {
+                reach.deepen(at, false);
+            }
+        }
+        reach
+    }
+
+    /// How many rules no packet is known to have hit, by why not.
+    #[must_use]
+    pub fn never_hit(&self) -> NeverHit {
+        let mut found = NeverHit::default();
+        for (index, file) in self.files.iter().enumerate() {
+            let reach = self.reach(index);
+            for (at, ..) in file.rules() {
+                let tally = self.counters[index].rule(at);
+                found.rules += 1;
+                match reach.of(at) {
+                    _ if tally.packets > 0 => {}
+                    _ if tally.maybe > 0 => found.maybe_hit += 1,
+                    Reached::Yes => found.not_matched += 1,
+                    Reached::No => found.not_reached += 1,
+                    Reached::Maybe => found.maybe_reached += 1,
+                }
+            }
+        }
+        found
+    }
+
+    /// `never hit 5 of 20 rules: …`.
+    pub(super) fn never_text(&self, out: &mut String) -> std::fmt::Result {
+        let never = self.never_hit();
+        let (count, rules) = (number(never.never()), plural(never.rules, "rule"));
+        let why = match never.never() {
+            0 => String::new(),
+            _ => format!(": {}", never.words()),
+        };
+        let maybe = match never.maybe_hit {
+            0 => String::new(),
+            maybe => format!("; maybe hit: {}", number(maybe)),
+        };
+        writeln!(out, "\nnever hit {count} of {rules}{why}{maybe}")
+    }
+
+    /// The rules themselves, if `--list never` asks for them.
+    pub(super) fn never_list(&self, out: &mut String) -> std::fmt::Result {
+        let Some(listing) = self.listing.as_ref().filter(|l| l.lists.has(List::Never)) else {
+            return Ok(());
+        };
+        let never = self.never_hit();
+        let all = never.never() + never.maybe_hit;
+        let (shown, rules) = (all.min(listing.limit as u64), plural(all, "rule"));
+        let more = match shown < all {
+            true => format!(" (--limit {all} shows all)"),
+            false => String::new(),
+        };
+        writeln!(out, "\nLIST never: {} of {rules}{more}", number(shown))?;
+        let mut left = shown;
+        for (index, file) in self.files.iter().enumerate() {
+            let reach = self.reach(index);
+            for (at, .., rule) in file.rules().filter(|(at, ..)| self.is_never(index, *at)) {
+                let Some(rest) = left.checked_sub(1) else { return Ok(()) };
+                left = rest;
+                let why = self.why_never(index, &reach, at);
+                writeln!(out, "  L{:<5} {why}: {}", rule.line, file.rule_text(at))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_never(&self, file: usize, at: RuleRef) -> bool {
+        self.counters[file].rule(at).packets == 0
+    }
+
+    /// Why no packet is known to have hit a rule.
+    fn why_never(&self, file: usize, reach: &Reach, at: RuleRef) -> String {
+        let maybe = self.counters[file].rule(at).maybe;
+        match reach.of(at) {
+            _ if maybe > 0 => format!("maybe hit by {}", plural(maybe, "packet")),
+            Reached::Yes => "reached, not matched".to_owned(),
+            Reached::No => "not reached".to_owned(),
+            Reached::Maybe => "maybe reached".to_owned(),
+        }
+    }
+}
+
+/// Whether a walk ended before its end, so that nobody knows what it would have reached.
+fn is_given_up(why: &Why) -> bool {
+    matches!(why, Why::Rule(_, _, Cause::Steps | Cause::Patience | Cause::Stopped))
+}
