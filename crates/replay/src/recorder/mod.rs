@@ -15,6 +15,7 @@ use dataplane::{
     Path, Places, Skip, Why,
 };
 use host::sighting::Sighting;
+use pktio::LinkType;
 use rules::eval::{self, By, Cause, RuleRef};
 use rules::model::Family;
 use rules::{Iface, KnownFlow, Transit};
@@ -142,6 +143,11 @@ impl Recorder {
         *self.sightings.of(sighting) += 1;
     }
 
+    /// Counts a frame whose link type nothing here reads.
+    pub(crate) fn unreadable(&mut self, link_type: LinkType) {
+        *self.skipped.link_types.entry(link_type).or_default() += 1;
+    }
+
     /// The counters of the rules alone.
     pub(crate) fn into_counters(self) -> Vec<Counters> {
         self.counters
@@ -238,7 +244,7 @@ impl Recorder {
                 &mut self.verdicts.unknown
             }
             FinalVerdict::Skip(skip) => {
-                self.skipped.count(skip);
+                self.skipped.count(skip, end.family);
                 &mut self.verdicts.skip
             }
         };
@@ -370,9 +376,12 @@ impl DropReasons {
 }
 
 impl Skipped {
-    fn count(&mut self, skip: Skip) {
+    fn count(&mut self, skip: Skip, family: Option<Family>) {
         match skip {
-            Skip::Family => self.family += 1,
+            Skip::Family => {
+                self.family += 1;
+                *self.families.entry(family).or_default() += 1;
+            }
             Skip::Second => self.second += 1,
             Skip::Lower => self.lower += 1,
             Skip::LinkType => self.link_type += 1,
