@@ -17,6 +17,7 @@ mod files;
 mod follow;
 mod forged;
 mod gates;
+mod given;
 mod host;
 mod hostile;
 mod hosts;
