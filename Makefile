@@ -127,6 +127,15 @@ licences: ## List the licences of dependencies anew (after a lock file has chang
 advisories: ## Take a new snapshot of the RustSec advisory database (DB=its clone)
 	cargo run --quiet -p tamis-supply advisories $(DB)
 
+# A target of rustc for `make dist`; unless told that of musl, where it can be.
+DIST_TARGET ?=
+
+dist: ## A program for others in target/dist: archive, deb, container file, SBOM, checksums (DIST_TARGET=TRIPLE)
+	packaging/dist.sh $(DIST_TARGET)
+
+dist-try: ## Install that deb in a new Debian 12 root and try it there (root, debootstrap; after make dist)
+	packaging/try.sh
+
 package: ## Pack every crate that ships into target/package
 	cargo package --workspace --exclude tamis-lab --exclude tamis-lab-engines --exclude tamis-modules \
 		--exclude tamis-pages --exclude tamis-supply --exclude tamis-java-bench --no-verify
@@ -223,4 +232,4 @@ campaign: ## Drawn rules, captures and options through the binary: no crash, all
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
 
-.PHONY: help run test campaign soak histories mutants tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint book package oracle oracle-other lab lab-deps series soak-live picture screen loom golden fuzz tunnel-netem supply licences advisories figures
+.PHONY: help run test campaign soak histories mutants tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint book package oracle oracle-other lab lab-deps series soak-live picture screen loom golden fuzz tunnel-netem supply licences advisories figures dist dist-try

@@ -3,6 +3,7 @@
 //! of today. It needs no network once cargo has fetched what `tamis` links on Linux. Prints what is wrong with its file
 //! and crate, and exits with 1 if anything is.
 //!
+//! `… sbom FILE` writes what is linked as a bill of materials.
 //! `… licences` writes the two lists anew (it asks the registry for crates that were never downloaded), and
 //! `… advisories CLONE` the snapshot, from a clone of <https://github.com/rustsec/advisory-db>.
 //!
@@ -14,6 +15,7 @@ mod date;
 mod deny;
 mod licences;
 mod lock;
+mod sbom;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -43,12 +45,17 @@ fn main() -> Result<ExitCode> {
             write(LICENCES, &licences::print(&tree::everything()?))?;
             write(THIRD_PARTY, &tree::third_party(&tree::linked()?))?;
         }
+        ["sbom", file] => {
+            let locked = lock::read(LOCKS[0], &read(LOCKS[0])?)?;
+            let version = env!("CARGO_PKG_VERSION");
+            write(file, &sbom::print(version, &tree::linked()?, &locked))?;
+        }
         ["advisories", clone] => {
             let snapshot = advisories::take(Path::new(clone))?;
             write(ADVISORIES, &snapshot.print()?)?;
             println!("{ADVISORIES}: {} advisories, as of {}", snapshot.len(), snapshot.date);
         }
-        _ => bail!("expected no argument, `licences`, or `advisories CLONE`"),
+        _ => bail!("expected no argument, `sbom FILE`, `licences`, or `advisories CLONE`"),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -3,7 +3,7 @@
 use crate::advisories::Snapshot;
 use crate::deny::Deny;
 use crate::licences::{self, Licences};
-use crate::{findings, lock, tree};
+use crate::{findings, lock, sbom, tree};
 
 const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
@@ -197,4 +197,31 @@ fn days_are_counted_as_date_does() {
     for bad in ["2026-11-31", "2026-1-1", "2026-11-01T00:00:00", "soon"] {
         assert!(bad.parse::<crate::date::Day>().is_err(), "{bad}");
     }
+}
+
+#[test]
+fn a_bill_names_each_crate_with_its_licence_source_and_sum() {
+    let linked = tree::read(
+        "tamis v0.1.0 (/src)\tMIT\t\nsieve v1.2.3\tMIT/Apache-2.0\thttps://example.org/sieve\n",
+    );
+    let text = format!(
+        "[[package]]\nname = \"sieve\"\nversion = \"1.2.3\"\nsource = \"{CRATES_IO}\"\n\
+         checksum = \"abc\"\n"
+    );
+    let locked = lock::read("Cargo.lock", &text).expect("a lock file");
+    let bill = sbom::print("0.1.0", &linked.expect("a tree"), &locked);
+    let bill: serde_json::Value = serde_json::from_str(&bill).expect("JSON");
+    assert_eq!(bill["bomFormat"], "CycloneDX");
+    assert_eq!(bill["metadata"]["component"]["version"], "0.1.0");
+    let expected = serde_json::json!([{
+        "type": "library",
+        "bom-ref": "pkg:cargo/sieve@1.2.3",
+        "name": "sieve",
+        "version": "1.2.3",
+        "licenses": [{ "expression": "MIT OR Apache-2.0" }],
+        "purl": "pkg:cargo/sieve@1.2.3",
+        "hashes": [{ "alg": "SHA-256", "content": "abc" }],
+        "externalReferences": [{ "type": "vcs", "url": "https://example.org/sieve" }],
+    }]);
+    assert_eq!(bill["components"], expected);
 }

@@ -18,7 +18,7 @@ pub(crate) struct Node {
     pub(crate) name: String,
     /// As an SPDX expression, or [`UNKNOWN`].
     pub(crate) licence: String,
-    repository: String,
+    pub(crate) repository: String,
 }
 
 const HEAD: &str = "\

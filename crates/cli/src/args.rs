@@ -1,6 +1,6 @@
 //! The command line. Stable: scripts rely on it. What a command takes stands with the command.
 
-use clap::{Parser, Subcommand};
+use clap::{ColorChoice, Parser, Subcommand};
 
 use crate::collect_command::CollectArgs;
 use crate::completions_command::CompletionsArgs;
@@ -22,8 +22,17 @@ use crate::why_command::WhyArgs;
 
 /// What happens to this packet under these rules, and why?
 #[derive(Debug, Parser)]
-#[command(name = "tamis", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(
+    name = "tamis",
+    version,
+    long_version = concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("TAMIS_COMMIT"), ")"),
+    max_term_width = 100
+)]
 pub(crate) struct Args {
+    /// Colours: on a terminal unless NO_COLOR is set, always, or never
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(hide_possible_values = true, value_enum)]
+    pub color: ColorChoice,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,

@@ -12,13 +12,14 @@ use rules::save::LoadOptions;
 
 use crate::screen;
 
-/// Exit code of `--strict` where something is lost.
+/// Exit code where packets may get another verdict, and with `--strict` where anything is lost.
 const LOST: u8 = 5;
 
 /// `tamis convert`.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
-Exit codes: 0 converted, 2 usage or input error, 5 something is lost and --strict says that nothing may.
+Exit codes: 0 converted, 2 usage or input error, 5 a rule that decides is lost, so that packets may get
+another verdict (what there is was written); with --strict, anything is lost (nothing was written).
 What is lost goes to standard error, one line each: FILE:LINE: lost WHAT: RULE.
 Examples:
   tamis convert rules.v4 --to ip6tables
@@ -82,7 +83,15 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<ExitCode> {
         return Ok(ExitCode::from(LOST));
     }
     screen::print(&screen::data(&converted.text))?;
-    Ok(ExitCode::SUCCESS)
+    let deciding = converted.losses.iter().filter(|loss| loss.decides).count();
+    if deciding == 0 {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let all = converted.losses.len();
+    screen::tell(&format!(
+        "tamis: packets may get another verdict (losses that decide: {deciding} of {all})"
+    ));
+    Ok(ExitCode::from(LOST))
 }
 
 fn open(args: &ConvertArgs) -> Result<RulesFile> {
@@ -92,12 +101,14 @@ fn open(args: &ConvertArgs) -> Result<RulesFile> {
         let files = folder.rules(&options)?;
         return files.into_iter().next().context("expected a ruleset");
     }
-    if args.from != Some(Form::Json) {
-        return Ok(RulesFile::open(&args.rules, &options)?);
+    let text = replay::read_text(&args.rules)?;
+    // No line of save text begins so.
+    let is_json = args.from.is_none() && text.trim_start().starts_with('{');
+    if !is_json && args.from != Some(Form::Json) {
+        return Ok(RulesFile::from_text(&args.rules, text, &options)?);
     }
-    let document = replay::read_text(&args.rules)?;
     let (family, text) =
-        rules_json::read(&document).map_err(|what| anyhow!("{}: {what}", args.rules))?;
+        rules_json::read(&text).map_err(|what| anyhow!("{}: {what}", args.rules))?;
     let options = LoadOptions { family: Some(family), ..LoadOptions::default() };
     match RulesFile::from_text(&args.rules, text, &options) {
         Ok(file) => Ok(file),

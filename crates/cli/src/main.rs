@@ -20,6 +20,7 @@ mod java;
 #[path = "no_java.rs"]
 mod java;
 mod log;
+mod loudness;
 mod man_command;
 mod moved;
 mod outputs;
@@ -29,6 +30,7 @@ mod progress;
 mod replay_command;
 mod run_command;
 mod screen;
+mod short_help;
 mod standard_input;
 mod test_command;
 mod top;
@@ -40,17 +42,20 @@ mod why_command;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches};
 
 use args::{Args, Command};
 use moved::MovedArgs;
 use replay::without_numbers;
 
 fn main() -> ExitCode {
-    let args = match Args::try_parse() {
+    let command = short_help::shortened(Args::command());
+    let read = command.clone().try_get_matches();
+    let args = match read.and_then(|found| Args::from_arg_matches(&found)) {
         Ok(args) => args,
-        Err(error) => return usage(&error),
+        Err(error) => return usage(&error, command),
     };
+    loudness::set_colour(args.color);
     let ended = match &args.command {
         Command::Demo(demo) => demo::run(demo),
         Command::Replay(replay) => replay_command::run(replay),
@@ -83,14 +88,16 @@ fn main() -> ExitCode {
 }
 
 /// Help and version as clap writes them; any other error in one line.
-fn usage(error: &clap::Error) -> ExitCode {
+fn usage(error: &clap::Error, command: clap::Command) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         // Nothing is left to do when even this cannot be written.
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
+    let page = page(command, std::env::args().skip(1));
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        screen::tell("tamis: expected a command: demo, replay, why or test (see tamis --help)");
+        let what = "expected a command: demo, replay, why or test";
+        screen::tell(&format!("tamis: {what} (see {page})"));
         return ExitCode::from(2);
     }
     let text = error.to_string();
@@ -102,6 +109,39 @@ fn usage(error: &clap::Error) -> ExitCode {
         .collect();
     let line = lines.join(" ").replace(" tip: ", "; ");
     let line = line.strip_prefix("error: ").unwrap_or(&line);
-    screen::tell(&format!("tamis: {line} (see tamis --help)"));
+    screen::tell(&format!("tamis: {line} (see {page})"));
     ExitCode::from(2)
+}
+
+/// The command that shows the help of what these words ask for, as far as they name commands.
+fn page(mut command: clap::Command, words: impl Iterator<Item = String>) -> String {
+    let mut page = "tamis".to_owned();
+    for word in words {
+        match command.find_subcommand(&word).filter(|found| !found.is_hide_set()) {
+            Some(found) => {
+                page = format!("{page} {}", found.get_name());
+                command = found.clone();
+            }
+            // Before a command stand options of all commands and their values; after it, those of its own.
+            None if page == "tamis" => {}
+            None => break,
+        }
+    }
+    page + " --help"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_points_to_the_help_of_its_command() {
+        let of = |line: &str| page(Args::command(), line.split(' ').map(str::to_owned));
+        assert_eq!(of("replay --lst x"), "tamis replay --help");
+        assert_eq!(of("--color always ctl sets add"), "tamis ctl sets --help");
+        assert_eq!(of("rpelay rules.v4"), "tamis --help");
+        // What is hidden has no page; a file may have a command's name.
+        assert_eq!(of("bench"), "tamis --help");
+        assert_eq!(of("why why"), "tamis why --help");
+    }
 }

@@ -9,6 +9,12 @@ use anyhow::{Result, bail};
 use replay::file_id::{FileId, place};
 use replay::{CaptureName, may_write};
 
+/// Whether a name is one of standard output's.
+pub(crate) fn is_standard(name: &str) -> bool {
+    let standard = || FileId::of_stream(&io::stdout());
+    name == "-" || standard().is_ok_and(|it| it.is_same(&FileId::of(Path::new(name))))
+}
+
 /// The files of a command.
 #[derive(Debug, Default)]
 pub(crate) struct Files {

@@ -1,6 +1,6 @@
 //! `tamis replay`.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use clap::{ArgGroup, Args, ValueEnum};
 use conntrack::Mode;
 use replay::groups::GroupBy;
-use replay::report::{Report, Soundness, Style};
+use replay::report::{Report, Soundness};
 use replay::run::{self, List, Lists, Wanted};
 use replay::shell::quote;
 use replay::walk::{WalkOptions, words};
@@ -19,7 +19,8 @@ use rules::Backend;
 use rules::model::Family;
 
 use crate::interrupt;
-use crate::outputs::Files;
+use crate::loudness::{Loudness, style};
+use crate::outputs::{Files, is_standard};
 use crate::progress::Progress;
 use crate::screen;
 use crate::standard_input::standard_input_once;
@@ -36,7 +37,8 @@ const STOPPED: u8 = 130;
 #[command(after_help = "\
 Exit codes: 0 done, 2 usage or input error, 3 what --fail-on names is there, or nothing was proved,
 130 stopped by Ctrl-C or SIGTERM (the report then says what there is so far).
-Files to write: - is standard output; none may be read or written twice; each is there whole or not.
+Files to write: - is standard output, and the report goes to standard error then; none may be read or
+written twice; each is there whole or not.
 Examples:
   tamis replay rules.v4 office.pcap
   tamis replay rules.v4 office.pcap --vs new.v4 --fail-on change
@@ -131,14 +133,21 @@ pub(crate) struct ReplayArgs {
     pub count: Option<u64>,
     #[command(flatten)]
     pub walk: WalkArgs,
+    #[command(flatten)]
+    pub loudness: Loudness,
 }
 
 impl ReplayArgs {
     /// Whether packets are shown line by line: not where something else is to stand on standard output alone.
     fn prints_lines(&self) -> bool {
-        let files = [&self.packets, &self.verdicts, &self.annotate];
-        let is_taken = self.json || files.into_iter().flatten().any(|name| name == "-");
-        self.follow && !is_taken
+        self.follow && !self.json && !self.writes_to_standard_output()
+    }
+
+    /// Whether one of the files to write is standard output, which then holds nothing for people.
+    fn writes_to_standard_output(&self) -> bool {
+        let lines = [&self.packets, &self.verdicts, &self.annotate];
+        let whole = [&self.html, &self.save_counters, &self.save_counters6];
+        lines.into_iter().chain(whole).flatten().any(|name| is_standard(name))
     }
 }
 
@@ -255,7 +264,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
         verdicts: verdicts.as_mut().map(|to| to as &mut dyn Write),
         page: args.html.is_some(),
         // A bar has no place between lines.
-        progress: if args.follow { None } else { Some(&mut at) },
+        progress: if args.follow || args.loudness.quiet { None } else { Some(&mut at) },
         selection,
         versus,
         packets: packets.as_mut().map(|to| to as &mut dyn Write),
@@ -278,9 +287,11 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
         }
     }
     html.map_or(Ok(()), |to| to.write_whole(&report.html(&command_line(""))))?;
-    lines.map_or(Ok(()), |_| screen::print("\n"))?;
-    print(&report, args.json)?;
-    if let (2.., Some(why)) = (args.jobs, report.one_worker()) {
+    if let (Some(_), false) = (lines, args.loudness.quiet) {
+        screen::print("\n")?;
+    }
+    say(&report, args)?;
+    if let (2.., Some(why), false) = (args.jobs, report.one_worker(), args.loudness.quiet) {
         screen::tell(&format!("tamis: -j {}: one worker evaluates: {why}", args.jobs));
     }
     Ok(exit_code(&report, args))
@@ -366,18 +377,29 @@ pub(crate) fn command_line(more: &str) -> String {
     words.join(" ")
 }
 
-/// Writes the report to standard output.
-pub(crate) fn print(report: &Report, json: bool) -> Result<()> {
-    screen::write(|out| match json {
-        true => report.write_json(out),
-        false => out.write_all(report.text(style()).as_bytes()),
-    })
+/// The report, where it is wanted: on standard output unless that is taken.
+fn say(report: &Report, args: &ReplayArgs) -> Result<()> {
+    let Loudness { quiet, verbose } = args.loudness;
+    if args.json {
+        screen::write(|out| report.write_json(out))?;
+    } else if args.writes_to_standard_output() {
+        if !quiet {
+            screen::tell_text(&report.text(style(&std::io::stderr(), verbose)));
+        }
+    } else if !quiet {
+        print(report, verbose)?;
+    }
+    if verbose {
+        let (packets, seconds) = (report.packets, report.elapsed_s);
+        let rate = report.packets_per_s();
+        screen::tell(&format!("tamis: {packets} packets in {seconds:.3} s, {rate:.0} a second"));
+    }
+    Ok(())
 }
 
-/// Colour on a terminal, unless NO_COLOR says otherwise (<https://no-color.org>).
-fn style() -> Style {
-    let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    if wanted && std::io::stdout().is_terminal() { Style::Colour } else { Style::Plain }
+/// Writes the report for people to standard output.
+pub(crate) fn print(report: &Report, is_whole: bool) -> Result<()> {
+    screen::print(&report.text(style(&std::io::stdout(), is_whole)))
 }
 
 impl From<ListChoice> for List {

@@ -77,6 +77,11 @@ pub(crate) fn data(text: &str) -> Cow<'_, str> {
     if io::stdout().is_terminal() { visible::text(text) } else { text.into() }
 }
 
+/// Writes text of ours to standard error; nothing can be done where that fails.
+pub(crate) fn tell_text(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
 /// Writes a line to standard error, made visible; nothing can be done where that fails.
 pub(crate) fn tell(line: &str) {
     let _ = writeln!(io::stderr(), "{}", visible::word(line));

@@ -56,6 +56,9 @@ pub(crate) struct TestArgs {
     /// Where to write it, a file that is not there yet [default: standard output]
     #[arg(short = 'o', long = "output", value_name = "CASES.toml", requires = "record")]
     pub to: Option<String>,
+    /// Have the recorded cases name the rules that decide, too: then a rule that is rewritten fails them
+    #[arg(long, requires = "record")]
+    pub pin: bool,
     /// How many cases to record at most
     #[arg(long, default_value_t = 200, value_name = "N", requires = "record",
           value_parser = clap::value_parser!(u32).range(1..))]
@@ -72,6 +75,9 @@ pub(crate) struct TestArgs {
     /// One JSON document, schema tamis.test/1
     #[arg(long)]
     pub json: bool,
+    /// Say nothing where every case passes
+    #[arg(short, long, conflicts_with = "record")]
+    pub quiet: bool,
     #[command(flatten)]
     pub walk: WalkArgs,
 }
@@ -120,7 +126,10 @@ fn print(results: &Results, args: &TestArgs) -> Result<()> {
         if args.github {
             out.write_all(results.github().as_bytes())?;
         }
-        out.write_all(results.text().as_bytes())
+        match args.quiet && results.failed().next().is_none() {
+            true => Ok(()),
+            false => out.write_all(results.text().as_bytes()),
+        }
     })
 }
 
@@ -136,7 +145,8 @@ fn record(args: &TestArgs) -> Result<ExitCode> {
     let walk = args.walk.options();
     let files = walk.open(name)?;
     let config = walk.config(name, Mode::Midstream)?;
-    let recording = record::record(&files, &config, &args.record, args.limit as usize)?;
+    let mut recording = record::record(&files, &config, &args.record, args.limit as usize)?;
+    recording.pins = args.pin;
     let named = [Some(name), args.walk.rules6.as_ref()]
         .map(|name| below(args.to.as_deref(), name.filter(|name| *name != "-")?));
     let toml = recording.toml([named[0].as_deref(), named[1].as_deref()], &args.record);

@@ -58,6 +58,9 @@ pub(crate) struct WhyArgs {
     /// One JSON document, schema tamis.why/1
     #[arg(long)]
     pub json: bool,
+    /// Say nothing: the exit code tells
+    #[arg(short, long)]
+    pub quiet: bool,
     #[command(flatten)]
     pub walk: WalkArgs,
 }
@@ -108,6 +111,9 @@ fn print(args: &WhyArgs, story: &Story) -> Result<()> {
         if args.json {
             return json_text::pretty(out, &story.json());
         }
+        if args.quiet {
+            return Ok(());
+        }
         out.write_all(story.text(args.all).as_bytes())?;
         match more(args, story) {
             Some(more) => writeln!(out, "next: {}", command_line(more)),
@@ -138,6 +144,9 @@ fn lines(args: &WhyArgs, files: &[RulesFile], config: &Config) -> Result<ExitCod
     screen::write(|out| {
         if args.json {
             return json_text::pretty(out, &judged.json());
+        }
+        if args.quiet {
+            return Ok(());
         }
         out.write_all(judged.text().as_bytes())?;
         match judged.example() {

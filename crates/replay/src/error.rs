@@ -35,6 +35,17 @@ pub enum Error {
     Binary {
         /// Its name, as given.
         file: String,
+        /// What it is.
+        what: &'static str,
+    },
+    /// A text was given where another kind of text belongs.
+    Swapped {
+        /// Its name, as given.
+        file: String,
+        /// What was expected.
+        expected: &'static str,
+        /// What it is, and where that belongs.
+        found: &'static str,
     },
     /// A rules file was refused.
     Rules {
@@ -121,11 +132,9 @@ impl fmt::Display for Error {
                 f,
                 "{file}:{line}:{column}: expected UTF-8 text (convert it: iconv -f latin1 -t utf-8)"
             ),
-            Self::Binary { file } => {
-                write!(
-                    f,
-                    "{file}: expected text, found a binary file (captures stand after the rules)"
-                )
+            Self::Binary { file, what } => write!(f, "{file}: expected text, found {what}"),
+            Self::Swapped { file, expected, found } => {
+                write!(f, "{file}: expected {expected}, found {found}")
             }
             Self::Rules { file, source } => write!(f, "{file}:{source}"),
             Self::Read { file, what } => write!(f, "{file}:{what}"),

@@ -172,8 +172,11 @@ impl<'f> Lane<'f> {
     fn frame(&mut self, frame: StreamFrame<'_>, headers: Option<&Headers>) -> Option<Outcome> {
         let Self { evaluator, recorder, scratch, keeps, .. } = self;
         recorder.sighted(frame.seen.sighting);
-        let mut packet = recorder.packet();
         let (link, skip) = (frame.link(), frame.skip());
+        if link.is_none() {
+            recorder.unreadable(frame.meta.link_type);
+        }
+        let mut packet = recorder.packet();
         let (Some(link), None) = (link, skip) else {
             let why = skip.filter(|_| link.is_some()).unwrap_or(Skip::LinkType);
             return keeps.outcome(packet, &Disposition::skipped(why), None);

@@ -8,7 +8,7 @@ use rules::{Backend, Because};
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::input::read_text;
+use crate::input::{instead_of_rules, read_text};
 
 /// A loaded rules file. A clone shares its text and its rules.
 #[derive(Debug, Clone)]
@@ -52,8 +52,13 @@ impl RulesFile {
     /// # Errors
     /// It is refused at a line and column.
     pub fn from_text(file: &str, text: String, options: &LoadOptions<'_>) -> Result<Self, Error> {
-        let loaded = load(&text, options)
-            .map_err(|source| Error::Rules { file: file.to_owned(), source })?;
+        let loaded = load(&text, options).map_err(|source| {
+            let file = file.to_owned();
+            match instead_of_rules(&text) {
+                Some(found) => Error::Swapped { file, expected: "iptables-save text", found },
+                None => Error::Rules { file, source },
+            }
+        })?;
         let mut ruleset = loaded.ruleset;
         if let Some(name) = options.table {
             let has = ruleset.tables.iter().map(|table| table.name).collect();

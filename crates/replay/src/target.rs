@@ -2,7 +2,7 @@
 //!
 //! Contract: what is written goes to a file beside it, which takes its name once [`Target::keep`] is called; until then,
 //! and if anything fails, the name stands for what it stood for. What is no regular file (a pipe, a device, standard
-//! output by any of its names) is written as it comes.
+//! output by any of its names) is written as it comes; once nobody reads standard output, nothing more is written, quietly.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -84,8 +84,36 @@ fn temporary(place: &Path) -> io::Result<(PathBuf, File)> {
 #[derive(Debug)]
 pub struct Target {
     name: String,
-    to: BufWriter<Within<File>>,
+    to: BufWriter<Within<Out>>,
     pending: Option<Pending>,
+}
+
+/// What is written to.
+#[derive(Debug)]
+struct Out {
+    file: File,
+    is_standard: bool,
+    /// Nobody reads it any more.
+    is_closed: bool,
+}
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.is_closed {
+            return Ok(bytes.len());
+        }
+        match self.file.write(bytes) {
+            Err(error) if self.is_standard && error.kind() == ErrorKind::BrokenPipe => {
+                self.is_closed = true;
+                Ok(bytes.len())
+            }
+            done => done,
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }
 
 impl Target {
@@ -94,8 +122,8 @@ impl Target {
     /// # Errors
     /// It could not be written.
     pub fn open(name: &str, room: &Room) -> Result<Self, Error> {
-        let (file, pending) = begin(name).map_err(failed(name))?;
-        Ok(Self { name: name.to_owned(), to: BufWriter::new(room.within(file)), pending })
+        let (out, pending) = begin(name).map_err(failed(name))?;
+        Ok(Self { name: name.to_owned(), to: BufWriter::new(room.within(out)), pending })
     }
 
     /// Writes out what is left, and gives the file its name.
@@ -127,7 +155,7 @@ impl Write for Target {
     }
 }
 
-fn begin(name: &str) -> io::Result<(File, Option<Pending>)> {
+fn begin(name: &str) -> io::Result<(Out, Option<Pending>)> {
     let stdout = io::stdout();
     let is_stdout = |path: &Path| match FileId::of_stream(&stdout) {
         Ok(standard) => standard.is_same(&FileId::of(path)),
@@ -135,13 +163,17 @@ fn begin(name: &str) -> io::Result<(File, Option<Pending>)> {
     };
     let path = Path::new(name);
     if name == "-" || is_stdout(path) {
-        return Ok((File::from(stdout.as_fd().try_clone_to_owned()?), None));
+        let file = File::from(stdout.as_fd().try_clone_to_owned()?);
+        return Ok((Out { file, is_standard: true, is_closed: false }, None));
     }
+    let out = |file| Out { file, is_standard: false, is_closed: false };
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
         // Opening a pipe waits for whoever reads it.
-        Ok(found) if !found.is_file() => Ok((OpenOptions::new().write(true).open(path)?, None)),
-        _ => Pending::beside(path).map(|(pending, file)| (file, Some(pending))),
+        Ok(found) if !found.is_file() => {
+            Ok((out(OpenOptions::new().write(true).open(path)?), None))
+        }
+        _ => Pending::beside(path).map(|(pending, file)| (out(file), Some(pending))),
     }
 }
 

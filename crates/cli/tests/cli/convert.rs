@@ -29,8 +29,10 @@ const FRAMES: &str = "*filter
 
 fn converted(text: &str, to: &str, more: &[&str]) -> (String, String) {
     let ran = fed(&[&["convert", "-", "--to", to], more].concat(), text.as_bytes());
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
-    (ran.out, ran.err)
+    let may_differ = ran.err.lines().any(|line| line.starts_with("tamis: packets may get another"));
+    assert_eq!(ran.code, Some(if may_differ { 5 } else { 0 }), "{}", ran.err);
+    let losses = ran.err.lines().filter(|line| !line.starts_with("tamis: "));
+    (ran.out, losses.map(|line| format!("{line}\n")).collect())
 }
 
 #[test]

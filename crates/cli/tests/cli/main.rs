@@ -18,6 +18,7 @@ mod files;
 mod follow;
 mod forged;
 mod gates;
+mod given;
 mod groups;
 mod host;
 mod hostile;

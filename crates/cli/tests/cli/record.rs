@@ -28,7 +28,7 @@ fn record<'a>(capture: &'a str, rest: &[&'a str]) -> Vec<&'a str> {
 #[test]
 fn the_demonstration_passes_as_recorded() {
     let folder = demo("record-demo");
-    let rest = [&["-o", "cases.toml", "demo-rules.v4"], &NETS[..]].concat();
+    let rest = [&["--pin", "-o", "cases.toml", "demo-rules.v4"], &NETS[..]].concat();
     let ended = folder.tamis(&record("demo-office.pcap", &rest));
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
     let next = ended.out.lines().last().unwrap();

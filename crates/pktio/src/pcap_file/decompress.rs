@@ -144,6 +144,39 @@ impl Decompressed {
     }
 }
 
+/// The bytes of a whole file, decompressed where they are compressed as a capture may be.
+///
+/// # Errors
+/// The compressed stream is cut off or damaged, or there are more than `most` bytes.
+pub fn decompressed(bytes: Vec<u8>, most: usize) -> io::Result<Vec<u8>> {
+    let mut stream = Decompressed::new(Box::new(io::Cursor::new(bytes)))?;
+    let (mut whole, mut chunk) = (Vec::new(), vec![0; COMPRESSED_CHUNK]);
+    loop {
+        match stream.read(&mut chunk) {
+            Ok(0) => return Ok(whole),
+            Ok(length) if whole.len() + length > most => {
+                let what = format!("expected at most {most} bytes decompressed, found more");
+                return Err(io::Error::new(ErrorKind::FileTooLarge, what));
+            }
+            Ok(length) => whole.extend_from_slice(&chunk[..length]),
+            Err(stop) => return Err(stop.into()),
+        }
+    }
+}
+
+impl From<Stop> for io::Error {
+    fn from(stop: Stop) -> Self {
+        let damage = |what: String| Self::new(ErrorKind::InvalidData, what);
+        match stop {
+            Stop::System(error) => error,
+            Stop::Cut(what) => damage(format!("expected more of {what}, found its end")),
+            Stop::Corrupt(method, what) => {
+                damage(format!("expected more of the {method} stream, found damage: {what}"))
+            }
+        }
+    }
+}
+
 fn compression_fault(method: &'static str, error: &io::Error) -> Stop {
     match error.kind() {
         ErrorKind::UnexpectedEof if method == "gzip" => Stop::Cut("the gzip stream"),

@@ -20,6 +20,7 @@ mod writer_port;
 use crate::frame::FrameMeta;
 use crate::link::LinkType;
 
+pub use decompress::decompressed;
 pub use end::{Damage, EndOfFile};
 pub use paced::{Pace, PacedReader, Speed};
 pub use reader::CaptureReader;

@@ -137,11 +137,14 @@ impl DropReasons {
 
 impl Skipped {
     fn merge(&mut self, other: Self) {
-        let Self { family, second, lower, link_type, fragment, other_host } = other;
+        let Self { family, families, second, lower, link_type, link_types, fragment, other_host } =
+            other;
         self.family += family;
         self.second += second;
         self.lower += lower;
         self.link_type += link_type;
+        add_packets(&mut self.families, families);
+        add_packets(&mut self.link_types, link_types);
         self.fragment += fragment;
         self.other_host += other_host;
     }

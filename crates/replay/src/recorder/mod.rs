@@ -17,6 +17,7 @@ use dataplane::{
     Path, Places, Skip, Why,
 };
 use host::sighting::Sighting;
+use pktio::LinkType;
 use rules::eval::{self, By, Cause, RuleRef};
 use rules::model::Family;
 use rules::{Iface, KnownFlow, Transit};
@@ -164,6 +165,11 @@ impl Recorder {
         *self.sightings.of(sighting) += 1;
     }
 
+    /// Counts a frame whose link type nothing here reads.
+    pub(crate) fn unreadable(&mut self, link_type: LinkType) {
+        *self.skipped.link_types.entry(link_type).or_default() += 1;
+    }
+
     /// The counters of the rules alone.
     pub(crate) fn into_counters(self) -> Vec<Counters> {
         self.counters
@@ -258,7 +264,7 @@ impl Recorder {
             }
             FinalVerdict::Reject(by) => self.decided(end, Some(by)),
             FinalVerdict::Unknown => self.unknown(),
-            FinalVerdict::Skip(skip) => self.skipped.count(skip),
+            FinalVerdict::Skip(skip) => self.skipped.count(skip, end.family),
         }
         self.verdicts.of(end.verdict).add(end.bytes);
         self.offload += u64::from(end.offload);
@@ -397,9 +403,12 @@ impl DropReasons {
 }
 
 impl Skipped {
-    fn count(&mut self, skip: Skip) {
+    fn count(&mut self, skip: Skip, family: Option<Family>) {
         match skip {
-            Skip::Family => self.family += 1,
+            Skip::Family => {
+                self.family += 1;
+                *self.families.entry(family).or_default() += 1;
+            }
             Skip::Second => self.second += 1,
             Skip::Lower => self.lower += 1,
             Skip::LinkType => self.link_type += 1,

@@ -82,11 +82,11 @@ impl Report {
         {
             let line = place.line.map_or_else(String::new, |line| format!("L{line}"));
             let text = format!("    {side}  {line:<6} {}", place.text);
-            writeln!(out, "{}", fit(&text, WIDTH).trim_end())?;
+            writeln!(out, "{}", fit(&text, WIDTH))?;
         }
         let Some(example) = change.examples.first() else { return Ok(()) };
         let text = format!("    e.g. #{} {}", self.numbers.words(example.frame), example.packet);
-        writeln!(out, "{}", fit(&text, WIDTH).trim_end())
+        writeln!(out, "{}", fit(&text, WIDTH))
     }
 
     /// The words of a listed packet whose verdict changes.

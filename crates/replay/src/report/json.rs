@@ -1,10 +1,12 @@
 //! The report as JSON, schema `tamis.replay/1`: what stands in it stays, more may be added.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use conntrack::Mode;
 use conntrack::steer::Key;
 use dataplane::Counters;
+use rules::model::Family;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
@@ -90,9 +92,15 @@ impl Report {
             "drop_reasons": self.drop_reasons_json(),
             "skipped": {
                 "family": self.skipped.family,
+                "families": self.skipped.families.iter().map(|(family, packets)| {
+                    (family.map_or("other", Family::name), *packets)
+                }).collect::<BTreeMap<_, _>>(),
                 "second": self.skipped.second,
                 "lower": self.skipped.lower,
                 "link_type": self.skipped.link_type,
+                "link_types": self.skipped.link_types.iter().map(|(kind, packets)| {
+                    (kind.0.to_string(), *packets)
+                }).collect::<BTreeMap<_, _>>(),
                 "fragment": self.skipped.fragment,
                 "other_host": self.skipped.other_host,
             },

@@ -12,6 +12,7 @@ mod known;
 mod listed;
 mod next;
 mod reach;
+mod skips;
 mod text;
 pub mod timeline;
 
@@ -29,6 +30,7 @@ use dataplane::counters::HitCount;
 use dataplane::{Config, Counters, Disposition, Either, FinalVerdict, Path, Why};
 use host::Refused;
 use packet::L3Fault;
+use pktio::LinkType;
 use rules::Class;
 use rules::eval::By;
 use rules::model::Family;
@@ -172,16 +174,20 @@ pub struct DropReasons {
 }
 
 /// Packets not evaluated, by reason.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Skipped {
     /// No rules for their family.
     pub family: u64,
+    /// The same, by family; none for frames that no family of rules sees.
+    pub families: BTreeMap<Option<Family>, u64>,
     /// Second sightings of packets.
     pub second: u64,
     /// Packets at devices below the one that shows them, too.
     pub lower: u64,
     /// Link type not known.
     pub link_type: u64,
+    /// The same, by link type.
+    pub link_types: BTreeMap<LinkType, u64>,
     /// Fragments that waited for others.
     pub fragment: u64,
     /// Frames addressed to another host.

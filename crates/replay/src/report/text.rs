@@ -14,19 +14,23 @@ use crate::decider::Decider;
 use crate::rules_file::RulesFile;
 use crate::time_text::time_text;
 
-/// Width of a screen line.
+/// Width of a line for which columns are given.
 const WIDTH: usize = 100;
+/// What ends a cell that takes the room there is, and the width that it would have in a line of [`WIDTH`].
+const CELL: char = '\u{1f}';
+/// The narrowest terminal that lines are laid out for: less leaves nothing of what they say.
+const NARROWEST: usize = 60;
 /// Rows of a table before "and N more".
 const ROWS: usize = 5;
 const BAR: usize = 24;
 
-/// Whether to colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Style {
-    /// Plain text.
-    Plain,
-    /// ANSI colours.
-    Colour,
+/// How the report looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Style {
+    /// With ANSI colours.
+    pub colour: bool,
+    /// Columns of the terminal, which lines are cut to; `None` where there is none, and nothing is cut.
+    pub width: Option<usize>,
 }
 
 impl Report {
@@ -47,6 +51,7 @@ impl Report {
         let _ = self.list_text(&mut below);
         let _ = self.groups_text(&mut below);
         let _ = writeln!(below, "next: {}", self.next_command());
+        let below = laid_out(&below, style.width);
         [visible::text(&above), table.into(), visible::text(&below)].concat()
     }
 
@@ -69,7 +74,7 @@ impl Report {
                 names.join(", ")
             )?;
         }
-        for capture in &self.captures {
+        for capture in self.captures.iter().take(ROWS) {
             let span = match (capture.first, capture.last) {
                 (Some(first), Some(last)) => {
                     format!(", {} from {}", duration(last.saturating_sub(first)), time_text(first))
@@ -79,7 +84,19 @@ impl Report {
             let packets = plural(capture.count.packets, "packet");
             writeln!(out, "capture   {}: {packets}{span}", word(&capture.name.given))?;
         }
+        self.more_captures(out)?;
         writeln!(out, "assumed   {}", self.assumptions())
+    }
+
+    /// The captures beyond the first, in one line.
+    fn more_captures(&self, out: &mut String) -> std::fmt::Result {
+        let more = self.captures.get(ROWS..).unwrap_or_default();
+        if more.is_empty() {
+            return Ok(());
+        }
+        let packets = more.iter().map(|capture| capture.count.packets).sum();
+        let packets = plural(packets, "packet");
+        writeln!(out, "capture   and {} more with {packets} (--json has them all)", more.len())
     }
 
     /// What the report takes for granted, and the flags that change it.
@@ -161,9 +178,9 @@ impl Report {
     ) -> std::fmt::Result {
         let share = count.packets as f64 / self.packets.max(1) as f64;
         let bar = format!("{:<BAR$}", bar(share));
-        let bar = match style {
-            Style::Plain => bar,
-            Style::Colour => format!("\x1b[{colour}m{bar}\x1b[0m"),
+        let bar = match style.colour {
+            false => bar,
+            true => format!("\x1b[{colour}m{bar}\x1b[0m"),
         };
         writeln!(
             out,
@@ -180,12 +197,8 @@ impl Report {
         if all.is_empty() {
             return Ok(());
         }
-        writeln!(
-            out,
-            "\nCONTRADICTED: the captures show them leaving{:>W$}   example",
-            "packets",
-            W = WIDTH - 71
-        )?;
+        let heading = fit("CONTRADICTED: the captures show them leaving", WIDTH - 39);
+        writeln!(out, "\n{heading}{:>12}   example", "packets")?;
         for (what, count) in all.iter().take(self.rows()) {
             let (line, text) = self.contradicted(*what);
             let line = line.map_or_else(|| "      ".to_owned(), |line| format!("L{line:<5}"));
@@ -218,7 +231,8 @@ impl Report {
             + reasons.reassembly;
         let either = self.top_either();
         if !top.is_empty() || !either.is_empty() || others > 0 {
-            writeln!(out, "\nTOP DROPPING RULES{:>W$}   first seen", "packets", W = WIDTH - 45)?;
+            let heading = fit("TOP DROPPING RULES", WIDTH - 39);
+            writeln!(out, "\n{heading}{:>12}   first seen", "packets")?;
         }
         for (file, by, count, tally) in top.iter().take(self.rows()) {
             let label = format!("  L{:<5} {}", file.by_line(*by), file.by_text(*by));
@@ -271,7 +285,7 @@ impl Report {
         if reasons.is_empty() {
             return Ok(());
         }
-        writeln!(out, "\nUNKNOWN BECAUSE{:>W$}", "packets", W = WIDTH - 42)?;
+        writeln!(out, "\n{}{:>12}", fit("UNKNOWN BECAUSE", WIDTH - 39), "packets")?;
         for reason in reasons.iter().take(self.rows()) {
             let line = reason.place.map(|(_, line)| line);
             let line = line.map_or_else(|| "      ".to_owned(), |line| format!("L{line:<5}"));
@@ -325,17 +339,8 @@ impl Report {
             )?;
         }
         self.never_text(out)?;
-        for (packets, why) in [
-            (self.skipped.family, "no rules for their family"),
-            (self.skipped.link_type, "link type not known"),
-            (self.skipped.other_host, "frames addressed to another host"),
-            (self.skipped.fragment, "fragments that waited for the last of their packet"),
-            (self.skipped.second, "second sightings of packets, as they left"),
-            (self.skipped.lower, "at devices below the one that shows them, too"),
-        ] {
-            if packets > 0 {
-                writeln!(out, "skipped   {}: {why}", plural(packets, "packet"))?;
-            }
+        for (packets, why) in self.skips() {
+            writeln!(out, "skipped   {}: {why}", plural(packets, "packet"))?;
         }
         if self.early_flows + self.early_packets > 0 {
             writeln!(
@@ -410,13 +415,39 @@ impl Report {
     }
 }
 
-/// `text` in exactly `width` columns, cut with an ellipsis or filled with blanks.
+/// A cell of `width` columns in a line of [`WIDTH`], and of as many more or less as a line has that is wider or
+/// narrower. One for each line: [`laid_out`] cuts and fills it.
 pub(super) fn fit(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
-        return format!("{text:<width$}");
+    // What comes from outside cannot end a cell.
+    format!("{}{CELL}{width}{CELL}", text.replace(CELL, "\u{fffd}"))
+}
+
+/// Text whose cells have their columns: those of a terminal, where they are cut to, or of a line of [`WIDTH`].
+fn laid_out(text: &str, columns: Option<usize>) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let mut parts = line.splitn(3, CELL);
+        let (cell, width, rest) = (parts.next(), parts.next(), parts.next());
+        let (Some(cell), Some(Ok(width)), Some(rest)) = (cell, width.map(str::parse), rest) else {
+            out.push_str(line);
+            continue;
+        };
+        // No cell of ours is wider; text from outside may look like one.
+        out.push_str(filled(cell, WIDTH.min(width), rest, columns).trim_end());
+        out.push('\n');
     }
-    let cut: String = text.chars().take(width.saturating_sub(1)).collect();
-    format!("{cut}…")
+    out
+}
+
+/// A cell and the rest of its line.
+fn filled(cell: &str, width: usize, rest: &str, columns: Option<usize>) -> String {
+    let line = columns.map_or(WIDTH, |columns| columns.max(NARROWEST));
+    let width = (width + line).saturating_sub(WIDTH);
+    if columns.is_none() || cell.chars().count() <= width {
+        return format!("{cell:<width$}{rest}");
+    }
+    let cut: String = cell.chars().take(width.saturating_sub(1)).collect();
+    format!("{cut}…{rest}")
 }
 
 /// A number with commas.
@@ -514,9 +545,23 @@ mod tests {
     }
 
     #[test]
-    fn text_fits_its_column() {
-        assert_eq!(fit("abc", 5), "abc  ");
-        assert_eq!(fit("abcdef", 5), "abcd…");
+    fn cells_take_the_room_that_there_is() {
+        let line = |text: &str, columns| laid_out(&(fit(text, WIDTH - 8) + "7 packets\n"), columns);
+        let long = "x".repeat(150);
+        assert_eq!(line("abc", None), format!("abc{:89}7 packets\n", ""));
+        assert_eq!(line("abc", Some(80)), format!("abc{:69}7 packets\n", ""));
+        assert_eq!(line(&long, None), format!("{long}7 packets\n"));
+        assert_eq!(line(&long, Some(80)), format!("{}…7 packets\n", &long[..71]));
+        assert_eq!(line(&long, Some(120)), format!("{}…7 packets\n", &long[..111]));
+        assert_eq!(line(&long, Some(10)), line(&long, Some(NARROWEST)));
+    }
+
+    #[test]
+    fn what_comes_from_outside_ends_no_cell() {
+        let forged = laid_out(&(fit("a\u{1f}9\u{1f}b", 10) + "7\n"), Some(100));
+        assert_eq!(forged, "a\u{fffd}9\u{fffd}b     7\n");
+        // A line that has no cell stays as it is.
+        assert_eq!(laid_out("a\u{1f}9\u{1f}b\n", Some(100)), "a9b\n".replace("a9b", "a        b"));
     }
 
     #[test]

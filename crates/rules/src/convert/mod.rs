@@ -14,7 +14,7 @@ mod piece;
 use std::fmt::Write;
 
 use crate::family::{Family, TableKind};
-use crate::model::{Chain, Counters, FallThrough, Policy, Rule, Ruleset, Table};
+use crate::model::{Action, Chain, Counters, FallThrough, Policy, Rule, Ruleset, Table};
 use crate::save::{LoadOptions, load, print_rule, print_ruleset};
 
 use draft::{Draft, ethertype};
@@ -28,6 +28,9 @@ pub struct Loss {
     pub text: String,
     /// What the translation leaves out.
     pub what: String,
+    /// Without it packets may get another verdict: a rule that decides or leads elsewhere, or a policy. Not so a rule that
+    /// is kept and says less.
+    pub decides: bool,
 }
 
 /// Rules of another family.
@@ -68,9 +71,13 @@ impl Conversion {
             self.to.table(table.name).filter(|_| both_ip || table.name == TableKind::FILTER);
         let Some(kind) = known else {
             for chain in &table.chains {
+                let what = || format!("table {}", table.name);
+                if chain.base.is_some_and(|base| base.policy == Policy::Drop) {
+                    self.lose(chain.line, format!(":{} DROP", chain.name), what(), true);
+                }
                 for rule in &chain.rules {
                     let text = print_rule(self.from, table, chain, rule);
-                    self.lose(rule.line, text, format!("table {}", table.name));
+                    self.lose(rule.line, text, what(), decides(rule));
                 }
             }
             return String::new();
@@ -102,7 +109,7 @@ impl Conversion {
         let drops = chain.base.is_some_and(|base| base.policy == Policy::Drop);
         if drops && self.from == Family::Bridge {
             let what = format!("frames that {} rules do not see are not dropped", self.to.tool());
-            self.lose(chain.line, format!(":{} DROP", chain.name), what);
+            self.lose(chain.line, format!(":{} DROP", chain.name), what, true);
         }
     }
 
@@ -131,10 +138,10 @@ impl Conversion {
                 text.push_str(&line);
                 text.push('\n');
                 for what in draft.notes {
-                    self.lose(rule.line, source.clone(), what);
+                    self.lose(rule.line, source.clone(), what, false);
                 }
             }
-            Err(what) => self.lose(rule.line, source, what),
+            Err(what) => self.lose(rule.line, source, what, decides(rule)),
         }
     }
 
@@ -166,7 +173,18 @@ impl Conversion {
         Ok(print_rule(self.to, table, chain, rule))
     }
 
-    fn lose(&mut self, line: u32, text: String, what: String) {
-        self.losses.push(Loss { line, text, what });
+    fn lose(&mut self, line: u32, text: String, what: String, decides: bool) {
+        self.losses.push(Loss { line, text, what, decides });
+    }
+}
+
+/// Whether packets may get another verdict without a rule: not if all that it does is count or tell.
+fn decides(rule: &Rule) -> bool {
+    const TELLS: [&str; 9] =
+        ["LOG", "log", "NFLOG", "nflog", "ULOG", "ulog", "AUDIT", "LED", "TRACE"];
+    match &rule.action {
+        Action::None => false,
+        Action::Target(used) => !TELLS.contains(&&*used.name),
+        Action::Accept | Action::Drop | Action::Return | Action::Jump(_) | Action::Goto(_) => true,
     }
 }

@@ -18,26 +18,51 @@ use crate::model::{Counters, Ruleset, Table};
 const MAX_LISTED_BYTES: usize = 1 << 25;
 /// What a rule takes besides its text, in the same measure.
 const RULE_BYTES: usize = 32;
+/// What some editors write before a text.
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Reads save text.
 ///
 /// # Errors
 /// The first line and column that is not what was expected there.
 pub fn load(text: &str, options: &LoadOptions<'_>) -> Result<Loaded, LoadError> {
+    let mark = text.strip_prefix(BYTE_ORDER_MARK);
+    let (text, has_mark) = (mark.unwrap_or(text), mark.is_some());
     let (family, family_from) = match options.family {
         Some(family) => (family, FamilyFrom::Given),
         None => family_of(text),
     };
     let mut file = File::new(family, options);
-    file.has_nul = memchr::memchr(0, text.as_bytes()).is_some();
-    let mut start = 0;
-    let ends = memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]);
-    for (index, end) in ends.enumerate() {
-        let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
-        file.line(number, &text[start..end])?;
-        start = end + 1;
+    if has_mark {
+        let what = "byte order mark before the first line";
+        file.warnings.lenient(1, 1, what).map_err(|what| what.at_line(1))?;
     }
-    file.finish(family_from)
+    match file.read(text) {
+        Ok(()) => file.finish(family_from),
+        Err(error) if matches!(family_from, FamilyFrom::Text | FamilyFrom::Assumed) => {
+            Err(with_hint(error, text, family, options))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The error, and the family as whose rules the text would do.
+fn with_hint(
+    mut error: LoadError,
+    text: &str,
+    refused: Family,
+    options: &LoadOptions<'_>,
+) -> LoadError {
+    let reads_as = |family: &Family| {
+        let options = LoadOptions { family: Some(*family), ..*options };
+        *family != refused && load(text, &options).is_ok()
+    };
+    let all = [Family::Ipv4, Family::Ipv6, Family::Arp, Family::Bridge];
+    if let Some(family) = all.iter().find(|family| reads_as(family)) {
+        let (tool, name) = (family.tool(), family.name());
+        error.what += &format!(" (these do read as {tool} rules: --family {name})");
+    }
+    error
 }
 
 struct File<'a, 'o> {
@@ -66,6 +91,18 @@ impl<'a, 'o> File<'a, 'o> {
             last_line: 0,
             has_nul: false,
         }
+    }
+
+    fn read(&mut self, text: &'a str) -> Result<(), LoadError> {
+        self.has_nul = memchr::memchr(0, text.as_bytes()).is_some();
+        let mut start = 0;
+        let ends = memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]);
+        for (index, end) in ends.enumerate() {
+            let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
+            self.line(number, &text[start..end])?;
+            start = end + 1;
+        }
+        Ok(())
     }
 
     fn line(&mut self, number: u32, line: &'a str) -> Result<(), LoadError> {

@@ -9,7 +9,7 @@ use host::Network;
 
 use super::{Case, Cases, Defaults, Expect, Expected, ExpectedBy, NamedFile, PlaceName};
 use crate::error::Error;
-use crate::input::{line_and_column, read_text};
+use crate::input::{is_save_text, line_and_column, read_text};
 use crate::report::ct_name;
 use crate::spec;
 
@@ -28,6 +28,10 @@ impl Cases {
     /// It is refused at a line and column.
     pub fn from_text(file: &str, text: &str) -> Result<Self, Error> {
         Reader { file, text }.cases().map_err(|(span, what)| {
+            if is_save_text(text) {
+                let found = "rules (these stand first: tamis test RULES CASES.toml)";
+                return Error::Swapped { file: file.to_owned(), expected: "cases in TOML", found };
+            }
             let (line, column) = line_and_column(text.as_bytes(), span.start);
             Error::Cases { file: file.to_owned(), line, column, what }
         })

@@ -43,6 +43,8 @@ pub struct Recording {
     cases: Vec<Recorded>,
     /// How frame numbers are printed.
     numbers: Numbers,
+    /// Whether the cases are to say what decides, not the verdict alone.
+    pub pins: bool,
     /// Packets seen.
     pub packets: u64,
     /// Packets whose verdict is unknown.
@@ -99,6 +101,7 @@ pub fn record(
             config: Arc::clone(program.config()),
             cases: Vec::new(),
             numbers: Numbers::of(captures),
+            pins: false,
             packets: 0,
             unknown: 0,
             skipped: 0,

@@ -32,7 +32,9 @@ fn recorded(rules: &[RulesFile], config: &Config, limit: usize, see: impl FnOnce
     let folder = std::env::temp_dir().join(format!("tamis-record-{run}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let capture = demo::write(&folder).unwrap().capture.display().to_string();
-    see(&record(rules, config, &[capture], limit).unwrap());
+    let mut recording = record(rules, config, &[capture], limit).unwrap();
+    recording.pins = true;
+    see(&recording);
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

@@ -75,7 +75,7 @@ impl Recording {
             true => writeln!(out, "expect = {}", quoted(last.verdict))?,
             false => writeln!(out, "expect = {}", list(verdicts.into_iter().map(quoted)))?,
         }
-        match by {
+        match by.filter(|_| self.pins) {
             // A rule's text stays when rules come and go before it; its number does not.
             Some(Decided { is_rule: true, text, .. }) => {
                 writeln!(out, "by_text = {}", quoted(text))

@@ -236,17 +236,8 @@ impl Report {
     /// Skipped packets, and what was odd about rules and captures.
     pub(super) fn write_notes(&self, out: &mut String) -> Result {
         let mut notes = String::new();
-        for (packets, why) in [
-            (self.skipped.family, "no rules for their family"),
-            (self.skipped.link_type, "link type not known"),
-            (self.skipped.other_host, "frames addressed to another host"),
-            (self.skipped.fragment, "fragments that waited for the last of their packet"),
-            (self.skipped.second, "second sightings of packets, as they left"),
-            (self.skipped.lower, "at devices below the one that shows them, too"),
-        ] {
-            if packets > 0 {
-                writeln!(notes, "<li>skipped {}: {why}", plural(packets, "packet"))?;
-            }
+        for (packets, why) in self.skips() {
+            writeln!(notes, "<li>skipped {}: {why}", plural(packets, "packet"))?;
         }
         let unseen = self.unseen().map(unseen_text);
         let squeezed = Some(self.squeezed_packets).filter(|packets| *packets > 0);

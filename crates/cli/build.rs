@@ -1,0 +1,37 @@
+//! Says which commit the program is built of, for `tamis --version`: `TAMIS_COMMIT` if it is set, else what git says of
+//! the checkout; nothing outside of one. It runs again only where that has changed, and only this crate is built anew then.
+
+use std::path::Path;
+use std::process::Command;
+
+fn main() {
+    println!("cargo::rerun-if-env-changed=TAMIS_COMMIT");
+    println!("cargo::rerun-if-changed=build.rs");
+    let given = std::env::var("TAMIS_COMMIT").ok().filter(|commit| !commit.is_empty());
+    let commit = given.or_else(of_checkout).unwrap_or_else(|| "unknown".to_owned());
+    println!("cargo::rustc-env=TAMIS_COMMIT={commit}");
+}
+
+/// The commit and its day, if this crate lies in a checkout of its own repository, not in somebody else's.
+fn of_checkout() -> Option<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?.parent()?.canonicalize().ok()?;
+    let top = git(&["rev-parse", "--show-toplevel"])?;
+    if Path::new(&top).canonicalize().ok()? != root {
+        return None;
+    }
+    let branch = git(&["rev-parse", "--symbolic-full-name", "HEAD"]);
+    for name in ["HEAD", "packed-refs"].into_iter().chain(branch.as_deref()) {
+        let file = git(&["rev-parse", "--path-format=absolute", "--git-path", name])?;
+        // One that is not there would have this run each time.
+        if Path::new(&file).exists() {
+            println!("cargo::rerun-if-changed={file}");
+        }
+    }
+    git(&["show", "--no-patch", "--abbrev=12", "--format=%h, %cs", "HEAD"])
+}
+
+fn git(args: &[&str]) -> Option<String> {
+    let ran = Command::new("git").arg("-C").arg(env!("CARGO_MANIFEST_DIR")).args(args).output();
+    let ran = ran.ok().filter(|ran| ran.status.success())?;
+    Some(String::from_utf8(ran.stdout).ok()?.trim().to_owned())
+}
