@@ -6,6 +6,7 @@
 //! open: whatever comes after it may get any packet.
 
 use std::collections::hash_map::DefaultHasher;
+use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use rules::eval::{By, RuleRef};
@@ -31,6 +32,18 @@ pub enum Fate {
     Translate(String),
     /// It depends on this target.
     Open(String),
+}
+
+impl fmt::Display for Fate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Accept => f.write_str("ACCEPT"),
+            Self::Drop => f.write_str("DROP"),
+            Self::Reject(target) | Self::Translate(target) | Self::Open(target) => {
+                f.write_str(target.trim_start_matches("-j "))
+            }
+        }
+    }
 }
 
 /// Packets that get to a rule.
@@ -76,6 +89,8 @@ pub struct Flow {
     pub visits: Vec<Visit>,
     /// Likewise, disjoint.
     pub decisions: Vec<Decision>,
+    /// How packets are altered on the way, as a number; 0 if they are not.
+    pub alterations: u64,
     /// Each test that remembers packets, with those that it is asked about.
     pub remembering: Vec<(String, Region)>,
 }
@@ -129,9 +144,10 @@ pub fn flow(
         all,
         visits: Vec::new(),
         decisions: Vec::new(),
+        alterations: 0,
         remembering: Vec::new(),
     };
-    let mut sending = Sending { space, ruleset, flow, alterations: 0, sent };
+    let mut sending = Sending { space, ruleset, flow, sent };
     let left = sending.chain(chain, all)?;
     let base = ruleset.tables[table].chains[chain].base;
     let fate = policy_fate(base.map_or(Policy::Accept, |base| base.policy));
@@ -151,8 +167,6 @@ struct Sending<'s, 'n> {
     space: &'s mut Space,
     ruleset: &'s Ruleset,
     flow: Flow,
-    /// How packets were altered so far, as a number: tests before and after are not the same.
-    alterations: u64,
     sent: Sent<'n>,
 }
 
@@ -257,8 +271,8 @@ impl<'s> Sending<'s, '_> {
     /// From now on, tests that can only be asked are others.
     fn alter(&mut self, how: &str, which: Region) {
         let mut hasher = DefaultHasher::new();
-        (self.alterations, how, which).hash(&mut hasher);
-        self.alterations = hasher.finish();
+        (self.flow.alterations, how, which).hash(&mut hasher);
+        self.flow.alterations = hasher.finish();
     }
 
     fn end(
@@ -314,7 +328,7 @@ impl<'s> Sending<'s, '_> {
             return self.space.of_match(&predicate, &text);
         }
         if used.support == Support::Evaluated && used.body.repeats() {
-            return match self.alterations {
+            return match self.flow.alterations {
                 0 => self.space.asked(&text),
                 number => self.space.asked(&format!("{text} (altered, {number:x})")),
             };

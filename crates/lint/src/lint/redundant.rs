@@ -66,7 +66,8 @@ fn of_chain(
                 found.push(redundant(examined, at, *taken, (end, &at_end))?);
             }
         }
-        step(examined, &mut same, known)?;
+        let stays = !dead.contains(&at);
+        step(examined, &mut same, known, stays)?;
     }
     Ok(())
 }
@@ -76,6 +77,7 @@ fn step(
     examined: &mut Examined<'_>,
     same: &mut BTreeMap<End, Region>,
     known: Option<Known>,
+    stays: bool,
 ) -> Result<(), TooLarge> {
     let Some(Known { end, matches, .. }) = known else {
         same.clear();
@@ -86,7 +88,8 @@ fn step(
             *region = examined.space.diagrams.without(*region, matches)?;
         }
     }
-    if let Some(end) = end {
+    // A rule that never matches is to be taken away: no other may rest on it.
+    if let Some(end) = end.filter(|_| stays) {
         let region = same.entry(end).or_insert(Region::NONE);
         *region = examined.space.diagrams.or(*region, matches)?;
     }

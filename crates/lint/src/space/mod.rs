@@ -315,12 +315,17 @@ impl Space {
     }
 }
 
+/// In the order in which diagrams of rules stay small: addresses, which tell most rules apart, before ports.
 fn dimensions(family: Family, for_names: u32) -> Vec<Dimension> {
     let field = |field: Field| (Part::Field(field), field.bits(family));
     let parts = [
         (Part::State, 3),
         (Part::Input, for_names),
         (Part::Output, for_names),
+        field(Field::Source),
+        (Part::HasMac, 1),
+        field(Field::SourceMac),
+        field(Field::Destination),
         (Part::Form, 2),
         field(Field::Protocol),
         field(Field::DestinationPort),
@@ -328,10 +333,6 @@ fn dimensions(family: Family, for_names: u32) -> Vec<Dimension> {
         field(Field::TcpFlags),
         field(Field::IcmpType),
         field(Field::IcmpCode),
-        field(Field::Destination),
-        field(Field::Source),
-        (Part::HasMac, 1),
-        field(Field::SourceMac),
     ];
     let mut start = 0;
     let mut placed = |(part, bits)| {
