@@ -61,13 +61,10 @@ impl Ends<'_> {
     }
 
     /// All that happens to packets on their way, rule by rule.
-    fn walked_alike(&self, side: usize) -> Vec<(Region, Region, Region, String)> {
+    fn walked_alike(&self, side: usize) -> Vec<(Region, Region, String)> {
         let Side { ruleset, flow, .. } = self.sides[side];
         let visits = flow.map_or(&[][..], |flow| &flow.visits);
-        visits
-            .iter()
-            .map(|it| (it.reach, it.hit, it.matches, does(rule_at(ruleset, it.at))))
-            .collect()
+        visits.iter().map(|it| (it.entry, it.matches, does(rule_at(ruleset, it.at)))).collect()
     }
 
     fn compare_alterations(&mut self) {

@@ -23,8 +23,8 @@ pub(crate) use pieces::address;
 pub use pieces::{Part, Piece, Pieces};
 pub use sample::{Preferred, Sample};
 
-/// Nodes that all regions of a space may have: 320 MiB.
-const MOST_NODES: usize = 6_000_000;
+/// Nodes that all regions of a space may have: 600 MiB.
+const MOST_NODES: usize = 12_000_000;
 /// Tests that can only be asked, which are as many levels.
 const MOST_ASKED: u32 = 2_000;
 
