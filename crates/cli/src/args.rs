@@ -8,6 +8,7 @@ use crate::convert_command::ConvertArgs;
 use crate::ctl::CtlArgs;
 use crate::demo::DemoArgs;
 use crate::doctor_command::DoctorArgs;
+use crate::lint_command::LintArgs;
 use crate::man_command::ManArgs;
 use crate::moved::MovedArgs;
 #[cfg(target_os = "linux")]
@@ -49,6 +50,8 @@ pub(crate) enum Command {
     Why(Box<WhyArgs>),
     /// Hold rules to what a file of cases expects of them
     Test(Box<TestArgs>),
+    /// What is dead in rules, or wider than meant
+    Lint(LintArgs),
     /// Write what this host's own programs say of it into a folder, for replays elsewhere
     Collect(CollectArgs),
     /// Write rules of one family as those of another, or as JSON

@@ -19,6 +19,7 @@ mod java;
 #[cfg(not(feature = "java"))]
 #[path = "no_java.rs"]
 mod java;
+mod lint_command;
 mod log;
 mod loudness;
 mod man_command;
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
         Command::Why(why) => why_command::run(why),
         Command::Test(test) => test_command::run(test),
         Command::Convert(convert) => convert_command::run(convert),
+        Command::Lint(lint) => lint_command::run(lint),
         Command::Collect(collect) => collect_command::run(collect),
         Command::Run(run) => run_command::run(run),
         Command::Ctl(ctl) => ctl::run(ctl),

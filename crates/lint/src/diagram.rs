@@ -55,6 +55,8 @@ enum Operation {
     And = 1,
     Or = 2,
     Without = 3,
+    /// Whether there are strings of both.
+    Meet = 4,
 }
 
 /// A result that may be needed once more.
@@ -148,6 +150,35 @@ impl Diagrams {
         self.apply(Operation::Without, a, b)
     }
 
+    /// Whether two regions have a string in common. It makes no nodes.
+    pub fn meet(&mut self, a: Region, b: Region) -> bool {
+        let (a, b) = (a.min(b), a.max(b));
+        if let Some(at_sight) = at_sight(Operation::And, a, b) {
+            return !at_sight.is_empty();
+        }
+        let of = (Operation::Meet as u32, a, b);
+        let slot = slot(of);
+        if self.known[slot].of == of {
+            return !self.known[slot].result.is_empty();
+        }
+        let (_, (a0, a1), (b0, b1)) = self.parts(a, b);
+        let result = self.meet(a0, b0) || self.meet(a1, b1);
+        let result = if result { Region::ALL } else { Region::NONE };
+        self.known[slot] = Known { of, result };
+        !result.is_empty()
+    }
+
+    /// The first level that two regions depend on, and what each goes on as where its bit is 0 and where it is 1.
+    fn parts(&self, a: Region, b: Region) -> (u32, (Region, Region), (Region, Region)) {
+        let (first, second) = (self.node(a), self.node(b));
+        let level = first.level.min(second.level);
+        let parts = |node: Node, whole| match node.level == level {
+            true => (node.low, node.high),
+            false => (whole, whole),
+        };
+        (level, parts(first, a), parts(second, b))
+    }
+
     fn apply(&mut self, operation: Operation, a: Region, b: Region) -> Result<Region, TooLarge> {
         if let Some(at_sight) = at_sight(operation, a, b) {
             return Ok(at_sight);
@@ -159,13 +190,7 @@ impl Diagrams {
         if self.known[slot].of == of {
             return Ok(self.known[slot].result);
         }
-        let (first, second) = (self.node(a), self.node(b));
-        let level = first.level.min(second.level);
-        let parts = |node: Node, whole| match node.level == level {
-            true => (node.low, node.high),
-            false => (whole, whole),
-        };
-        let ((a0, a1), (b0, b1)) = (parts(first, a), parts(second, b));
+        let (level, (a0, a1), (b0, b1)) = self.parts(a, b);
         let low = self.apply(operation, a0, b0)?;
         let high = self.apply(operation, a1, b1)?;
         let result = self.choice(level, low, high)?;

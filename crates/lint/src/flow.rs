@@ -6,6 +6,7 @@
 //! open: whatever comes after it may get any packet.
 
 use std::collections::hash_map::DefaultHasher;
+use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use rules::eval::{By, RuleRef};
@@ -33,19 +34,36 @@ pub enum Fate {
     Open(String),
 }
 
-/// Packets that get to a rule.
+impl fmt::Display for Fate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Accept => f.write_str("ACCEPT"),
+            Self::Drop => f.write_str("DROP"),
+            Self::Reject(target) | Self::Translate(target) | Self::Open(target) => {
+                f.write_str(target.trim_start_matches("-j "))
+            }
+        }
+    }
+}
+
+/// Packets that get to a rule. Regions are of packets that came into the chain, and of others: where a chain is entered
+/// makes no difference to what its rules do, and regions that do not say it stay small.
 #[derive(Debug, Clone, Copy)]
 pub struct Visit {
     /// The rule.
     pub at: RuleRef,
-    /// Those that get there.
+    /// Those that came into the chain, this time.
+    pub entry: Region,
+    /// Those of them that get to the rule are in this region.
     pub reach: Region,
     /// Those of them that it matches.
     pub hit: Region,
     /// All that it would match.
     pub matches: Region,
-    /// Those that came into the chain, this time.
-    pub entry: Region,
+    /// Some packet gets there.
+    pub is_reached: bool,
+    /// It matches some packet.
+    pub is_hit: bool,
     /// None of those that it matches goes on in the chain.
     pub takes: bool,
     /// One of its tests remembers packets: what it says of one hangs on others.
@@ -74,9 +92,11 @@ pub struct Flow {
     pub all: Region,
     /// In the order of evaluation.
     pub visits: Vec<Visit>,
-    /// Likewise, disjoint.
+    /// Likewise, disjoint; none where packets go on that may have been altered in any way.
     pub decisions: Vec<Decision>,
-    /// Each test that remembers packets, with those that it is asked about.
+    /// How packets are altered on the way, as a number; 0 if they are not.
+    pub alterations: u64,
+    /// Each test that remembers packets, with those that it is asked about if that matters.
     pub remembering: Vec<(String, Region)>,
 }
 
@@ -129,14 +149,16 @@ pub fn flow(
         all,
         visits: Vec::new(),
         decisions: Vec::new(),
+        alterations: 0,
         remembering: Vec::new(),
     };
-    let mut sending = Sending { space, ruleset, flow, alterations: 0, sent };
+    let mut sending = Sending { space, ruleset, flow, sent };
     let left = sending.chain(chain, all)?;
+    let left = (left.entry, left.back);
     let base = ruleset.tables[table].chains[chain].base;
     let fate = policy_fate(base.map_or(Policy::Accept, |base| base.policy));
     let by = By::Policy { table: table as u32, chain: chain as u32 };
-    sending.decide(by, fate, left);
+    sending.decide(by, fate, left)?;
     Ok(Some(sending.flow))
 }
 
@@ -151,144 +173,197 @@ struct Sending<'s, 'n> {
     space: &'s mut Space,
     ruleset: &'s Ruleset,
     flow: Flow,
-    /// How packets were altered so far, as a number: tests before and after are not the same.
-    alterations: u64,
     sent: Sent<'n>,
 }
 
+/// Packets in a chain: those of `entry` that are in the other regions, too.
+#[derive(Clone, Copy)]
+struct Here {
+    entry: Region,
+    /// Before the next rule.
+    reach: Region,
+    /// Gone back.
+    back: Region,
+}
+
 impl<'s> Sending<'s, '_> {
-    /// Sends packets through a chain; those that come back out of its end are returned.
-    fn chain(&mut self, index: usize, mut reach: Region) -> Result<Region, TooLarge> {
+    /// Sends packets through a chain: those that are left at its end have gone back.
+    fn chain(&mut self, index: usize, entry: Region) -> Result<Here, TooLarge> {
         let ruleset: &'s Ruleset = self.ruleset;
         let chain: &'s Chain = &ruleset.tables[self.flow.table].chains[index];
-        let (entry, mut back) = (reach, Region::NONE);
+        let mut here = Here { entry, reach: Region::ALL, back: Region::NONE };
+        let table = self.flow.table as u32;
         for (number, rule) in chain.rules.iter().enumerate() {
-            let table = self.flow.table as u32;
             let at = RuleRef { table, chain: index as u32, rule: number as u32 };
-            (reach, back) = self.rule(at, rule, (entry, reach), back)?;
+            self.rule(at, rule, &mut here)?;
         }
         match chain.fall_through {
-            FallThrough::Return => self.space.diagrams.or(back, reach),
+            FallThrough::Return => here.back = self.space.diagrams.or(here.back, here.reach)?,
             FallThrough::Policy(policy) => {
-                let by = By::Policy { table: self.flow.table as u32, chain: index as u32 };
-                self.decide(by, policy_fate(policy), reach);
-                Ok(back)
+                let by = By::Policy { table, chain: index as u32 };
+                self.decide(by, policy_fate(policy), (here.entry, here.reach))?;
             }
         }
+        Ok(here)
     }
 
-    /// Sends packets to a rule: those that go on to the next one, and all that go back so far.
-    fn rule(
-        &mut self,
-        at: RuleRef,
-        rule: &'s Rule,
-        (entry, reach): (Region, Region),
-        back: Region,
-    ) -> Result<(Region, Region), TooLarge> {
+    /// Sends packets to a rule, and those on to the next one that go on.
+    fn rule(&mut self, at: RuleRef, rule: &'s Rule, here: &mut Here) -> Result<(), TooLarge> {
         if self.flow.visits.len() >= MOST_VISITS {
             return Err(TooLarge);
         }
+        let Here { entry, reach, .. } = *here;
         let asked = self.flow.remembering.len();
-        let matches = self.matches(rule, reach)?;
+        let matches = self.matches(rule, (entry, reach))?;
         let remembers = self.flow.remembering.len() > asked;
         let hit = self.space.diagrams.and(reach, matches)?;
-        let takes = self.takes(&rule.action);
-        self.flow.visits.push(Visit { at, reach, hit, matches, entry, takes, remembers });
-        if hit.is_empty() {
-            return Ok((reach, back));
-        }
-        let missed = self.space.diagrams.without(reach, hit)?;
-        let by = By::Rule(at);
-        match &rule.action {
-            Action::None => Ok((reach, back)),
-            Action::Accept => Ok(self.end(by, Fate::Accept, hit, missed, back)),
-            Action::Drop => Ok(self.end(by, Fate::Drop, hit, missed, back)),
-            Action::Return => Ok((missed, self.space.diagrams.or(back, hit)?)),
-            Action::Jump(to) => {
-                let returned = self.chain(*to as usize, hit)?;
-                Ok((self.space.diagrams.or(missed, returned)?, back))
-            }
-            Action::Goto(to) => {
-                let returned = self.chain(*to as usize, hit)?;
-                Ok((missed, self.space.diagrams.or(back, returned)?))
-            }
-            Action::Target(target) => self.target(by, target, (reach, hit, missed), back),
-        }
+        let is_reached = self.space.diagrams.meet(entry, reach);
+        let is_hit = self.space.diagrams.meet(entry, hit);
+        let takes = takes(&rule.action);
+        self.flow.visits.push(Visit {
+            at,
+            entry,
+            reach,
+            hit,
+            matches,
+            is_reached,
+            is_hit,
+            takes,
+            remembers,
+        });
+        if is_hit { self.act(By::Rule(at), &rule.action, hit, here) } else { Ok(()) }
     }
 
-    fn target(
+    fn act(
         &mut self,
         by: By,
+        action: &Action,
+        hit: Region,
+        here: &mut Here,
+    ) -> Result<(), TooLarge> {
+        let ends = |fate| (Some(fate), true);
+        let (fate, leaves) = match action {
+            Action::None => return Ok(()),
+            Action::Accept => ends(Fate::Accept),
+            Action::Drop => ends(Fate::Drop),
+            Action::Return => (None, true),
+            Action::Jump(to) => return self.jump(*to, hit, here, false),
+            Action::Goto(to) => return self.jump(*to, hit, here, true),
+            Action::Target(target) => self.apply(target, hit, here)?,
+        };
+        match fate {
+            Some(fate) => self.decide(by, fate, (here.entry, hit))?,
+            None if leaves => here.back = self.space.diagrams.or(here.back, hit)?,
+            None => {}
+        }
+        if leaves {
+            here.reach = self.space.diagrams.without(here.reach, hit)?;
+        }
+        Ok(())
+    }
+
+    /// Sends packets through another chain; `leaves` says that they do not come back to the next rule.
+    fn jump(
+        &mut self,
+        to: u32,
+        hit: Region,
+        here: &mut Here,
+        leaves: bool,
+    ) -> Result<(), TooLarge> {
+        let entry = self.space.diagrams.and(here.entry, hit)?;
+        let there = self.chain(to as usize, entry)?;
+        let mut returned = there.back;
+        let missed = self.space.diagrams.without(here.reach, hit)?;
+        if there.entry == entry {
+            returned = self.space.diagrams.and(hit, returned)?;
+            here.reach = missed;
+        } else {
+            // They may be other packets now than those that came in.
+            returned = self.space.diagrams.and(there.entry, returned)?;
+            here.reach = missed;
+            self.settle(here)?;
+        }
+        let to = if leaves { &mut here.back } else { &mut here.reach };
+        *to = self.space.diagrams.or(*to, returned)?;
+        Ok(())
+    }
+
+    /// From here on, where packets came in says nothing about them.
+    fn settle(&mut self, here: &mut Here) -> Result<(), TooLarge> {
+        here.reach = self.space.diagrams.and(here.entry, here.reach)?;
+        here.back = self.space.diagrams.and(here.entry, here.back)?;
+        here.entry = self.flow.all;
+        Ok(())
+    }
+
+    /// What a target makes of packets: their fate if it decides, and whether they leave the chain.
+    fn apply(
+        &mut self,
         target: &TargetUse,
-        (reach, hit, missed): (Region, Region, Region),
-        back: Region,
-    ) -> Result<(Region, Region), TooLarge> {
-        let text = || target_text(target);
-        match target.body.course() {
-            Course::Passes(Alters::Nothing) => Ok((reach, back)),
+        hit: Region,
+        here: &mut Here,
+    ) -> Result<(Option<Fate>, bool), TooLarge> {
+        let text = target_text(target);
+        Ok(match target.body.course() {
+            Course::Passes(Alters::Nothing) => (None, false),
             Course::Passes(Alters::Unnamed) => {
-                self.alter(&text(), hit);
-                Ok((reach, back))
+                self.alter(&text, (here.entry, hit))?;
+                (None, false)
             }
             Course::Passes(Alters::State) => {
-                self.alter(&text(), hit);
-                let altered = self.space.in_any_state(hit)?;
-                Ok((self.space.diagrams.or(missed, altered)?, back))
+                self.alter(&text, (here.entry, hit))?;
+                let true_hit = self.space.diagrams.and(here.entry, hit)?;
+                let altered = self.space.in_any_state(true_hit)?;
+                here.reach = self.space.diagrams.without(here.reach, hit)?;
+                self.settle(here)?;
+                here.reach = self.space.diagrams.or(here.reach, altered)?;
+                (None, false)
             }
-            Course::Ends(Effect::Accept) => Ok(self.end(by, Fate::Accept, hit, missed, back)),
-            Course::Ends(Effect::Drop) => Ok(self.end(by, Fate::Drop, hit, missed, back)),
-            Course::Ends(Effect::Return) => Ok((missed, self.space.diagrams.or(back, hit)?)),
-            Course::Ends(Effect::Reject) => {
-                Ok(self.end(by, Fate::Reject(text()), hit, missed, back))
-            }
-            Course::Ends(Effect::Translate) => {
-                Ok(self.end(by, Fate::Translate(text()), hit, missed, back))
-            }
+            Course::Ends(Effect::Accept) => (Some(Fate::Accept), true),
+            Course::Ends(Effect::Drop) => (Some(Fate::Drop), true),
+            Course::Ends(Effect::Return) => (None, true),
+            Course::Ends(Effect::Reject) => (Some(Fate::Reject(text)), true),
+            Course::Ends(Effect::Translate) => (Some(Fate::Translate(text)), true),
             Course::Ends(Effect::Continue | Effect::Unknown) | Course::Depends => {
-                self.alter(&text(), hit);
-                self.decide(by, Fate::Open(text()), hit);
-                let left =
-                    if self.sent.altered == Altered::GoesOn { self.flow.all } else { missed };
-                Ok((left, back))
+                self.alter(&text, (here.entry, hit))?;
+                if self.sent.altered == Altered::GoesOn {
+                    self.settle(here)?;
+                    here.reach = self.flow.all;
+                    return Ok((None, false));
+                }
+                (Some(Fate::Open(text)), true)
             }
-        }
+        })
     }
 
     /// From now on, tests that can only be asked are others.
-    fn alter(&mut self, how: &str, which: Region) {
+    fn alter(&mut self, how: &str, (entry, hit): (Region, Region)) -> Result<(), TooLarge> {
+        let which = self.space.diagrams.and(entry, hit)?;
         let mut hasher = DefaultHasher::new();
-        (self.alterations, how, which).hash(&mut hasher);
-        self.alterations = hasher.finish();
+        (self.flow.alterations, how, which).hash(&mut hasher);
+        self.flow.alterations = hasher.finish();
+        Ok(())
     }
 
-    fn end(
+    fn decide(
         &mut self,
         by: By,
         fate: Fate,
-        hit: Region,
-        missed: Region,
-        back: Region,
-    ) -> (Region, Region) {
-        self.decide(by, fate, hit);
-        (missed, back)
-    }
-
-    fn decide(&mut self, by: By, fate: Fate, region: Region) {
+        (entry, region): (Region, Region),
+    ) -> Result<(), TooLarge> {
+        // Decisions are for comparisons: where packets that may be any go on, nobody asks for them.
+        if self.sent.altered == Altered::GoesOn {
+            return Ok(());
+        }
+        let region = self.space.diagrams.and(entry, region)?;
         if !region.is_empty() {
             self.flow.decisions.push(Decision { by, fate, region });
         }
-    }
-
-    fn takes(&self, action: &Action) -> bool {
-        match action {
-            Action::Accept | Action::Drop | Action::Return | Action::Goto(_) => true,
-            Action::None | Action::Jump(_) => false,
-            Action::Target(target) => matches!(target.body.course(), Course::Ends(_)),
-        }
+        Ok(())
     }
 
     /// What a rule matches, of packets that get to it.
-    fn matches(&mut self, rule: &Rule, reach: Region) -> Result<Region, TooLarge> {
+    fn matches(&mut self, rule: &Rule, reach: (Region, Region)) -> Result<Region, TooLarge> {
         let mut all = Region::ALL;
         if let Some(header) = &rule.header {
             all = match header.predicate(self.space.family()) {
@@ -307,19 +382,25 @@ impl<'s> Sending<'s, '_> {
         &mut self,
         used: &MatchUse,
         before: Region,
-        reach: Region,
+        (entry, reach): (Region, Region),
     ) -> Result<Region, TooLarge> {
         let text = match_text(used);
         if let Some(predicate) = used.body.predicate() {
             return self.space.of_match(&predicate, &text);
         }
         if used.support == Support::Evaluated && used.body.repeats() {
-            return match self.alterations {
+            return match self.flow.alterations {
                 0 => self.space.asked(&text),
                 number => self.space.asked(&format!("{text} (altered, {number:x})")),
             };
         }
-        let about = self.space.diagrams.and(reach, before)?;
+        let about = match self.sent.remembering {
+            Remembering::Apart(_) => Region::NONE,
+            Remembering::Together => {
+                let here = self.space.diagrams.and(entry, reach)?;
+                self.space.diagrams.and(here, before)?
+            }
+        };
         let number = self.flow.remembering.len();
         self.flow.remembering.push((text.clone(), about));
         match self.sent.remembering {
@@ -329,6 +410,15 @@ impl<'s> Sending<'s, '_> {
             }
             Remembering::Together => self.space.asked(&format!("{text} ({about:?})")),
         }
+    }
+}
+
+/// None of the packets goes on in the chain.
+fn takes(action: &Action) -> bool {
+    match action {
+        Action::Accept | Action::Drop | Action::Return | Action::Goto(_) => true,
+        Action::None | Action::Jump(_) => false,
+        Action::Target(target) => matches!(target.body.course(), Course::Ends(_)),
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) fn findings(
     let mut found: Vec<(RuleRef, Finding)> = Vec::new();
     for at in examined.rules() {
         let is_entered = examined.visits(at).any(|(_, visit)| !visit.entry.is_empty());
-        let is_hit = examined.visits(at).any(|(_, visit)| !visit.hit.is_empty());
+        let is_hit = examined.visits(at).any(|(_, visit)| visit.is_hit);
         if is_hit {
             found.extend(twice(examined, at).map(|finding| (at, finding)));
         } else if used[at.chain as usize] && is_entered {
@@ -28,7 +28,7 @@ pub(super) fn findings(
 }
 
 fn dead(examined: &mut Examined<'_>, at: RuleRef) -> Result<Finding, TooLarge> {
-    if examined.visits(at).all(|(_, visit)| visit.reach.is_empty()) {
+    if examined.visits(at).all(|(_, visit)| !visit.is_reached) {
         return Ok(unreachable(examined, at));
     }
     let mut possible = Region::NONE;
@@ -56,12 +56,12 @@ fn takers(
     by: &mut Vec<RuleRef>,
 ) -> Result<(), TooLarge> {
     let known: HashSet<RuleRef> = by.iter().copied().collect();
-    let takes = |visit: &&Visit| visit.takes && !visit.hit.is_empty() && !known.contains(&visit.at);
+    let takes = |visit: &&Visit| visit.takes && visit.is_hit && !known.contains(&visit.at);
     let before: Vec<Visit> =
         examined.flows[flow].visits[..place].iter().filter(takes).copied().collect();
     for visit in before {
-        let taken = examined.space.diagrams.and(visit.hit, region)?;
-        if !taken.is_empty() && !by.contains(&visit.at) {
+        let taken = examined.space.diagrams.and(visit.entry, region)?;
+        if examined.space.diagrams.meet(taken, visit.hit) && !by.contains(&visit.at) {
             by.push(visit.at);
         }
     }
@@ -104,7 +104,8 @@ fn taken_packet(
         let wanted = examined.space.diagrams.and(visit.matches, visit.entry)?;
         let before = &examined.flows[flow].visits[..place];
         let takers = before.iter().filter(|taker| by.contains(&taker.at)).take(TRIED);
-        for hit in takers.map(|taker| taker.hit).collect::<Vec<Region>>() {
+        for hit in takers.map(|taker| (taker.entry, taker.hit)).collect::<Vec<_>>() {
+            let hit = examined.space.diagrams.and(hit.0, hit.1)?;
             let taken = examined.space.diagrams.and(hit, wanted)?;
             let shown = check::witness(examined, hook, taken, |walked| {
                 walked.hits.iter().any(|hit| by.contains(hit)) && !walked.hits.contains(&at)
@@ -123,7 +124,7 @@ fn unreachable(examined: &Examined<'_>, at: RuleRef) -> Finding {
         let before = flow.visits.iter().filter(|other| {
             other.at.chain == at.chain && other.at.rule < at.rule && other.entry == visit.entry
         });
-        by.extend(before.filter(|it| it.takes && !it.hit.is_empty()).map(|it| it.at));
+        by.extend(before.filter(|it| it.takes && it.is_hit).map(|it| it.at));
     }
     by.sort_unstable();
     by.dedup();

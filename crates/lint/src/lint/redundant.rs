@@ -26,7 +26,8 @@ struct Known {
     /// Where it leads, if it is an end; `None` where it only counts.
     end: Option<End>,
     matches: Region,
-    taken: Region,
+    /// What comes into the chain at each visit, and what of that the rule takes.
+    taken: Vec<(Region, Region)>,
 }
 
 pub(super) fn findings(
@@ -58,17 +59,34 @@ fn of_chain(
         let at = RuleRef { table: examined.index as u32, chain, rule };
         let known = known(examined, at, base.map(|_| &at_end))?;
         if let Some(Known { end: Some(end), taken, .. }) = &known
-            && !taken.is_empty()
             && !dead.contains(&at)
         {
             let others = same.get(end).copied().unwrap_or(Region::NONE);
-            if examined.space.diagrams.without(*taken, others)?.is_empty() {
-                found.push(redundant(examined, at, *taken, (end, &at_end))?);
+            if covers(examined, taken, others)? {
+                found.push(redundant(examined, at, taken, (end, &at_end))?);
             }
         }
-        step(examined, &mut same, known)?;
+        let stays = !dead.contains(&at);
+        step(examined, &mut same, known, stays)?;
     }
     Ok(())
+}
+
+/// Whether all that a rule takes, and something is, is in a region.
+fn covers(
+    examined: &mut Examined<'_>,
+    taken: &[(Region, Region)],
+    region: Region,
+) -> Result<bool, TooLarge> {
+    let mut is_hit = false;
+    for (entry, hit) in taken {
+        let outside = examined.space.diagrams.without(*hit, region)?;
+        if examined.space.diagrams.meet(*entry, outside) {
+            return Ok(false);
+        }
+        is_hit |= examined.space.diagrams.meet(*entry, *hit);
+    }
+    Ok(is_hit)
 }
 
 /// What is known after a rule, as seen from before it.
@@ -76,6 +94,7 @@ fn step(
     examined: &mut Examined<'_>,
     same: &mut BTreeMap<End, Region>,
     known: Option<Known>,
+    stays: bool,
 ) -> Result<(), TooLarge> {
     let Some(Known { end, matches, .. }) = known else {
         same.clear();
@@ -86,7 +105,8 @@ fn step(
             *region = examined.space.diagrams.without(*region, matches)?;
         }
     }
-    if let Some(end) = end {
+    // A rule that never matches is to be taken away: no other may rest on it.
+    if let Some(end) = end.filter(|_| stays) {
         let region = same.entry(end).or_insert(Region::NONE);
         *region = examined.space.diagrams.or(*region, matches)?;
     }
@@ -118,20 +138,21 @@ fn known(
         }
         Action::Target(_) => None,
     };
-    let mut taken = first.hit;
-    for visit in others {
-        taken = examined.space.diagrams.or(taken, visit.hit)?;
-    }
+    let taken = [first].iter().chain(&others).map(|visit| (visit.entry, visit.hit)).collect();
     Ok(Some(Known { end, matches: first.matches, taken }))
 }
 
 fn redundant(
     examined: &mut Examined<'_>,
     at: RuleRef,
-    taken: Region,
+    taken: &[(Region, Region)],
     (end, at_end): (&End, &End),
 ) -> Result<Finding, TooLarge> {
-    let mut left = taken;
+    let mut left = Region::NONE;
+    for (entry, hit) in taken {
+        let part = examined.space.diagrams.and(*entry, *hit)?;
+        left = examined.space.diagrams.or(left, part)?;
+    }
     let mut by = Vec::new();
     let count = examined.chain(at).rules.len() as u32;
     for rule in at.rule + 1..count {

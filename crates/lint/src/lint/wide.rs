@@ -39,13 +39,14 @@ fn accepts_all(
     let visit = examined.flows[flow].visits[place];
     let drops = examined.chain(at).base.is_some_and(|base| base.policy == Policy::Drop);
     let accepts = matches!(examined.rule(at).action, Action::Accept);
-    if !drops || !accepts || visit.hit.is_empty() {
+    if !drops || !accepts || !visit.is_hit {
         return Ok(None);
     }
     if !examined.space.diagrams.without(all, visit.matches)?.is_empty() {
         return Ok(None);
     }
-    let witness = check::witness(examined, hook, visit.hit, |walked| {
+    let hit = examined.space.diagrams.and(visit.entry, visit.hit)?;
+    let witness = check::witness(examined, hook, hit, |walked| {
         walked.verdict == Some((Verdict::Accept, Some(By::Rule(at))))
     });
     let Some(witness) = witness else { return Ok(None) };
@@ -84,7 +85,8 @@ fn late_state(
     let (mut by, mut witness) = (Vec::new(), None);
     for visit in before.iter().filter(|visit| visit.takes) {
         let accepts = matches!(examined.rule(visit.at).action, Action::Accept);
-        let part = examined.space.diagrams.and(visit.hit, from_outside)?;
+        let hit = examined.space.diagrams.and(visit.entry, visit.hit)?;
+        let part = examined.space.diagrams.and(hit, from_outside)?;
         if !accepts || part.is_empty() || by.contains(&visit.at) {
             continue;
         }

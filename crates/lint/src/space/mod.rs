@@ -23,8 +23,8 @@ pub(crate) use pieces::address;
 pub use pieces::{Part, Piece, Pieces};
 pub use sample::{Preferred, Sample};
 
-/// Nodes that all regions of a space may have: 320 MiB.
-const MOST_NODES: usize = 6_000_000;
+/// Nodes that all regions of a space may have: 600 MiB.
+const MOST_NODES: usize = 12_000_000;
 /// Tests that can only be asked, which are as many levels.
 const MOST_ASKED: u32 = 2_000;
 
@@ -315,12 +315,17 @@ impl Space {
     }
 }
 
+/// In the order in which diagrams of rules stay small: addresses, which tell most rules apart, before ports.
 fn dimensions(family: Family, for_names: u32) -> Vec<Dimension> {
     let field = |field: Field| (Part::Field(field), field.bits(family));
     let parts = [
         (Part::State, 3),
         (Part::Input, for_names),
         (Part::Output, for_names),
+        field(Field::Source),
+        (Part::HasMac, 1),
+        field(Field::SourceMac),
+        field(Field::Destination),
         (Part::Form, 2),
         field(Field::Protocol),
         field(Field::DestinationPort),
@@ -328,10 +333,6 @@ fn dimensions(family: Family, for_names: u32) -> Vec<Dimension> {
         field(Field::TcpFlags),
         field(Field::IcmpType),
         field(Field::IcmpCode),
-        field(Field::Destination),
-        field(Field::Source),
-        (Part::HasMac, 1),
-        field(Field::SourceMac),
     ];
     let mut start = 0;
     let mut placed = |(part, bits)| {

@@ -10,7 +10,7 @@ use rules::predicate::{Field, NO_PROTOCOL};
 use rules::protocol_name;
 
 use super::{Dimension, Space};
-use crate::diagram::Region;
+use crate::diagram::{Region, TooLarge};
 
 /// A part of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -37,6 +37,8 @@ type Ranges = Vec<(u128, u128)>;
 pub struct Piece {
     /// Words for each part that does not have every value.
     pub fields: Vec<(Part, Vec<String>)>,
+    /// The same as numbers.
+    ranges: Vec<(Part, Ranges)>,
     /// What tests that can only be asked have to answer.
     pub answers: Vec<(String, bool)>,
 }
@@ -243,17 +245,33 @@ impl Split<'_> {
     fn add(&mut self, ranges: &[Ranges], answers: &[(String, bool)]) {
         let dimensions = self.space.dimensions.iter().zip(ranges).zip(&self.full);
         let narrower = dimensions.filter(|((_, ranges), full)| *ranges != *full);
-        let fields = narrower
-            .map(|((dimension, ranges), _)| {
-                (dimension.part, self.space.words(dimension.part, ranges))
-            })
-            .collect();
+        let ranges: Vec<(Part, Ranges)> =
+            narrower.map(|((dimension, ranges), _)| (dimension.part, ranges.clone())).collect();
+        let words = |(part, ranges): &(Part, Ranges)| (*part, self.space.words(*part, ranges));
+        let fields = ranges.iter().map(words).collect();
         let answers = answers.to_vec();
-        self.found.pieces.push(Piece { fields, answers });
+        self.found.pieces.push(Piece { fields, ranges, answers });
     }
 }
 
 impl Space {
+    /// The packets of a piece, and others outside of what it is a piece of: tests that can only be asked are left out.
+    ///
+    /// # Errors
+    /// There is no room.
+    pub fn of_piece(&mut self, piece: &Piece) -> Result<Region, TooLarge> {
+        let mut all = Region::ALL;
+        for (part, ranges) in &piece.ranges {
+            let mut any = Region::NONE;
+            for (low, high) in ranges {
+                let one = self.range(*part, *low, *high)?;
+                any = self.diagrams.or(any, one)?;
+            }
+            all = self.diagrams.and(all, any)?;
+        }
+        Ok(all)
+    }
+
     fn words(&self, part: Part, ranges: &Ranges) -> Vec<String> {
         let mut words: Vec<String> = ranges
             .iter()

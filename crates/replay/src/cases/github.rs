@@ -13,16 +13,22 @@ impl Results {
     #[must_use]
     pub fn github(&self) -> String {
         let mut out = String::new();
-        let file = property(&self.cases.file);
+        let file = &self.cases.file;
         for (case, wrong) in self.failed() {
-            let (line, title) = (case.line, property(&case.name));
             let why = self.why_command(case, wrong.packet, "");
-            let message = message(&format!("{}\n{why}", wrong.what));
+            let message = format!("{}\n{why}", wrong.what);
             // Writing to a String cannot fail.
-            let _ = writeln!(out, "::error file={file},line={line},title={title}::{message}");
+            let _ = writeln!(out, "{}", annotation("error", file, case.line, &case.name, &message));
         }
         out
     }
+}
+
+/// An annotation of a line of a file: `level` is error, warning or notice.
+#[must_use]
+pub fn annotation(level: &str, file: &str, line: usize, title: &str, text: &str) -> String {
+    let (file, title, text) = (property(file), property(title), message(text));
+    format!("::{level} file={file},line={line},title={title}::{text}")
 }
 
 /// Text after the second `::`.

@@ -44,6 +44,7 @@ pub mod record;
 mod text;
 
 pub use evaluate::{CaseResult, Decided, Got, Results, evaluate};
+pub use github::annotation;
 pub use named::NamedFile;
 pub use place::PlaceName;
 

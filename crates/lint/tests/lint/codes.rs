@@ -1,0 +1,146 @@
+//! Each code by rules that have it, and by rules next to them that do not.
+
+use lint::{Code, Finding, Severity, lint};
+
+use super::{filter, ruleset};
+
+fn found(rules: &str) -> Vec<Finding> {
+    let found = lint(&filter(rules), None);
+    assert_eq!((found.contradicted, found.unproven.len()), (0, 0), "{rules}");
+    found.findings
+}
+
+/// Codes with the line of their rule among `rules`, from 1.
+fn codes(rules: &str) -> Vec<(Code, u32)> {
+    found(rules).iter().map(|finding| (finding.code, finding.line.saturating_sub(4))).collect()
+}
+
+#[test]
+fn a_rule_that_rules_before_it_cover_together_is_shadowed() {
+    let rules = "-A INPUT -p tcp -m tcp --dport 0:1023 -j DROP\n\
+                 -A INPUT -p tcp -m tcp --dport 1024:65535 -j DROP\n\
+                 -A INPUT -s 10.0.0.0/8 -p tcp -m tcp --dport 22 -j ACCEPT\n";
+    let found = found(rules);
+    let shadowed = found.iter().find(|finding| finding.code == Code::Shadowed).unwrap();
+    assert_eq!((shadowed.line, &*shadowed.by), (7, &[5][..]), "{shadowed:?}");
+    assert_eq!(shadowed.severity, Severity::Error);
+    let witness = shadowed.witness.as_deref().unwrap();
+    assert!(witness.contains("tcp 10.0.2.1:40000 > 198.51.100.1:22"), "{witness}");
+    let one_port_less = rules.replace("1024:65535", "1024:65534").replace("-s 10.0.0.0/8 ", "");
+    let one_port_less = one_port_less.replace("--dport 22", "--dport 22:65535");
+    assert_eq!(codes(&one_port_less), []);
+}
+
+#[test]
+fn tests_that_can_only_be_asked_are_the_same_where_their_text_is() {
+    let rule = "-A INPUT -m string --string a --algo bm -j DROP\n";
+    let narrower = "-A INPUT -p udp -m string --string a --algo bm -j ACCEPT\n";
+    let other = narrower.replace("--string a", "--string b");
+    assert_eq!(codes(&format!("{rule}{narrower}")), [(Code::Shadowed, 2)]);
+    assert_eq!(codes(&format!("{rule}{other}")), []);
+    // A mark that was set in between makes it another test.
+    let marked = "-A INPUT -m mark --mark 0x1 -j DROP\n\
+                  -A INPUT -m mark --mark 0x1 -p udp -j ACCEPT\n";
+    assert_eq!(codes(marked), [(Code::Shadowed, 2)]);
+}
+
+#[test]
+fn tests_that_remember_packets_shadow_nothing() {
+    let limit = "-A INPUT -m limit --limit 1/sec -j ACCEPT\n";
+    assert_eq!(codes(&format!("{limit}{limit}")), []);
+    let random = "-A INPUT -m statistic --mode random --probability 0.5 -j DROP\n";
+    assert_eq!(
+        codes(&format!("{random}{random}")),
+        [(Code::Redundant, 1), (Code::Redundant, 2)][2..]
+    );
+}
+
+#[test]
+fn after_a_rule_that_takes_everything_rules_are_unreachable() {
+    let rules = "-A INPUT -j ACCEPT\n-A INPUT -s 10.0.0.1 -j DROP\n";
+    let all = codes(rules);
+    assert!(
+        all.contains(&(Code::AcceptsAll, 1)) && all.contains(&(Code::Unreachable, 2)),
+        "{all:?}"
+    );
+}
+
+#[test]
+fn tests_that_contradict_each_other_never_match() {
+    for rule in [
+        "-A INPUT -i eth0 ! -i eth+ -j DROP\n",
+        "-A INPUT -p tcp -m iprange --src-range 10.0.0.1-10.0.0.2 -s 10.0.0.3 -j ACCEPT\n",
+        "-A INPUT -m state --state NEW -m state --state ESTABLISHED -j ACCEPT\n",
+        "-A INPUT ! -s 0.0.0.0/0 -j ACCEPT\n",
+    ] {
+        let text = format!("*filter\n:INPUT DROP [0:0]\n{rule}COMMIT\n");
+        let Ok(loaded) = rules::save::load(&text, &rules::save::LoadOptions::default()) else {
+            continue;
+        };
+        let found = lint(&loaded.ruleset, None).findings;
+        assert_eq!(found.first().map(|one| one.code), Some(Code::NeverMatches), "{rule}{found:?}");
+    }
+}
+
+#[test]
+fn a_chain_only_gets_what_is_sent_to_it() {
+    let rules =
+        "-N TCP\n-A INPUT -p tcp -j TCP\n-A TCP -p udp -j ACCEPT\n-A TCP -o eth0 -j ACCEPT\n";
+    assert_eq!(codes(rules), [(Code::NeverMatches, 3), (Code::NeverMatches, 4)]);
+}
+
+#[test]
+fn what_the_policy_does_anyway_is_redundant() {
+    assert_eq!(codes("-A INPUT -s 10.0.0.1 -j DROP\n"), [(Code::Redundant, 1)]);
+    let logged = "-A INPUT -s 10.0.0.1 -j DROP\n-A INPUT -j LOG\n";
+    assert_eq!(codes(logged), []);
+    let wider = "-A INPUT -s 10.0.0.1 -j ACCEPT\n-A INPUT -s 10.0.0.0/8 -j ACCEPT\n";
+    assert_eq!(codes(wider), [(Code::Redundant, 1)]);
+    let between = "-A INPUT -s 10.0.0.1 -j ACCEPT\n-A INPUT -p udp -j REJECT\n-A INPUT -s 10.0.0.0/8 -j ACCEPT\n";
+    assert_eq!(codes(between), []);
+}
+
+#[test]
+fn chains_that_nothing_leads_to_are_unused() {
+    let rules = "-N A\n-N B\n-A A -j B\n-A B -j DROP\n-N EMPTY\n-A INPUT -j EMPTY\n";
+    assert_eq!(
+        codes(rules),
+        [(Code::UnusedChain, 1), (Code::UnusedChain, 2), (Code::IdleChain, 6)]
+    );
+}
+
+#[test]
+fn invalid_packets_that_were_accepted_before_are_named() {
+    let late = "-A INPUT -i lo -j ACCEPT\n-A INPUT -p tcp -m tcp --dport 22 -j ACCEPT\n\
+                -A INPUT -m state --state INVALID -j REJECT\n";
+    let found = found(late);
+    let late = found.iter().find(|finding| finding.code == Code::LateState).unwrap();
+    assert_eq!((late.line, &*late.by), (7, &[6][..]));
+    assert!(late.witness.as_deref().unwrap().ends_with("ctstate=INVALID"));
+}
+
+#[test]
+fn interfaces_are_those_of_the_host() {
+    let links =
+        "2: eth0: <UP> mtu 1500 state UP\\    link/ether 02:00:00:00:00:01 brd ff:ff:ff:ff:ff:ff\n";
+    let links = host::Links::parse(links).unwrap();
+    let rules =
+        "-A INPUT -i eth0 -j ACCEPT\n-A INPUT -i eth1 -j ACCEPT\n-A INPUT -i e+ -j REJECT\n";
+    let found = lint(&filter(rules), Some(&links)).findings;
+    let lines: Vec<u32> = found
+        .iter()
+        .filter(|finding| finding.code == Code::NoSuchInterface)
+        .map(|finding| finding.line)
+        .collect();
+    assert_eq!(lines, [6]);
+}
+
+#[test]
+fn ipv6_rules_are_read_alike() {
+    let rules = "# Generated by ip6tables-save v1.8.9\n*filter\n:INPUT DROP [0:0]\n\
+                 -A INPUT -s 2001:db8::/32 -j ACCEPT\n-A INPUT -s 2001:db8:1::/48 -p tcp -j DROP\nCOMMIT\n";
+    let found = lint(&ruleset(rules), None).findings;
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].code, Code::Shadowed);
+    assert!(found[0].witness.as_deref().unwrap().contains("tcp [2001:db8:1:"), "{found:?}");
+}

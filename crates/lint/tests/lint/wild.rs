@@ -1,0 +1,88 @@
+//! Rulesets from the wild: no finding that a walk contradicts, and every dead rule stays dead under many packets.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use lint::{Code, Preferred, Remembering, Sent, Space, flow, lint, walked};
+use rules::model::{Hook, Ruleset};
+use rules::save::{LoadOptions, load};
+
+/// The rulesets that are there, by name.
+pub(crate) fn rulesets() -> Vec<(String, Ruleset)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/rulesets");
+    let Ok(files) = folder.read_dir() else {
+        println!("SKIPPED: no {}", folder.display());
+        return Vec::new();
+    };
+    let mut paths: Vec<PathBuf> = files.flatten().map(|entry| entry.path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|end| end == "save"));
+    paths.sort();
+    let of = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(path).unwrap();
+        match load(&text, &LoadOptions::default()) {
+            Ok(loaded) => Some((name, loaded.ruleset)),
+            // A shell transcript, and an option that no iptables has.
+            Err(_)
+                if name.starts_with("openwrt-AA")
+                    || name.starts_with("isabelle-parser-test-v4") =>
+            {
+                None
+            }
+            Err(error) => panic!("{name}: {error}"),
+        }
+    };
+    paths.iter().filter_map(of).collect()
+}
+
+#[test]
+fn no_finding_is_contradicted_and_all_tables_are_proven() {
+    for (name, ruleset) in rulesets() {
+        let start = Instant::now();
+        let found = lint(&ruleset, None);
+        println!("{name}: {} findings in {:?}", found.findings.len(), start.elapsed());
+        assert_eq!(found.contradicted, 0, "{name}");
+        assert_eq!(found.unproven, Vec::<String>::new(), "{name}");
+    }
+}
+
+/// Rules that are dead by lint, against packets drawn from what every rule of the file matches.
+#[test]
+fn dead_rules_stay_dead_under_packets_aimed_at_every_rule() {
+    let each: u64 = if std::env::var_os("TAMIS_FULL").is_some() { 200 } else { 2 };
+    for (name, ruleset) in rulesets() {
+        let dead: Vec<u32> = lint(&ruleset, None)
+            .findings
+            .iter()
+            .filter(|it| matches!(it.code, Code::Shadowed | Code::Unreachable | Code::NeverMatches))
+            .map(|it| it.line)
+            .collect();
+        for table in 0..ruleset.tables.len() {
+            let mut space = Space::of(&[&ruleset]);
+            for hook in Hook::ALL {
+                let sent =
+                    Sent { remembering: Remembering::Apart(""), altered: lint::Altered::GoesOn };
+                let Some(flow) = flow(&mut space, &ruleset, table, hook, sent).unwrap() else {
+                    continue;
+                };
+                for (number, visit) in flow.visits.iter().enumerate().take(2_000) {
+                    let aim = space.diagrams.and(visit.matches, flow.all).unwrap();
+                    for seed in 0..each {
+                        let preferred =
+                            Preferred::drawn(ruleset.family, seed + number as u64 * each);
+                        let Some(sample) = space.sample(aim, &preferred) else { break };
+                        let Some(walked) = walked(&ruleset, table, hook, &sample.values) else {
+                            continue;
+                        };
+                        for hit in walked.hits {
+                            let chain =
+                                &ruleset.tables[hit.table as usize].chains[hit.chain as usize];
+                            let line = chain.rules[hit.rule as usize].line;
+                            assert!(!dead.contains(&line), "{name}:{line} is hit by {sample:?}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
