@@ -113,6 +113,7 @@ impl Report {
             object.insert("listed".to_owned(), self.listed_json());
         }
         if let Some(object) = document.as_object_mut() {
+            object.extend(self.listing_json().map(|listing| ("list".to_owned(), listing)));
             object.extend(self.groups_json().map(|groups| ("groups".to_owned(), groups)));
             object.extend(self.changes_json().map(|changes| ("changes".to_owned(), changes)));
             if !self.selection.is_everything() {
