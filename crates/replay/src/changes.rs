@@ -10,6 +10,7 @@ use dataplane::{Counters, Disposition};
 use rules::model::Family;
 
 use crate::decider::Decider;
+use crate::reach::Reach;
 use crate::report::examples::{EACH, Example};
 use crate::rules_file::RulesFile;
 
@@ -56,6 +57,8 @@ pub struct Changes {
     pub ungrouped: u64,
     /// What was counted on the new rules, in the order of their files.
     pub counters: Vec<Counters>,
+    /// Which of them were reached.
+    pub(crate) reach: Vec<Reach>,
 }
 
 impl Changes {
@@ -115,10 +118,10 @@ impl Groups {
     }
 
     /// What was found: under these rules, on which so much was counted.
-    pub(crate) fn finish(self, files: Vec<RulesFile>, mut counters: Vec<Counters>) -> Changes {
+    pub(crate) fn finish(self, files: Vec<RulesFile>, counted: Vec<(Counters, Reach)>) -> Changes {
         let mut by: Vec<VerdictChange> = self.groups.into_values().collect();
         by.sort_by_key(|change| (std::cmp::Reverse(change.packets), change.first()));
-        counters.truncate(files.len());
-        Changes { files, packets: self.packets, by, ungrouped: self.ungrouped, counters }
+        let (counters, reach) = counted.into_iter().unzip();
+        Changes { files, packets: self.packets, by, ungrouped: self.ungrouped, counters, reach }
     }
 }

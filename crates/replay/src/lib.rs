@@ -29,6 +29,7 @@ mod logged;
 mod near;
 mod outputs;
 mod packets;
+mod reach;
 mod recorder;
 pub mod report;
 mod room;

@@ -24,7 +24,6 @@ use crate::groups::GroupBy;
 use crate::lane::{Counted, Lane, Rules, compared};
 use crate::lines::Lines;
 use crate::outputs::{Outputs, failed};
-use crate::recorder::Recorder;
 use crate::report::Report;
 use crate::room::Room;
 use crate::rules_file::{RulesFile, program};
@@ -151,9 +150,9 @@ pub fn replay(
         all.merge(one);
         all
     });
-    let new_counters = all.and_then(|Counted { rules, new }| {
-        rules.report(&mut report);
-        new.map(Recorder::into_counters)
+    let new_counters = all.and_then(|Counted { rules: counted, new: new_counted }| {
+        counted.report(&mut report);
+        new_counted.zip(rules.new).map(|(counted, files)| counted.into_counters(files))
     });
     let (read, selection) = source.finish();
     read.report(&mut report);

@@ -129,6 +129,22 @@ fn a_jump_that_may_not_have_been_taken_leaves_the_path_open() {
 }
 
 #[test]
+fn of_several_jumps_the_last_one_led_there() {
+    let folder = Scratch::new("groups-twice");
+    folder.write(
+        "r",
+        "*mangle\n:FORWARD ACCEPT [0:0]\n:end - [0:0]\n-A FORWARD -j end\n\
+         -A FORWARD -j MARK --set-xmark 0x1/0xffffffff\n-A FORWARD -j end\n\
+         -A end -m mark --mark 0x1 -j DROP\nCOMMIT\n",
+    );
+    folder.capture("c", "eth0", &SPECS[..1]);
+    let args = ["replay", "r", "c", "--by", "path", "--json"];
+    let path = folder.tamis(&args).json()["groups"][0]["groups"][0].clone();
+    assert_eq!((&path["jumps"][0]["line"], &path["by"]["line"]), (&json!(6), &json!(7)));
+    assert_eq!((path["jumps"].as_array().unwrap().len(), &path["sure"]), (1, &json!(true)));
+}
+
+#[test]
 fn a_list_says_how_many_there_are_when_and_why() {
     let folder = folder("list");
     let text = replayed(&folder, &["--list", "drop,reject", "--limit", "2"]);
@@ -139,6 +155,10 @@ fn a_list_says_how_many_there_are_when_and_why() {
     );
     assert_eq!(list.matches("\n#").count(), 2, "{text}");
     assert!(list.contains("  by L14 -A LOG_DROP -j DROP\n"), "{text}");
+    let json =
+        folder.tamis(&["replay", "r", "c", "--list", "drop", "--limit", "2", "--json"]).json();
+    assert_eq!(json["list"], json!({ "lists": ["drop"], "limit": 2, "packets": 5 }));
+    assert_eq!(json["listed"].as_array().unwrap().len(), 2);
     assert_eq!(replayed(&folder, &["--list", "all"]).matches("\n#").count(), 6);
     assert_eq!(replayed(&folder, &["--list", "accept"]).matches("\n#").count(), 1);
     assert!(replayed(&folder, &["--list", "unknown"]).contains("\nLIST unknown: 0 of 0 packets\n"));

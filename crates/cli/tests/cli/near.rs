@@ -37,15 +37,101 @@ fn packets_are_a_conversation_and_the_story_is_that_of_the_last() {
 fn near_misses_name_the_test_and_what_the_packet_has() {
     let folder = folder("why-near");
     let ended = folder.tamis(&["why", "r", "--packet", TCP, "--near", "3"]);
-    let near = "near misses, each for one test:\n  \
+    let near = "near misses, each for one test, those to another verdict first:\n  \
                 L4     -A FORWARD -p tcp -m tcp --dport 5432 -j ACCEPT\n         \
-                but for --dport 5432, the packet has --dport 5433\n";
+                would accept it, were it --dport 5432, not --dport 5433\n";
     assert!(ended.out.ends_with(near), "{}", ended.out);
     let ended = folder.tamis(&["why", "r", "--packet", TCP, "--near", "3", "--json"]);
     let json: Value = serde_json::from_str(&ended.out).unwrap();
-    assert_eq!(json["near"][0]["packet_has"], "--dport 5433");
+    let near = &json["near"][0];
+    assert_eq!((&near["packet_has"], &near["gives"]), (&"--dport 5433".into(), &"accept".into()));
     let ended = folder.tamis(&["why", "r", "--packet", "icmp 10.0.0.1 > 10.0.0.2", "--near", "1"]);
     assert!(ended.out.ends_with("every rule met fails by several tests\n"), "{}", ended.out);
+}
+
+/// Chains in chains: the story steps in, and the diagrams go from one to the other.
+const CHAINS: &str = "*filter\n:FORWARD ACCEPT [0:0]\n:one - [0:0]\n:two - [0:0]\n\
+                      -A FORWARD -p tcp -j one\n-A one -j two\n-A one -p tcp -m comment --comment \"a \\\"b\\\" <c>\" -j DROP\n\
+                      -A two -p udp -j ACCEPT\nCOMMIT\n";
+
+#[test]
+fn chains_are_indented_by_depth() {
+    let folder = folder("why-depth");
+    folder.write("r", CHAINS);
+    let out = folder.tamis(&["why", "r", "--packet", TCP]).out;
+    let lines = "\n  L5     -p tcp -j one   MATCH -> one\n    L6     one -j two   MATCH -> two\n      \
+                 L8     two -p udp -j ACCEPT   no: -p udp\n    L7     one -p tcp";
+    assert!(out.contains(lines), "{out}");
+}
+
+#[test]
+fn the_chains_walked_are_a_diagram() {
+    let folder = folder("why-diagram");
+    folder.write("r", CHAINS);
+    let ended = folder.tamis(&["why", "r", "--packet", TCP, "--dot", "-", "--svg", "walk.svg"]);
+    assert_eq!(ended.code, Some(1), "{}", ended.err);
+    assert!(ended.out.starts_with("digraph walk {\n"), "{}", ended.out);
+    for part in [
+        "c0 [label=\"filter/FORWARD\\lL5 MATCH -> one: -p tcp -j one\\l\"];",
+        "c1 [label=\"filter/one\\lL6 MATCH -> two: -j two\\lL7 MATCH: -p tcp -m comment --comment \\\"a \\\\\\\"b",
+        "c2 [label=\"filter/two\\l… 1 rule did not match\\l\"];",
+        "packet -> c0;\n  c0 -> c1;\n  c1 -> c2;\n  c2 -> end;\n}\n",
+    ] {
+        assert!(ended.out.contains(part), "{part}: {}", ended.out);
+    }
+    let svg = std::fs::read_to_string(folder.file("walk.svg")).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{svg}");
+    assert_eq!((svg.matches("<rect x=").count(), svg.matches("class=\"jump\"").count()), (3, 2));
+    assert!(svg.contains("&lt;c&gt;") && svg.contains(">DROP by L7 "), "{svg}");
+    let twice = folder.tamis(&["why", "r", "--packet", TCP, "--dot", "r"]);
+    assert!(twice.refusal().contains("--dot r: expected a file of its own"), "{}", twice.err);
+}
+
+#[test]
+fn an_entry_that_expired_before_is_said() {
+    let folder = folder("why-expired");
+    folder.write(
+        "r",
+        "*filter\n:FORWARD DROP [0:0]\n-A FORWARD -s 203.0.113.0/24 -j DROP\n\
+         -A FORWARD -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT\n\
+         -A FORWARD -s 10.0.0.0/8 -j ACCEPT\n-A FORWARD -i lan0 -j DROP\nCOMMIT\n",
+    );
+    let reply = |after: u32| format!("udp 192.0.2.53:53 > 10.0.0.9:4000 after={after}");
+    let late = ["why", "r", "--packet", UDP, "--packet", &reply(60), "--near", "2"];
+    let out = folder.tamis(&late).out;
+    assert!(out.contains("\nconntrack: NEW, a new connection, "), "{out}");
+    assert!(out.contains("\n  its entry expired 30.0 s ago, after packet 1\n"), "{out}");
+    // What it lacked comes before who else might have been dropped.
+    let near = out.split("another verdict first:\n").nth(1).unwrap();
+    assert!(
+        near.starts_with("  L4     -A FORWARD -m conntrack --ctstate RELATED,ESTABLISHED"),
+        "{out}"
+    );
+    assert!(near.contains("were it --ctstate RELATED,ESTABLISHED, not --ctstate NEW"), "{out}");
+    let early = folder.tamis(&["why", "r", "--packet", UDP, "--packet", &reply(20)]);
+    assert_eq!(early.code, Some(0), "{}", early.out);
+    assert!(early.out.contains("against the connection of packet 1"), "{}", early.out);
+}
+
+#[test]
+fn what_is_not_known_says_how_to_make_it_known() {
+    let folder = folder("why-how");
+    for (rule, how) in [
+        ("-i wan0 -j ACCEPT", "\n  to know it, give --in, in= in the packet"),
+        (
+            "-m set --match-set a src -j ACCEPT",
+            "\n  to know it, give the sets with --ipset FILE (ipset save)\n",
+        ),
+        ("-m geoip --source-country XX -j ACCEPT", "\n  nothing that tamis reads tells it\n"),
+    ] {
+        folder.write("r", format!("*filter\n:FORWARD DROP [0:0]\n-A FORWARD {rule}\nCOMMIT\n"));
+        let ended = folder.tamis(&["why", "r", "--packet", TCP]);
+        assert_eq!(ended.code, Some(4), "{rule}: {}", ended.out);
+        assert!(ended.out.contains(how), "{rule}: {}", ended.out);
+    }
+    let json = folder.tamis(&["why", "r", "--packet", TCP, "--json"]);
+    let json: Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(json["unknown_because"][0]["how"], Value::Null);
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn a_rule_that_opens_a_port_shows_with_its_packets() {
     let listed = stdout(0, &["replay", &old, &capture, "--vs", &new, "--list", "change"]);
     let lines: Vec<&str> = listed.lines().filter(|line| line.starts_with('#')).collect();
     assert_eq!(lines.len(), 2, "{listed}");
-    assert!(lines[1].starts_with("#4 drop: tcp") && lines[1].contains("-> accept by L3"));
+    assert!(lines[1].starts_with("#4 +3.000 s drop: tcp") && lines[1].contains("-> accept by L3"));
 }
 
 #[test]

@@ -19,7 +19,7 @@ use rules::eval::RuleRef;
 
 use crate::decider::Decider;
 use crate::list::Lists;
-use crate::report::{Count, VerdictCounts};
+use crate::report::counts::{Count, VerdictCounts};
 
 pub use key::{Ends, GroupKey};
 pub(crate) use key::{has_ports, protocol_text};

@@ -64,6 +64,11 @@ impl Gives {
         }
     }
 
+    /// Whether it only leads to a chain.
+    pub(super) fn leads(self) -> bool {
+        matches!(self, Self::MayAccept | Self::MayDrop | Self::May)
+    }
+
     /// What it would have done.
     pub(crate) fn words(self) -> &'static str {
         match self {

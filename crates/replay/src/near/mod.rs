@@ -77,7 +77,7 @@ fn missed(rule: &Rule, tests: &[Test], transit: &Transit<'_, '_>) -> Option<(Str
 }
 
 /// Whether a test asks which connection a packet is part of.
-fn asks_for_state(test: &str) -> bool {
+pub(crate) fn asks_for_state(test: &str) -> bool {
     test.split(' ').any(|word| matches!(word, "--ctstate" | "--state"))
 }
 
@@ -133,8 +133,8 @@ impl Misses {
                     .flatten()
                     .filter(|miss| miss.gives.changes(accepted) == changes)
                     .collect();
-                // Later tables and chains were walked later, and rules of a chain in order.
-                kept.sort_by_key(|miss| std::cmp::Reverse(miss.turn));
+                // A verdict tells more than a chain that may give one.
+                kept.sort_by_key(|miss| (miss.gives.leads(), std::cmp::Reverse(miss.turn)));
                 kept
             })
         };

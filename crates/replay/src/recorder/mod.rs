@@ -5,7 +5,6 @@
 
 mod calls;
 mod merge;
-mod reach;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,13 +21,12 @@ use rules::eval::{self, By, Cause, RuleRef};
 use rules::model::Family;
 use rules::{Iface, KnownFlow, Transit};
 
-pub(crate) use self::reach::Ends;
-
 use self::calls::Calls;
 use crate::contradictions::Contradictions;
 use crate::decider::Decider;
 use crate::distinct::Distinct;
 use crate::groups::CallPath;
+use crate::reach::{Ends, Reach};
 use crate::report::{Count, DropReasons, Report, Sightings, Skipped, VerdictCounts};
 use crate::rules_file::RulesFile;
 
@@ -170,9 +168,17 @@ impl Recorder {
         *self.skipped.link_types.entry(link_type).or_default() += 1;
     }
 
-    /// The counters of the rules alone.
-    pub(crate) fn into_counters(self) -> Vec<Counters> {
-        self.counters
+    /// The counters of these rules alone, and which of the rules were reached.
+    pub(crate) fn into_counters(self, files: &[RulesFile]) -> Vec<(Counters, Reach)> {
+        let Self { counters, ends, hot_drops, causes, .. } = self;
+        let unknown: Vec<Why> = causes.counted().map(|(why, _)| why).collect();
+        let counted = files.iter().zip(counters.into_iter().zip(ends));
+        let counted = counted.map(|(file, (counters, ends))| {
+            let (hot_drops, unknown) = (hot_drops.keys().copied(), unknown.iter().copied());
+            let reach = Reach::new(file, &counters, &ends, hot_drops, unknown);
+            (counters, reach)
+        });
+        counted.collect()
     }
 
     /// Says in the report what was counted.

@@ -11,8 +11,8 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::Report;
-use super::reach::Reach;
 use crate::json_text;
+use crate::reach::Reach;
 use crate::rules_file::RulesFile;
 use crate::time_text::time_text;
 
@@ -26,25 +26,26 @@ impl Serialize for Document<'_> {
         for (key, value) in &members {
             map.serialize_entry(key, value)?;
         }
-        let reach = (0..self.0.files.len()).map(|file| self.0.reach(file)).collect();
-        map.serialize_entry("hits", &Hits(&self.0.files, &self.0.counters, Some(reach)))?;
+        let reach: Vec<Reach> = (0..self.0.files.len()).map(|file| self.0.reach(file)).collect();
+        map.serialize_entry("hits", &Hits(&self.0.files, &self.0.counters, &reach))?;
         if let Some(changes) = &self.0.changes {
-            map.serialize_entry("new_hits", &Hits(&changes.files, &changes.counters, None))?;
+            map.serialize_entry(
+                "new_hits",
+                &Hits(&changes.files, &changes.counters, &changes.reach),
+            )?;
         }
         map.end()
     }
 }
 
 /// Rules files, and what was counted on each.
-struct Hits<'r>(&'r [RulesFile], &'r [Counters], Option<Vec<Reach>>);
+struct Hits<'r>(&'r [RulesFile], &'r [Counters], &'r [Reach]);
 
 impl Serialize for Hits<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let Self(files, counters, reach) = self;
-        let files = files.iter().zip(*counters).enumerate();
-        to.collect_seq(files.flat_map(|(index, (file, counters))| {
-            hits(file, counters, reach.as_ref().and_then(|reach| reach.get(index)))
-        }))
+        let files = files.iter().zip(*counters).zip(*reach);
+        to.collect_seq(files.flat_map(|((file, counters), reach)| hits(file, counters, reach)))
     }
 }
 
@@ -120,6 +121,7 @@ impl Report {
             object.insert("listed".to_owned(), self.listed_json());
         }
         if let Some(object) = document.as_object_mut() {
+            object.extend(self.listing_json().map(|listing| ("list".to_owned(), listing)));
             object.extend(self.groups_json().map(|groups| ("groups".to_owned(), groups)));
             object.extend(self.changes_json().map(|changes| ("changes".to_owned(), changes)));
             if !self.selection.is_everything() {
@@ -214,15 +216,11 @@ impl Report {
     }
 }
 
-/// Every rule with what it counted and, where that is known, whether packets reached it.
-fn hits(
-    file: &RulesFile,
-    counters: &Counters,
-    reach: Option<&Reach>,
-) -> impl Iterator<Item = Value> {
+/// Every rule with what it counted, and whether packets reached it.
+fn hits(file: &RulesFile, counters: &Counters, reach: &Reach) -> impl Iterator<Item = Value> {
     file.rules().map(move |(at, table, chain, rule)| {
         let tally = counters.rule(at);
-        let mut hit = json!({
+        json!({
             "family": file.ruleset.family.name(),
             "table": table.name,
             "chain": chain.name,
@@ -234,11 +232,8 @@ fn hits(
             "maybe": tally.maybe,
             "first": tally.first.map(time_text),
             "last": tally.last.map(time_text),
-        });
-        if let Some(reach) = reach {
-            hit["reached"] = reach.of(at).word().into();
-        }
-        hit
+            "reached": reach.of(at).word(),
+        })
     })
 }
 

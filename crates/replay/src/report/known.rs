@@ -40,7 +40,9 @@ fn of_rule(file: &RulesFile, at: RuleRef, cause: Cause) -> Option<String> {
     let text = match cause {
         Cause::Input => "give --in, in= in the packet, or --net IFACE=CIDR for each side",
         Cause::Output => "give --out, out= in the packet, or --net IFACE=CIDR for each side",
-        Cause::Bytes => "capture whole packets (tcpdump -s 0)",
+        Cause::Bytes => {
+            "capture whole packets (tcpdump -s 0), and both sides of a translation (-i any)"
+        }
         Cause::Match(index) => of_match(&rule.matches.get(usize::from(index))?.name)?,
         Cause::Target => match &rule.action {
             Action::Target(target) => of_target(&target.name)?,

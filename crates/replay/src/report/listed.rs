@@ -44,6 +44,13 @@ impl Report {
         writeln!(out, "#{frame} {time}{word}: {}{why}{new}", listed.packet)
     }
 
+    /// What was asked for by `--list`, and how many packets there are.
+    pub(super) fn listing_json(&self) -> Option<Value> {
+        let listing = self.listing.as_ref().filter(|listing| listing.lists.has_packets())?;
+        let lists: Vec<&str> = listing.lists.packets().collect();
+        Some(json!({ "lists": lists, "limit": listing.limit, "packets": listing.found }))
+    }
+
     /// The same as JSON.
     pub(super) fn listed_json(&self) -> Value {
         let listed = self.listed.iter().map(|listed| {

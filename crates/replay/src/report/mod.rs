@@ -2,6 +2,7 @@
 
 mod changes;
 mod contradictions;
+pub(crate) mod counts;
 mod either;
 pub mod examples;
 mod given;
@@ -16,10 +17,11 @@ mod skips;
 mod text;
 pub mod timeline;
 
+pub use counts::{Count, VerdictCounts};
 pub(crate) use html::escape;
 pub(crate) use json::ct_name;
 pub(crate) use next::walk_flags;
-pub use reach::{NeverHit, Reached};
+pub use reach::NeverHit;
 pub use text::Style;
 pub(crate) use text::duration;
 
@@ -27,7 +29,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use dataplane::counters::HitCount;
-use dataplane::{Config, Counters, Disposition, Either, FinalVerdict, Path, Why};
+use dataplane::{Config, Counters, Disposition, Either, Path, Why};
 use host::Refused;
 use packet::L3Fault;
 use pktio::LinkType;
@@ -44,34 +46,10 @@ use crate::contradictions::Contradictions;
 use crate::decider::Decider;
 use crate::groups::Grouping;
 use crate::list::Lists;
-use crate::recorder::Ends;
+use crate::reach::Ends;
 use crate::rules_file::RulesFile;
 use crate::select::Selection;
 use crate::source::{CaptureName, Numbers};
-
-/// Packets and bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
-pub struct Count {
-    /// Packets.
-    pub packets: u64,
-    /// Bytes.
-    pub bytes: u64,
-}
-
-impl Count {
-    /// One more packet.
-    pub fn add(&mut self, bytes: u64) {
-        self.packets += 1;
-        self.bytes += bytes;
-    }
-
-    /// All packets of another count, too.
-    pub(crate) fn merge(&mut self, other: &Self) {
-        let Self { packets, bytes } = other;
-        self.packets += packets;
-        self.bytes += bytes;
-    }
-}
 
 /// What one capture held.
 #[derive(Debug, Clone)]
@@ -99,46 +77,6 @@ impl Capture {
         self.count.add(wire_length);
         self.first = self.first.or(time);
         self.last = time.or(self.last);
-    }
-}
-
-/// Packets by verdict; bytes as the kernel counts them.
-#[derive(Debug, Clone, Copy, Default, serde::Serialize)]
-pub struct VerdictCounts {
-    /// Went through.
-    pub accept: Count,
-    /// Dropped silently.
-    pub drop: Count,
-    /// Dropped, and the sender told.
-    pub reject: Count,
-    /// Depended on something that is not known.
-    pub unknown: Count,
-    /// Not evaluated.
-    pub skip: Count,
-}
-
-impl VerdictCounts {
-    /// The count of a verdict.
-    pub(crate) fn of(&mut self, verdict: FinalVerdict) -> &mut Count {
-        match verdict {
-            FinalVerdict::Accept(_) => &mut self.accept,
-            FinalVerdict::Drop(_) => &mut self.drop,
-            FinalVerdict::Reject(_) => &mut self.reject,
-            FinalVerdict::Unknown => &mut self.unknown,
-            FinalVerdict::Skip(_) => &mut self.skip,
-        }
-    }
-
-    /// Each with its name.
-    pub(crate) fn named(&self) -> [(&'static str, Count); 5] {
-        let Self { accept, drop, reject, unknown, skip } = *self;
-        [
-            ("accept", accept),
-            ("drop", drop),
-            ("reject", reject),
-            ("unknown", unknown),
-            ("skip", skip),
-        ]
     }
 }
 

@@ -1,71 +1,14 @@
 //! Which rules packets reached: those that none hit were never reached, or reached and did not match, or it is not
 //! known.
-//!
-//! Contract: a rule is said to be reached, or not reached, only if that is certain of all packets.
 
 use std::fmt::Write;
 
-use dataplane::Why;
-use rules::eval::{By, Cause, RuleRef};
+use rules::eval::RuleRef;
 
 use super::Report;
 use super::text::{number, plural};
 use crate::list::List;
-
-/// Whether packets reached a rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reached {
-    /// One did.
-    Yes,
-    /// None did.
-    No,
-    /// One may have.
-    Maybe,
-}
-
-impl Reached {
-    /// In a word.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Yes => "yes",
-            Self::No => "no",
-            Self::Maybe => "maybe",
-        }
-    }
-}
-
-/// How many rules of a chain packets reached, from its first one on: for certain, and at most.
-#[derive(Debug, Clone, Copy, Default)]
-struct Depth {
-    certain: u32,
-    most: u32,
-}
-
-/// Of what is reached of all chains of a file, by table and chain.
-pub(crate) struct Reach(Vec<Vec<Depth>>);
-
-impl Reach {
-    /// Whether a rule was.
-    pub(crate) fn of(&self, at: RuleRef) -> Reached {
-        let chain = self.0.get(at.table as usize).and_then(|table| table.get(at.chain as usize));
-        let Depth { certain, most } = chain.copied().unwrap_or_default();
-        match at.rule {
-            rule if rule < certain => Reached::Yes,
-            rule if rule < most => Reached::Maybe,
-            _ => Reached::No,
-        }
-    }
-
-    fn deepen(&mut self, at: RuleRef, certain: bool) {
-        let chain = self.0.get_mut(at.table as usize).and_then(|t| t.get_mut(at.chain as usize));
-        let Some(depth) = chain else { return };
-        depth.most = depth.most.max(at.rule + 1);
-        if certain {
-            depth.certain = depth.certain.max(at.rule + 1);
-        }
-    }
-}
+use crate::reach::{Reach, Reached};
 
 /// Rules that no packet is known to have hit, by why not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -107,40 +50,9 @@ impl NeverHit {
 impl Report {
     /// What was reached of a file's chains.
     pub(crate) fn reach(&self, file: usize) -> Reach {
-        let ruleset = &self.files[file].ruleset;
-        let given_up = self.unknown_because.keys().any(is_given_up);
-        let depths = ruleset.tables.iter().enumerate().map(|(t, table)| {
-            let chains = table.chains.iter().enumerate().map(|(c, chain)| {
-                let all = chain.rules.len() as u32;
-                let (certain, maybe) = self.ends.get(file).map_or((false, false), |e| e.at(t, c));
-                let depth = |reaches: bool| if reaches { all } else { 0 };
-                Depth { certain: depth(certain), most: depth(maybe || given_up) }
-            });
-            chains.collect()
-        });
-        let mut reach = Reach(depths.collect());
-        for (at, ..) in self.files[file].rules() {
-            let tally = self.counters[file].rule(at);
-            if tally.packets + tally.maybe > 0 {
-                reach.deepen(at, tally.packets > 0);
-            }
-        }
-        let family = ruleset.family;
-        for decision in self.decisions.keys() {
-            if let (one, By::HotDrop(at)) = *decision
-                && one == family
-            {
-                reach.deepen(at, true);
-            }
-        }
-        for why in self.unknown_because.keys() {
-            if let Why::Rule(one, at, _) = *why
-                && one == family
-            {
-                reach.deepen(at, false);
-            }
-        }
-        reach
+        let hot_drops = self.decisions.keys().copied();
+        let (file, counters, ends) = (&self.files[file], &self.counters[file], &self.ends[file]);
+        Reach::new(file, counters, ends, hot_drops, self.unknown_because.keys().copied())
     }
 
     /// How many rules no packet is known to have hit, by why not.
@@ -219,9 +131,4 @@ impl Report {
             Reached::Maybe => "maybe reached".to_owned(),
         }
     }
-}
-
-/// Whether a walk ended before its end, so that nobody knows what it would have reached.
-fn is_given_up(why: &Why) -> bool {
-    matches!(why, Why::Rule(_, _, Cause::Steps | Cause::Patience | Cause::Stopped))
 }

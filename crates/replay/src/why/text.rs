@@ -14,7 +14,7 @@ use rules::model::Action;
 use rules::nat::Translated;
 
 use super::{Expired, FlowStory, SeenAs, Step, Story};
-use crate::near::{Misses, NearMiss};
+use crate::near::{Misses, NearMiss, asks_for_state};
 use crate::report::duration;
 use crate::rules_file::RulesFile;
 
@@ -100,7 +100,7 @@ impl Story {
         for miss in nearest {
             let line = file.rule(miss.at).2.line;
             writeln!(out, "  L{line:<5} {}", file.rule_text(miss.at))?;
-            writeln!(out, "         {} {}", miss.gives.words(), were_it(miss))?;
+            writeln!(out, "         {}, {}", miss.gives.words(), were_it(miss))?;
         }
         Ok(())
     }
@@ -149,7 +149,9 @@ impl Story {
                 if quiet > 0 || run > SHOWN_IN_A_ROW {
                     quiet += 1;
                     if run == 1 {
-                        writeln!(out, "  … {quiet} rules did not match (--all lists them)")?;
+                        let inner = 2 * depth;
+                        let rules = format!("… {quiet} rules did not match (--all lists them)");
+                        writeln!(out, "  {:inner$}{rules}", "")?;
                         quiet = 0;
                     }
                     continue;
@@ -161,12 +163,21 @@ impl Story {
             writeln!(out, "  … {} more rules are not told", self.untold)?;
         }
         writeln!(out, "{}", self.conclusion())?;
+        self.write_unknown(out)
+    }
+
+    /// What an unknown verdict depends on, and each way to know it once.
+    fn write_unknown(&self, out: &mut String) -> std::fmt::Result {
+        let mut ways: Vec<String> = Vec::new();
         for reason in self.report.unknown_places() {
             let line = reason.place.map_or_else(String::new, |(_, line)| format!("L{line} "));
             writeln!(out, "  depends on {line}{}", reason.what)?;
-            writeln!(out, "    {}", reason.how_text())?;
+            let how = reason.how_text();
+            if !ways.contains(&how) {
+                ways.push(how);
+            }
         }
-        Ok(())
+        ways.iter().try_for_each(|how| writeln!(out, "  {how}"))
     }
 
     fn write_step(
@@ -283,10 +294,15 @@ impl Story {
 /// What would have to differ for a rule to match.
 fn were_it(miss: &NearMiss) -> String {
     let has = miss.has.as_deref().map(word);
+    let unseen = if asks_for_state(&miss.test) {
+        " (by the packets before it: those of a capture, or several --packet)"
+    } else {
+        ""
+    };
     match (miss.test.strip_prefix("! "), has) {
-        (Some(test), _) => format!("were it not {test}"),
-        (None, Some(has)) => format!("were it {}, not {has}", miss.test),
-        (None, None) => format!("were it {}", miss.test),
+        (Some(test), _) => format!("were it not {test}{unseen}"),
+        (None, Some(has)) => format!("were it {}, not {has}{unseen}", miss.test),
+        (None, None) => format!("were it {}{unseen}", miss.test),
     }
 }
 
