@@ -32,7 +32,7 @@ use crate::why_command::WhyArgs;
 pub(crate) struct Args {
     /// Colours: on a terminal unless NO_COLOR is set, always, or never
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
-    #[arg(hide_possible_values = true, value_enum)]
+    #[arg(hide_possible_values = true, hide_short_help = true, value_enum)]
     pub color: ColorChoice,
     /// What to do.
     #[command(subcommand)]
