@@ -87,9 +87,13 @@ impl Sections {
         if !self.notes.is_empty() {
             page.control("SH", ["NOTES"]);
             // Lines that are indented stand as they are.
+            let mut kept = false;
             for line in &self.notes {
-                let kept = line.starts_with(' ');
-                page.control(if kept { "nf" } else { "fi" }, []).text([roman(&**line)]);
+                if line.starts_with(' ') != kept {
+                    kept = !kept;
+                    page.control(if kept { "nf" } else { "fi" }, []);
+                }
+                page.text([roman(&**line)]);
             }
             page.control("fi", []);
         }

@@ -12,19 +12,21 @@ const NETS: [&str; 4] = ["--net", "lan0=10.20.0.0/24", "--net", "wan0=0.0.0.0/0"
 
 /// A schema as it is published, and as it is where it has to name every member.
 struct Schema {
+    file: String,
     published: Validator,
     closed: Validator,
 }
 
 impl Schema {
     fn named(name: &str) -> Self {
-        let file = format!("{}/../../docs/schemas/{name}.json", env!("CARGO_MANIFEST_DIR"));
-        let schema: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+        let file = format!("docs/schemas/{name}.json");
+        let text = fs::read_to_string(format!("{}/../../{file}", env!("CARGO_MANIFEST_DIR")));
+        let schema: Value = serde_json::from_str(&text.unwrap()).unwrap();
         assert!(jsonschema::meta::is_valid(&schema), "{name}");
         let mut closed = schema.clone();
         close(&mut closed);
         let validator = |schema| jsonschema::validator_for(schema).unwrap();
-        Self { published: validator(&schema), closed: validator(&closed) }
+        Self { file, published: validator(&schema), closed: validator(&closed) }
     }
 
     /// Of a document that was printed.
@@ -34,7 +36,7 @@ impl Schema {
             .iter_errors(document)
             .map(|e| format!("{}: {e}", e.instance_path()))
             .collect();
-        assert!(wrong.is_empty(), "{wrong:#?}\nin {document:#}");
+        assert!(wrong.is_empty(), "not as {} has it: {wrong:#?}\nin {document:#}", self.file);
         assert!(self.published.is_valid(document));
         let more = with(document, "more", json!(1));
         assert!(self.published.is_valid(&more) && !self.closed.is_valid(&more));
@@ -232,6 +234,35 @@ fn what_works_on_this_machine() {
     schema.takes(&report);
     schema.refuses(&report, "/ports/0/works", json!("yes"));
     schema.refuses(&report, "/kernel", json!(6));
+}
+
+/// A run from capture to capture, which ends by itself and says how it was.
+#[test]
+fn how_a_run_was() {
+    let (scratch, schema) = (Scratch::new("schemas-run"), Schema::named("tamis.status.1"));
+    let ports = format!(
+        "[[port]]\nname = \"lan0\"\nkind = \"pcap\"\nfile = \"{CAPTURE}\"\n\
+         [[port]]\nname = \"wan0\"\nkind = \"pcap\"\nout = \"out.pcap\"\n\
+         [rules]\nip = \"{RULES}\"\n[[wire]]\nports = [\"lan0\", \"wan0\"]\n"
+    );
+    let ordered = format!("{ports}scheme = \"ordered\"\n[workers]\ncount = 2\n");
+    let [plain, ordered] = [("plain", ports), ("ordered", ordered)].map(|(name, text)| {
+        let config = scratch.write(&format!("{name}.toml"), text);
+        let status = printed(&["run", &config, "--json"]);
+        schema.takes(&status);
+        status
+    });
+    assert!(ordered["wires"][0]["queue"].is_object(), "{ordered:#}");
+    for (pointer, to) in [
+        ("/wires/0/received", json!(-1)),
+        ("/wires/0/verdicts/drop", Value::Null),
+        ("/wires/0/dropped/rule", json!("5")),
+        ("/workers/0/state", json!("idle")),
+        ("/panicked", Value::Null),
+        ("/revision", json!("1")),
+    ] {
+        schema.refuses(&plain, pointer, to);
+    }
 }
 
 /// Every ruleset from the wild, as JSON and against a packet of a capture.
