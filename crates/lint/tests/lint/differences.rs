@@ -20,7 +20,7 @@ fn a_port_that_is_opened_is_one_region() {
     let found = compared(old, new);
     let [region] = &*found.regions else { panic!("{found:?}") };
     assert_eq!(region.fates, [Fate::Drop, Fate::Accept]);
-    assert_eq!(region.piece.to_string(), "form whole, protocol tcp, dport 443");
+    assert_eq!(region.piece.to_string(), "protocol tcp, dport 443");
     assert_eq!((region.deciders[0].0, region.deciders[1].0), (2, 5));
     assert_eq!(region.witness, "in=other0 tcp 192.0.2.1:40000 > 198.51.100.1:443 syn path=input");
     assert_eq!(found.unknown, Vec::<String>::new());
