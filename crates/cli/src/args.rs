@@ -7,6 +7,7 @@ use crate::completions_command::CompletionsArgs;
 use crate::convert_command::ConvertArgs;
 use crate::ctl::CtlArgs;
 use crate::demo::DemoArgs;
+use crate::diff_command::DiffArgs;
 use crate::doctor_command::DoctorArgs;
 use crate::lint_command::LintArgs;
 use crate::man_command::ManArgs;
@@ -52,6 +53,8 @@ pub(crate) enum Command {
     Test(Box<TestArgs>),
     /// What is dead in rules, or wider than meant
     Lint(LintArgs),
+    /// Which packets come to another end under other rules
+    Diff(DiffArgs),
     /// Write what this host's own programs say of it into a folder, for replays elsewhere
     Collect(CollectArgs),
     /// Write rules of one family as those of another, or as JSON

@@ -11,6 +11,7 @@ mod confine;
 mod convert_command;
 mod ctl;
 mod demo;
+mod diff_command;
 mod doctor_command;
 mod dpdk_ports;
 mod interrupt;
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
         Command::Test(test) => test_command::run(test),
         Command::Convert(convert) => convert_command::run(convert),
         Command::Lint(lint) => lint_command::run(lint),
+        Command::Diff(diff) => diff_command::run(diff),
         Command::Collect(collect) => collect_command::run(collect),
         Command::Run(run) => run_command::run(run),
         Command::Ctl(ctl) => ctl::run(ctl),

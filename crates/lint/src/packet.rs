@@ -36,9 +36,20 @@ impl Observer for Walked {
     }
 }
 
-/// Walks a table's chain at a hook with such a packet; `None` where no such packet can be made.
+/// Walks a table's chain at a hook with such a packet, before which there was none; `None` where no such packet can be
+/// made.
 #[must_use]
 pub fn walked(ruleset: &Ruleset, table: usize, hook: Hook, values: &Values) -> Option<Walked> {
+    walked_after(&mut Memories::of(ruleset), ruleset, (table, hook), values)
+}
+
+/// The same after the packets that these states remember.
+pub fn walked_after(
+    memories: &mut Memories,
+    ruleset: &Ruleset,
+    (table, hook): (usize, Hook),
+    values: &Values,
+) -> Option<Walked> {
     let mut frame = craft(ruleset.family, values)?.frame();
     let link = if values.has_mac { Link::Ethernet } else { Link::Raw };
     let len = frame.len();
@@ -50,8 +61,7 @@ pub fn walked(ruleset: &Ruleset, table: usize, hook: Hook, values: &Values) -> O
     transit.output = iface(&values.output);
     transit.ct = Connection { view: view(values.state), ..Connection::default() };
     let mut seen = Walked::default();
-    let mut memories = Memories::of(ruleset);
-    let verdicts = walk(ruleset, table, &mut transit, Alive::Certain, &mut memories, &mut seen);
+    let verdicts = walk(ruleset, table, &mut transit, Alive::Certain, memories, &mut seen);
     seen.verdict = verdicts.only();
     Some(seen)
 }

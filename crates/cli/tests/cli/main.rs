@@ -27,6 +27,7 @@ mod java;
 mod java_upcalls;
 mod jobs;
 mod killed;
+mod lint;
 mod lists;
 mod live;
 mod metrics;

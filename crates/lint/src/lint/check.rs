@@ -5,7 +5,7 @@ use rules::model::Hook;
 
 use super::{Code, Examined};
 use crate::diagram::Region;
-use crate::packet::{Walked, spec, walked};
+use crate::packet::{Walked, spec, walked, walked_after};
 use crate::space::Preferred;
 
 /// Packets that a finding is held to, at each visit of its rule.
@@ -39,7 +39,9 @@ fn is_hit(examined: &mut Examined<'_>, at: RuleRef, hook: Hook, region: Region) 
             _ => Preferred::drawn(examined.space.family(), seed),
         };
         let Some(sample) = examined.space.sample(possible, &preferred) else { return false };
-        let walked = walked(examined.ruleset, examined.index, hook, &sample.values);
+        let place = (examined.index, hook);
+        let memories = &mut examined.memories;
+        let walked = walked_after(memories, examined.ruleset, place, &sample.values);
         walked.is_some_and(|walked| walked.hits.contains(&at))
     })
 }

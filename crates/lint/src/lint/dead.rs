@@ -40,11 +40,36 @@ fn dead(examined: &mut Examined<'_>, at: RuleRef) -> Result<Finding, TooLarge> {
         takers(examined, flow, place, part, &mut by)?;
     }
     if possible.is_empty() {
-        return never_matches(examined, at);
+        match taken_elsewhere(examined, at)? {
+            Some(elsewhere) => by = elsewhere,
+            None => return never_matches(examined, at),
+        }
     }
     let mut finding = shadowed(examined, at, &by);
     finding.witness = taken_packet(examined, at, &by)?;
     Ok(finding)
+}
+
+/// The rules that take all that a rule would match, where none of it comes into its chain.
+fn taken_elsewhere(
+    examined: &mut Examined<'_>,
+    at: RuleRef,
+) -> Result<Option<Vec<RuleRef>>, TooLarge> {
+    let mut by = Vec::new();
+    for (flow, place) in examined.places(at).to_vec() {
+        let (all, matches) = (examined.flows[flow].all, examined.flows[flow].visits[place].matches);
+        let mut left = examined.space.diagrams.and(matches, all)?;
+        takers(examined, flow, place, left, &mut by)?;
+        let before = examined.flows[flow].visits[..place].to_vec();
+        for taker in before.iter().filter(|taker| by.contains(&taker.at)) {
+            let taken = examined.space.diagrams.and(taker.entry, taker.hit)?;
+            left = examined.space.diagrams.without(left, taken)?;
+        }
+        if !left.is_empty() {
+            return Ok(None);
+        }
+    }
+    Ok(Some(by).filter(|by| !by.is_empty()))
 }
 
 /// The rules before a visit that take packets of a region, or all of them where no region is given.
@@ -56,7 +81,13 @@ fn takers(
     by: &mut Vec<RuleRef>,
 ) -> Result<(), TooLarge> {
     let known: HashSet<RuleRef> = by.iter().copied().collect();
-    let takes = |visit: &&Visit| visit.takes && visit.is_hit && !known.contains(&visit.at);
+    let here = examined.flows[flow].visits[place];
+    let takes = |visit: &&Visit| {
+        // What goes back or elsewhere out of another chain may still come here.
+        let ends = !matches!(examined.rule(visit.at).action, Action::Return | Action::Goto(_));
+        let is_there = ends || visit.at.chain == here.at.chain && visit.entry == here.entry;
+        visit.takes && visit.is_hit && is_there && !known.contains(&visit.at)
+    };
     let before: Vec<Visit> =
         examined.flows[flow].visits[..place].iter().filter(takes).copied().collect();
     for visit in before {
@@ -79,10 +110,17 @@ fn shadowed(examined: &Examined<'_>, at: RuleRef, by: &[RuleRef]) -> Finding {
             examined.finding(at, Code::Duplicate, Severity::Warning, text)
         }
         None => {
-            let other = |by: &RuleRef| action_text(examined.rule(*by)) != action_text(rule);
-            let contrary = by.iter().any(other) && ends(&rule.action);
+            // What chains before this one drop of it is dropped whatever stands here.
+            let beside: Vec<&RuleRef> = by.iter().filter(in_chain).collect();
+            let takers = if beside.is_empty() { by.iter().collect() } else { beside };
+            let other = |by: &&RuleRef| action_text(examined.rule(**by)) != action_text(rule);
+            let contrary = takers.iter().any(other) && ends(&rule.action);
             let severity = if contrary { Severity::Error } else { Severity::Warning };
-            let end = if contrary { ", which does something else with some of it" } else { "" };
+            let end = match (contrary, by.len()) {
+                (false, _) => "",
+                (true, 1) => ", which does something else",
+                (true, _) => ", some of which do something else",
+            };
             let text = format!("never matches: all of it is taken by {}{end}", lines(&numbers));
             examined.finding(at, Code::Shadowed, severity, text)
         }
@@ -101,7 +139,8 @@ fn taken_packet(
     for (flow, place) in examined.places(at).to_vec() {
         let hook = examined.flows[flow].hook;
         let visit = examined.flows[flow].visits[place];
-        let wanted = examined.space.diagrams.and(visit.matches, visit.entry)?;
+        let into = examined.space.diagrams.and(visit.matches, visit.entry)?;
+        let wanted = if into.is_empty() { visit.matches } else { into };
         let before = &examined.flows[flow].visits[..place];
         let takers = before.iter().filter(|taker| by.contains(&taker.at)).take(TRIED);
         for hit in takers.map(|taker| (taker.entry, taker.hit)).collect::<Vec<_>>() {

@@ -12,7 +12,7 @@ mod redundant;
 mod wide;
 
 use host::Links;
-use rules::eval::RuleRef;
+use rules::eval::{Memories, RuleRef};
 use rules::model::{Chain, Hook, Rule, Ruleset, Table};
 use rules::save::print_rule;
 use serde::Serialize;
@@ -89,6 +89,8 @@ pub(super) struct Examined<'r> {
     flows: Vec<Flow>,
     /// For each chain and rule the places of its visits.
     places: Vec<Vec<Vec<Place>>>,
+    /// What tests remember of the packets that findings are held to.
+    memories: Memories,
 }
 
 /// A flow and a visit in it.
@@ -126,7 +128,8 @@ impl<'r> Examined<'r> {
                 places[visit.at.chain as usize][visit.at.rule as usize].push((number, at));
             }
         }
-        Ok(Self { ruleset, index, table, space, flows, places })
+        let memories = Memories::of(ruleset);
+        Ok(Self { ruleset, index, table, space, flows, places, memories })
     }
 
     fn chain(&self, at: RuleRef) -> &'r Chain {

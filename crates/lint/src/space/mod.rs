@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use conntrack::CtState;
 use rules::Backend;
 use rules::model::{Family, Hook, IfaceTest, Rule, Ruleset};
-use rules::predicate::{Field, Form, NO_PROTOCOL, Predicate};
+use rules::predicate::{Field, Form, NO_PROTOCOL, Predicate, Values};
 
 use crate::diagram::{Diagrams, Region, TooLarge};
 
@@ -262,8 +262,29 @@ impl Space {
         }
     }
 
+    /// The packets with these values, whatever tests say of them that can only be asked.
+    ///
+    /// # Errors
+    /// There is no room.
+    pub fn of_values(&mut self, values: &Values) -> Result<Region, TooLarge> {
+        let mut all = Region::ALL;
+        for Dimension { part, .. } in self.dimensions.clone() {
+            let number = match part {
+                Part::State => place(&CtState::ALL, values.state),
+                Part::Input => self.names.number(&values.input),
+                Part::Output => self.names.number(&values.output),
+                Part::Form => place(&FORMS, values.form),
+                Part::HasMac => values.has_mac.into(),
+                Part::Field(field) => values.number(field),
+            };
+            let one = self.range(part, number, number)?;
+            all = self.diagrams.and(all, one)?;
+        }
+        Ok(all)
+    }
+
     fn form(&mut self, form: Form) -> Result<Region, TooLarge> {
-        let number = FORMS.iter().position(|one| *one == form).unwrap_or(0) as u128;
+        let number = place(&FORMS, form);
         self.range(Part::Form, number, number)
     }
 
@@ -341,6 +362,11 @@ fn dimensions(family: Family, for_names: u32) -> Vec<Dimension> {
         dimension
     };
     parts.into_iter().map(&mut placed).collect()
+}
+
+/// Where a value stands among all.
+fn place<T: PartialEq>(all: &[T], value: T) -> u128 {
+    all.iter().position(|one| *one == value).unwrap_or(0) as u128
 }
 
 /// Bits that so many numbers take.

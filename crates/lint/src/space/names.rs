@@ -12,6 +12,8 @@ pub(crate) struct Kind {
     pub(crate) name: String,
     /// How rules would write all of them.
     pub(crate) words: String,
+    /// What their names start with, where it is not one name alone.
+    prefix: Option<String>,
 }
 
 /// Every kind: the first has no interface, the last is that of names that no test names.
@@ -32,16 +34,19 @@ impl Names {
             names.sort_unstable();
             names.dedup();
         }
-        let single = |name: &str| Kind { name: name.to_owned(), words: name.to_owned() };
-        let mut kinds = vec![Kind { name: String::new(), words: "none".to_owned() }];
+        let single =
+            |name: &str| Kind { name: name.to_owned(), words: name.to_owned(), prefix: None };
+        let mut kinds = vec![Kind { words: "none".to_owned(), ..single("") }];
         kinds.extend(whole.iter().filter(|name| !name.is_empty()).map(|name| single(name)));
         let of_prefix = |prefix: &&str| {
             let name = another(prefix, &whole, &prefixes)?;
-            Some(Kind { name, words: format!("{prefix}+") })
+            let words = format!("{prefix}+");
+            Some(Kind { name, words, prefix: Some((*prefix).to_owned()) })
         };
         kinds.extend(prefixes.iter().filter(|prefix| !prefix.is_empty()).filter_map(of_prefix));
         let other = another("", &whole, &prefixes).unwrap_or_default();
-        kinds.push(Kind { name: other, words: "any other".to_owned() });
+        let words = "any other".to_owned();
+        kinds.push(Kind { name: other, words, prefix: Some(String::new()) });
         Self { kinds }
     }
 
@@ -53,6 +58,20 @@ impl Names {
     /// The kind of this number.
     pub(crate) fn kind(&self, number: u128) -> Option<&Kind> {
         self.kinds.get(usize::try_from(number).ok()?)
+    }
+
+    /// The number of the kind that an interface of this name is of; of none where the name is empty.
+    pub(crate) fn number(&self, name: &str) -> u128 {
+        let whole = self.kinds.iter().position(|kind| kind.prefix.is_none() && kind.name == name);
+        let longest = || {
+            let starts = |kind: &Kind| {
+                let prefix = kind.prefix.as_ref().filter(|prefix| name.starts_with(&***prefix));
+                prefix.map(String::len)
+            };
+            let kinds = self.kinds.iter().enumerate();
+            kinds.filter_map(|(number, kind)| Some((starts(kind)?, number))).max()
+        };
+        whole.or_else(|| longest().map(|(_, number)| number)).unwrap_or(0) as u128
     }
 
     /// Numbers of the kinds that a test accepts.

@@ -59,6 +59,13 @@ const MOST_SLICES: usize = 4_096;
 const MOST_RANGES: usize = 64;
 
 impl Part {
+    /// It is a field of the upper-layer header.
+    fn is_of_header(self) -> bool {
+        use Field::{DestinationPort, IcmpCode, IcmpType, SourcePort, TcpFlags};
+        let fields = [DestinationPort, SourcePort, TcpFlags, IcmpType, IcmpCode];
+        matches!(self, Self::Field(field) if fields.contains(&field))
+    }
+
     /// Its name in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -195,6 +202,22 @@ fn joined(mut ranges: Ranges) -> Ranges {
     all
 }
 
+/// The numbers of `full` that are in no range.
+fn lacking(ranges: &Ranges, full: &Ranges) -> Ranges {
+    let mut others = Ranges::new();
+    for (low, high) in full {
+        let mut next = Some(*low);
+        for (from, to) in ranges.iter().filter(|(from, to)| to >= low && from <= high) {
+            if let Some(start) = next.filter(|start| start < from) {
+                others.push((start, from - 1));
+            }
+            next = to.checked_add(1);
+        }
+        others.extend(next.filter(|start| start <= high).map(|start| (start, *high)));
+    }
+    others
+}
+
 struct Split<'s> {
     space: &'s Space,
     /// What each dimension has anyway.
@@ -245,10 +268,17 @@ impl Split<'_> {
     fn add(&mut self, ranges: &[Ranges], answers: &[(String, bool)]) {
         let dimensions = self.space.dimensions.iter().zip(ranges).zip(&self.full);
         let narrower = dimensions.filter(|((_, ranges), full)| *ranges != *full);
-        let ranges: Vec<(Part, Ranges)> =
-            narrower.map(|((dimension, ranges), _)| (dimension.part, ranges.clone())).collect();
-        let words = |(part, ranges): &(Part, Ranges)| (*part, self.space.words(*part, ranges));
-        let fields = ranges.iter().map(words).collect();
+        let (mut all, mut fields) = (Vec::new(), Vec::new());
+        for ((Dimension { part, .. }, ranges), full) in narrower {
+            all.push((*part, ranges.clone()));
+            fields.push((*part, self.space.words_within(*part, ranges, full)));
+        }
+        // Who asks for ports asks for the header.
+        let asks = |(part, _): &(Part, Vec<String>)| part.is_of_header();
+        if fields.iter().any(asks) {
+            fields.retain(|(part, words)| *part != Part::Form || *words != ["whole"]);
+        }
+        let ranges = all;
         let answers = answers.to_vec();
         self.found.pieces.push(Piece { fields, ranges, answers });
     }
@@ -270,6 +300,15 @@ impl Space {
             all = self.diagrams.and(all, any)?;
         }
         Ok(all)
+    }
+
+    /// The values that are there, or with `!` those that are not, whichever are fewer.
+    fn words_within(&self, part: Part, ranges: &Ranges, full: &Ranges) -> Vec<String> {
+        let others = lacking(ranges, full);
+        if others.len() >= ranges.len() {
+            return self.words(part, ranges);
+        }
+        self.words(part, &others).into_iter().map(|word| format!("!{word}")).collect()
     }
 
     fn words(&self, part: Part, ranges: &Ranges) -> Vec<String> {

@@ -47,7 +47,7 @@ fn rule(chain: &'static str) -> impl Strategy<Value = String> {
         .prop_map(move |(test, state, action)| format!("-A {chain} {test} {state} {action}\n"))
 }
 
-fn text() -> impl Strategy<Value = String> {
+pub(crate) fn text() -> impl Strategy<Value = String> {
     let rules = |chain, most| prop::collection::vec(rule(chain), 0..most);
     let policy = prop_oneof![Just("ACCEPT"), Just("DROP")];
     (policy, rules("FORWARD", 6), rules("A", 4), rules("B", 3)).prop_map(|(policy, f, a, b)| {
@@ -57,7 +57,7 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 /// Every packet that the tests tell apart.
-fn universe(tracks: bool) -> Vec<Values> {
+pub(crate) fn universe(tracks: bool) -> Vec<Values> {
     let mut all = Vec::new();
     let states = if tracks { &CtState::ALL[..] } else { &[CtState::New] };
     let forms = if tracks { &[Form::Whole][..] } else { &[Form::Whole, Form::LaterFragment] };

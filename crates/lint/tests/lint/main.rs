@@ -2,6 +2,7 @@
 
 mod brute_force;
 mod codes;
+mod differences;
 mod predicates;
 mod wild;
 

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use lint::{Code, Preferred, Remembering, Sent, Space, flow, lint, walked};
+use lint::{Code, Preferred, Remembering, Sent, Space, flow, lint, walked_after};
+use rules::eval::Memories;
 use rules::model::{Hook, Ruleset};
 use rules::save::{LoadOptions, load};
 
@@ -57,6 +58,7 @@ fn dead_rules_stay_dead_under_packets_aimed_at_every_rule() {
             .filter(|it| matches!(it.code, Code::Shadowed | Code::Unreachable | Code::NeverMatches))
             .map(|it| it.line)
             .collect();
+        let mut memories = Memories::of(&ruleset);
         for table in 0..ruleset.tables.len() {
             let mut space = Space::of(&[&ruleset]);
             for hook in Hook::ALL {
@@ -71,7 +73,9 @@ fn dead_rules_stay_dead_under_packets_aimed_at_every_rule() {
                         let preferred =
                             Preferred::drawn(ruleset.family, seed + number as u64 * each);
                         let Some(sample) = space.sample(aim, &preferred) else { break };
-                        let Some(walked) = walked(&ruleset, table, hook, &sample.values) else {
+                        let place = (table, hook);
+                        let walked = walked_after(&mut memories, &ruleset, place, &sample.values);
+                        let Some(walked) = walked else {
                             continue;
                         };
                         for hit in walked.hits {

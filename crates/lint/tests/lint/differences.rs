@@ -1,0 +1,108 @@
+//! Rules against rules: the regions are those of a comparison packet by packet, and nothing else.
+
+use std::collections::BTreeSet;
+
+use lint::{Compared, Differences, Fate, diff, walked};
+use proptest::prelude::*;
+use rules::model::{Hook, Ruleset};
+
+use super::brute_force::{text, universe};
+use super::{filter, ruleset};
+
+fn compared(old: &str, new: &str) -> Differences {
+    diff(&filter(old), &filter(new)).unwrap()
+}
+
+#[test]
+fn a_port_that_is_opened_is_one_region() {
+    let old = "-A INPUT -p tcp -m tcp --dport 22 -j ACCEPT\n";
+    let new = "-A INPUT -p tcp -m multiport --dports 22,443 -j ACCEPT\n";
+    let found = compared(old, new);
+    let [region] = &*found.regions else { panic!("{found:?}") };
+    assert_eq!(region.fates, [Fate::Drop, Fate::Accept]);
+    assert_eq!(region.piece.to_string(), "protocol tcp, dport 443");
+    assert_eq!((region.deciders[0].0, region.deciders[1].0), (2, 5));
+    assert_eq!(region.witness, "in=other0 tcp 192.0.2.1:40000 > 198.51.100.1:443 syn path=input");
+    assert_eq!(found.unknown, Vec::<String>::new());
+}
+
+#[test]
+fn rules_in_another_order_that_does_not_matter_are_the_same() {
+    let one = "-A INPUT -s 10.0.0.1 -j ACCEPT\n";
+    let other = "-A INPUT -s 10.0.0.2 -p udp -j ACCEPT\n";
+    let both = compared(&format!("{one}{other}"), &format!("{other}{one}"));
+    assert_eq!(both.compared(), Compared::Same);
+    let split = "-A INPUT -s 10.0.0.0/9 -j ACCEPT\n-A INPUT -s 10.128.0.0/9 -j ACCEPT\n";
+    assert_eq!(compared("-A INPUT -s 10.0.0.0/8 -j ACCEPT\n", split).compared(), Compared::Same);
+}
+
+#[test]
+fn what_hangs_on_a_test_that_can_only_be_asked_is_unknown() {
+    let set = "-A INPUT -m string --string a --algo bm -j ACCEPT\n";
+    let found = compared(set, "");
+    assert_eq!(found.compared(), Compared::Unknown);
+    assert!(found.unknown[0].contains("where -m string"), "{found:?}");
+    assert_eq!(compared(set, set).compared(), Compared::Same);
+}
+
+#[test]
+fn a_limit_is_the_same_only_where_it_is_asked_about_the_same_packets() {
+    let limit = "-A INPUT -p udp -m limit --limit 1/sec -j ACCEPT\n";
+    assert_eq!(compared(limit, limit).compared(), Compared::Same);
+    let other = format!("-A INPUT -s 10.0.0.1 -j DROP\n{limit}");
+    let found = compared(limit, &other);
+    assert_eq!((found.compared(), found.regions.len()), (Compared::Unknown, 0), "{found:?}");
+}
+
+#[test]
+fn what_comes_after_a_target_that_may_do_anything_is_unknown_if_it_differs() {
+    let queue = "-A INPUT -p tcp -j NFQUEUE --queue-num 1\n";
+    let [old, new] = ["22", "23"]
+        .map(|port| format!("{queue}-A INPUT -p tcp -m tcp --dport {port} -j ACCEPT\n"));
+    assert_eq!(compared(&old, &old).compared(), Compared::Same);
+    assert_eq!(compared(&old, &new).compared(), Compared::Unknown);
+}
+
+#[test]
+fn other_marks_make_tests_of_marks_unknown() {
+    let text = |mark: &str| {
+        let rules = format!("-A PREROUTING -j MARK --set-xmark {mark}/0xffffffff\n");
+        ruleset(&format!("*mangle\n:PREROUTING ACCEPT [0:0]\n{rules}COMMIT\n"))
+    };
+    assert_eq!(diff(&text("0x1"), &text("0x2")).unwrap().compared(), Compared::Unknown);
+    assert_eq!(diff(&text("0x1"), &text("0x1")).unwrap().compared(), Compared::Same);
+}
+
+/// For every packet: whether the two rulesets certainly differ.
+fn differ(old: &Ruleset, new: &Ruleset, tracks: bool) -> Vec<bool> {
+    let verdict =
+        |ruleset, it| walked(ruleset, 0, Hook::Forward, it).unwrap().verdict.map(|(v, _)| v);
+    universe(tracks).iter().map(|it| verdict(old, it) != verdict(new, it)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn regions_hold_exactly_the_packets_that_differ(old in text(), new in text()) {
+        // The same tests of states in both, so that both are of tracked packets or neither is.
+        prop_assume!(old.contains("state") == new.contains("state"));
+        let (before, after) = (ruleset(&old), ruleset(&new));
+        let found = diff(&before, &after).unwrap();
+        prop_assert_eq!(&found.unknown, &Vec::<String>::new());
+        let mut space = lint::Space::of(&[&before, &after]);
+        let mut inside = lint::Region::NONE;
+        for region in &found.regions {
+            let piece = space.of_piece(&region.piece).unwrap();
+            prop_assert!(!space.diagrams.meet(inside, piece), "regions meet");
+            inside = space.diagrams.or(inside, piece).unwrap();
+        }
+        let truth = differ(&before, &after, old.contains("state"));
+        let packets = universe(old.contains("state"));
+        let wrong: BTreeSet<usize> = packets.iter().enumerate().filter(|(number, packet)| {
+            let one = space.of_values(packet).unwrap();
+            space.diagrams.meet(one, inside) != truth[*number]
+        }).map(|(number, _)| number).collect();
+        prop_assert!(wrong.is_empty() || found.more, "{:?}\n{}{}{}", packets[*wrong.first().unwrap()], old, new, found.text());
+    }
+}
