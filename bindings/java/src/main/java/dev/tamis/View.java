@@ -68,6 +68,12 @@ public abstract class View {
                         + " the view anew");
     }
 
+    static void require(String field, int value, int max) {
+        if (CHECKED && (value & ~max) != 0) {
+            throw new UnsignedRangeException(field, value, max);
+        }
+    }
+
     static void require(String field, long value, long max) {
         if (CHECKED && (value & ~max) != 0) {
             throw new UnsignedRangeException(field, value, max);

@@ -195,6 +195,46 @@ class ChecksumsTest {
         }
     }
 
+    /**
+     * By the sum as RFC 1624 writes it, and in the other byte order, in which setters update what
+     * they find.
+     */
+    @Test
+    void inEitherByteOrderTheyAreTheSame() {
+        Random random = new Random(1071);
+        for (int round = 0; round < 50 * ROUNDS; round++) {
+            int checksum = (int) value(random, 0xFFFF);
+            int before = (int) value(random, 0xFFFF_FFFFL);
+            int after = (int) value(random, 0xFFFF_FFFFL);
+            int low = slow(checksum, before & 0xFFFF, after & 0xFFFF);
+            assertEquals(low, Checksum.update(checksum, before, after & 0xFFFF));
+            assertEquals(
+                    other(low),
+                    Checksum.update(
+                            other(checksum), other(before & 0xFFFF), other(after & 0xFFFF)));
+            int both = slow(low, before >>> 16, after >>> 16);
+            assertEquals(both, Checksum.update32(checksum, before, after));
+            assertEquals(
+                    other(both),
+                    Checksum.update32(
+                            other(checksum),
+                            Integer.reverseBytes(before),
+                            Integer.reverseBytes(after)));
+        }
+    }
+
+    private static int slow(int checksum, int before, int after) {
+        int sum = (~checksum & 0xFFFF) + (~before & 0xFFFF) + after;
+        while (sum > 0xFFFF) {
+            sum = (sum & 0xFFFF) + (sum >>> 16);
+        }
+        return ~sum & 0xFFFF;
+    }
+
+    private static int other(int word) {
+        return Short.reverseBytes((short) word) & 0xFFFF;
+    }
+
     /** What is not in memory cannot be summed up: a checksum that covers it stays. */
     @Test
     void ofWhatWasCutOffStay() {
