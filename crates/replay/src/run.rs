@@ -33,6 +33,7 @@ use crate::source::{Numbers, Reading, Source};
 use crate::split::Split;
 use crate::spotter::Spotter;
 use crate::threads::{self, Ended};
+use crate::why;
 
 pub use crate::list::{List, Lists};
 pub use dataplane::link_of;
@@ -157,11 +158,31 @@ pub fn replay(
     read.report(&mut report);
     report.selection = selection;
     let groups = sink.finish(&mut report)?;
+    if wanted.page && !wanted.follow {
+        tell_paths(rules, captures, wanted.stop.clone(), &mut report)?;
+    }
     let found = new.zip(groups).zip(new_counters);
     report.changes = found.map(|((files, groups), counters)| groups.finish(files, counters));
     report.warn_of_options();
     report.elapsed_s = started.elapsed().as_secs_f64();
     Ok(report)
+}
+
+/// Tells the paths of the packets that the page names.
+fn tell_paths(
+    rules: Rules<'_>,
+    captures: &[String],
+    stop: Option<Arc<AtomicBool>>,
+    report: &mut Report,
+) -> Result<(), Error> {
+    let named = report.named();
+    let selection = std::mem::take(&mut report.selection);
+    let reading = Reading { selection, stop, ..Reading::default() };
+    let spotter = Some(Spotter::new(rules.files, rules.config));
+    let mut source = Source::new(captures, spotter, reading);
+    report.paths_of = why::paths(rules, &mut source, &report.numbers, &named)?;
+    report.selection = source.finish().1;
+    Ok(())
 }
 
 /// Evaluates on this thread.

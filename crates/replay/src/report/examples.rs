@@ -1,4 +1,5 @@
-//! A few packets of every kind of end that people ask about: what was dropped, rejected or unknown.
+//! A few packets of every kind of end that people ask about: what was dropped, rejected, unknown, or accepted by
+//! a rule.
 //!
 //! Contract: at most [`EACH`] packets for each end, the first ones of the capture, so memory is bounded by
 //! the rules. A packet is put into words only if it is kept.
@@ -17,7 +18,7 @@ pub const EACH: usize = 3;
 /// An end of packets, of which examples are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum End {
-    /// Dropped or rejected by a rule, a policy or a match of a family's rules.
+    /// Dropped, rejected or accepted by a rule, a policy or a match of a family's rules.
     By(Family, By),
     /// Dropped or rejected by one of several.
     Either(Either),
@@ -74,7 +75,7 @@ impl Examples {
 }
 
 impl End {
-    /// The end of a packet; `None` if it was accepted or skipped.
+    /// The end of a packet; `None` if it was skipped, or accepted by nothing in particular.
     #[must_use]
     pub fn of(disposition: &Disposition) -> Option<Self> {
         let by = |by| Some(Self::By(disposition.family?, by));
@@ -98,7 +99,8 @@ impl End {
             FinalVerdict::Drop(DropReason::Denied(_)) => Some(Self::Denied),
             FinalVerdict::Reject(rejected) => by(rejected),
             FinalVerdict::Unknown => Some(Self::Unknown),
-            FinalVerdict::Accept(_) | FinalVerdict::Skip(_) => None,
+            FinalVerdict::Accept(Some(accepted)) => by(accepted),
+            FinalVerdict::Accept(None) | FinalVerdict::Skip(_) => None,
         }
     }
 }

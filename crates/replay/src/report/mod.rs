@@ -48,6 +48,7 @@ use crate::reach::Ends;
 use crate::rules_file::RulesFile;
 use crate::select::Selection;
 use crate::source::{CaptureName, Numbers};
+use crate::why::PathOf;
 
 /// What one capture held.
 #[derive(Debug, Clone)]
@@ -273,6 +274,8 @@ pub struct Report {
     pub timeline: Option<Timeline>,
     /// Packets of every kind of end, if the page was wanted.
     pub examples: Examples,
+    /// What happened to those packets, by their numbers; what cannot be read twice leaves it out.
+    pub(crate) paths_of: HashMap<u64, PathOf>,
     /// IPv4 packets whose total length was left to the network card.
     pub offload: u64,
     /// Packets of IPv6 that kernels take differently: their last extension header claims more bytes than there are.
@@ -340,6 +343,7 @@ impl Report {
             rows: None,
             timeline: None,
             examples: Examples::default(),
+            paths_of: HashMap::new(),
             offload: 0,
             overrun: 0,
             midstream_flows: 0,

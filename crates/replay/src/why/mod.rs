@@ -1,5 +1,6 @@
 //! One packet's story: every rule that it met, what decided, and which rules it nearly matched.
 
+mod again;
 mod diagram;
 mod json;
 mod lines;
@@ -30,6 +31,7 @@ use crate::rules_file::{RulesFile, program};
 use crate::source::{Numbers, Reading, Source, capture_of};
 use crate::spec::{Spec, arrivals};
 use crate::spotter::Spotter;
+pub(crate) use again::{PathOf, paths};
 pub use lines::{Judged, of_lines};
 use past::{Expired, Past};
 use text::edit_text;
@@ -188,7 +190,7 @@ pub fn of_capture(
     while source.next(&mut batch)? {
         for frame in batch.frames() {
             if frame.arrived.number == number {
-                let story = of_frame(frame, &mut evaluator, &files.into(), near, &past);
+                let story = of_frame(frame, config.pair, &mut evaluator, &files.into(), near, &past);
                 let report = Report { numbers, ..story.report };
                 return Ok(Story { report, ..story });
             }
@@ -203,9 +205,10 @@ pub fn of_capture(
     Err(Error::NoSuchPacket { number: packet.to_owned(), packets })
 }
 
-/// The story of a frame of a capture.
+/// The story of a frame of a capture. `pairs` says whether what frames that left tell is used.
 fn of_frame(
     frame: StreamFrame<'_>,
+    pairs: bool,
     evaluator: &mut Evaluator<'_>,
     files: &Arc<[RulesFile]>,
     near: Option<usize>,
@@ -221,11 +224,11 @@ fn of_frame(
             not_walked(program, files, packet, None)
         }
         (Some(link), Some(skip)) => {
-            let arrival = frame.arrival(link, program.config().pair);
+            let arrival = frame.arrival(link, pairs);
             not_walked(program, files, shown(frame.bytes, &arrival), Some(skip))
         }
         (Some(link), None) => {
-            let arrival = frame.arrival(link, program.config().pair);
+            let arrival = frame.arrival(link, pairs);
             tell(evaluator, files, frame.bytes, &arrival, near, past)
         }
     };

@@ -126,6 +126,11 @@ impl Story {
 
     fn write_text(&self, out: &mut String, all: bool) -> std::fmt::Result {
         writeln!(out, "packet  {}", self.packet)?;
+        self.write_path(out, all)
+    }
+
+    /// What happened to the packet, from how its frame was seen to its end.
+    pub(super) fn write_path(&self, out: &mut String, all: bool) -> std::fmt::Result {
         if let Some(seen) = &self.seen {
             writeln!(out, "frame   {}", self.seen_text(seen))?;
         }

@@ -2,9 +2,9 @@
 
 use std::fmt::{Result, Write};
 
-use super::ROWS;
+use super::REASONS as ROWS;
 use super::markup::{escape, line_link};
-use super::packets::write_example_list;
+use super::packets::write_plain_examples;
 use super::sheets::Side;
 use crate::changes::{Changes, VerdictChange};
 use crate::report::text::{bytes, number, plural};
@@ -73,9 +73,9 @@ impl Report {
             out,
             "<h3 class=\"turn\"><i class=\"key {from}\"></i>{from} <span>→</span> \
              <i class=\"key {to}\"></i>{to}<b>{}</b></h3>\n\
-             <div class=\"scroll\"><table class=\"sort rows change-table\" data-from=\"{from}\" \
-             data-to=\"{to}\">\n<thead><tr><th class=\"n\">packets<th class=\"n\">bytes\
-             <th>what decided, and what decides now</thead>",
+             <div class=\"scroll\" tabindex=\"0\"><table class=\"sort rows change-table\" data-from=\"{from}\" \
+             data-to=\"{to}\">\n<thead><tr><th scope=\"col\" class=\"n\">packets<th scope=\"col\" class=\"n\">bytes\
+             <th scope=\"col\">what decided, and what decides now</thead>",
             plural(count.packets, "packet")
         )?;
         for (at, change) in groups.iter().take(ROWS) {
@@ -110,7 +110,7 @@ impl Report {
             write!(out, "<code>{}</code></div>", escape(&place.text))?;
         }
         out.push_str("</dl>\n<tr class=\"ex\"><td colspan=\"3\">");
-        write_example_list(out, &change.examples, &self.numbers)?;
+        write_plain_examples(out, &change.examples, &self.numbers)?;
         out.push('\n');
         Ok(())
     }

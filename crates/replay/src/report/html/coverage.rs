@@ -2,9 +2,10 @@
 //! replay counted, as the kernel counts.
 //!
 //! Lines stand in blocks that a browser lays out only when they come near the screen, so that long rules
-//! scroll at once. Filters are radio buttons and a style sheet: they work without scripts.
+//! scroll at once. Filters are radio buttons and a style sheet: they work without scripts. A text of more than
+//! [`PACKED`] lines is packed ([`super::packed`]), and a script does both.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::{Result, Write};
 
 use dataplane::Counters;
@@ -13,12 +14,15 @@ use dataplane::counters::HitCount;
 use super::edits::Lines;
 use super::links::Links;
 use super::markup::anchor;
+use super::packed::write_packed;
 use crate::report::text::number;
 use crate::rules_file::RulesFile;
 use crate::time_text::time_text;
 
 /// Lines of a block.
 const BLOCK: usize = 64;
+/// Lines beyond which a text is packed.
+const PACKED: usize = 10_000;
 /// Characters of a rule on one line of a wide screen: the height of a block that is not laid out yet is
 /// guessed by it.
 const COLUMNS: usize = 110;
@@ -66,6 +70,8 @@ pub(super) struct Coverage {
     most: u64,
     revision: Option<Revision>,
     effects: HashMap<u32, Effect>,
+    /// Lines whose packets stand in a table above.
+    with_rows: HashSet<u32>,
 }
 
 /// What was counted, by line: rules (a line with address lists made several) and policies.
@@ -136,10 +142,11 @@ impl Coverage {
         counters: &Counters,
         revision: Option<Revision>,
         effects: HashMap<u32, Effect>,
+        with_rows: HashSet<u32>,
     ) -> Self {
         let margins = margins(file, counters);
         let most = margins.values().map(|margin| margin.tally.packets).max().unwrap_or(0);
-        Self { text, margins, links: Links::of(file), most, revision, effects }
+        Self { text, margins, links: Links::of(file), most, revision, effects, with_rows }
     }
 
     /// The tools, then the text.
@@ -147,7 +154,9 @@ impl Coverage {
         let maybe = self.margins.values().any(|margin| margin.tally.maybe > 0);
         let maybe = if maybe { " has-maybe" } else { "" };
         let revised = if self.revision.is_some() { " revised" } else { "" };
-        writeln!(out, "<div class=\"rules{maybe}{revised}\">")?;
+        let lines = anchor(self.text, 0);
+        let lines = lines.trim_end_matches('0');
+        writeln!(out, "<div class=\"rules{maybe}{revised}\" data-lines=\"{lines}\">")?;
         let mut shown = Shown::lines(&self.margins);
         shown.edited = self.revision.as_ref().map_or(0, |revision| revision.lines.len());
         write_tools(out, self.text, shown)?;
@@ -157,11 +166,19 @@ impl Coverage {
     }
 
     fn write_text(&self, out: &mut String, text: &str) -> Result {
-        out.push_str(
-            "<div class=\"text\"><div class=\"l head\"><span>line</span><b>packets</b><u>maybe</u>\
-             <i>bytes</i><code>rule</code></div>\n",
-        );
         let lines: Vec<(u32, &str)> = (1..).zip(text.lines()).collect();
+        let is_packed = lines.len() > PACKED;
+        let packed = if is_packed { " packed" } else { "" };
+        write!(
+            out,
+            "<div class=\"text{packed}\"><div class=\"l head\"><span>line</span><b>packets</b><u>maybe</u>\
+             <i>bytes</i><code>rule</code></div>\n",
+        )?;
+        if is_packed {
+            write_packed(out, lines.iter(), |row, (line, text)| self.write_line(row, *line, text))?;
+            out.push_str("</div>\n");
+            return Ok(());
+        }
         for block in lines.chunks(BLOCK) {
             let mut rows = Shown::default();
             for (line, text) in block {
@@ -214,6 +231,9 @@ impl Coverage {
         if let Some(Effect { first, packets }) = self.effects.get(&line) {
             let packets = number(*packets);
             write!(out, "<a class=\"effect\" href=\"#change-{first}\">{packets} changed</a>")?;
+        }
+        if self.with_rows.contains(&line) {
+            write!(out, "<a class=\"packets\" href=\"#by-{id}\">packets</a>")?;
         }
         out.push_str("</code></div>\n");
         Ok(())

@@ -1,8 +1,9 @@
 //! The report as one self-contained page: what to mail to whoever asks what the rules did.
 //!
-//! Contract: no network (the page's own policy forbids it); without scripts only search, sorting and the
-//! reading below the chart are missing. The size depends on the rules, not on the captures. The same replay
-//! gives the same page. Every word of rules and captures passes [`markup::escape`].
+//! Contract: no network (the page's own policy forbids it); without scripts only search, sorting, folding and the
+//! reading below the chart are missing, and the text of rules so long that it is packed ([`packed`]). The size
+//! depends on the rules, not on the captures. The same replay gives the same page. Every word of rules and captures
+//! passes [`markup::escape`].
 //!
 //! Sections stand in the order of [`SECTIONS`]; one with nothing to say is left out, in the text and in
 //! the list of contents.
@@ -11,8 +12,10 @@ mod changes;
 mod chart;
 mod coverage;
 mod edits;
+mod ends;
 mod links;
 mod markup;
+mod packed;
 mod packets;
 mod sheets;
 mod summary;
@@ -26,7 +29,7 @@ use super::Report;
 use crate::time_text::time_text;
 
 const STYLE: &str = include_str!("report.css");
-const SCRIPT: &str = include_str!("report.js");
+const SCRIPT: &str = concat!(include_str!("report.js"), include_str!("search.js"), include_str!("rules.js"));
 /// Nothing is loaded from anywhere: style and script are the page's own.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
                       base-uri 'none'; form-action 'none'";
@@ -38,14 +41,21 @@ struct Section {
     write: fn(&Report, &mut String) -> Result,
 }
 
-/// Rows of a table before "and N more".
-const ROWS: usize = 50;
+/// What decided most, before "and N more"; a page with scripts folds all but ten away.
+const ROWS: usize = 100;
+/// Rows of other tables.
+const REASONS: usize = 50;
 
-const SECTIONS: [Section; 9] = [
+const SECTIONS: [Section; 10] = [
     Section { id: "changes", title: "Changes", write: |report, out| report.write_changes(out) },
     Section { id: "verdicts", title: "Verdicts", write: |report, out| report.write_summary(out) },
     Section { id: "timeline", title: "Over time", write: |report, out| report.write_chart(out) },
     Section { id: "drops", title: "Top drops", write: |report, out| report.write_drops(out) },
+    Section {
+        id: "accepts",
+        title: "Top accepts",
+        write: |report, out| report.write_accepts(out),
+    },
     Section {
         id: "unknown",
         title: "Unknown because",
@@ -118,8 +128,8 @@ impl Report {
         let version = env!("CARGO_PKG_VERSION");
         write!(
             out,
-            "<footer>\n<p>Made by tamis {version} with <code class=\"command\">{}</code></p>\n\
-             <p>Next <code class=\"command\">{}</code></p>\n</footer>\n",
+            "<footer>\n<p>Made by tamis {version} with <code class=\"command\" tabindex=\"0\">{}</code></p>\n\
+             <p>Next <code class=\"command\" tabindex=\"0\">{}</code></p>\n</footer>\n",
             escape(command),
             escape(&self.next_command())
         )

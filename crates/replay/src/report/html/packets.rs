@@ -1,147 +1,17 @@
-//! Packets on the page: what dropped most with examples, what unknown verdicts depend on, and the packets
-//! that `--list` asked for.
+//! Packets on the page: examples, each with the path that it took, what unknown verdicts depend on, and the
+//! packets that `--list` asked for.
 
-use std::fmt::{Error, Result, Write};
+use std::fmt::{Result, Write};
 
-use dataplane::counters::HitCount;
-use rules::eval::By;
-
-use super::ROWS;
-use super::markup::{escape, line_link, write_time};
+use super::REASONS;
+use super::markup::{anchor, escape, line_link, write_time};
 use crate::report::examples::{End, Example};
-use crate::report::text::{bytes, number, plural};
-use crate::report::{Count, Report, UnknownReason};
-use crate::rules_file::RulesFile;
+use crate::report::text::{number, plural};
+use crate::report::{Report, UnknownReason};
 use crate::source::Numbers;
+use crate::why::PathOf;
 
 impl Report {
-    /// What dropped or rejected packets, most packets first.
-    pub(super) fn write_drops(&self, out: &mut String) -> Result {
-        let mut rows = self.drop_rows()?;
-        if rows.is_empty() {
-            return Ok(());
-        }
-        rows.sort_by_key(|(packets, _)| std::cmp::Reverse(*packets));
-        out.push_str(
-            "<div class=\"scroll\"><table id=\"drop-table\" class=\"sort rows\">\n<thead><tr>\
-             <th class=\"n\">packets<th class=\"n\">bytes<th>verdict<th>what decided\
-             <th>first<th>last</thead>\n",
-        );
-        for (_, row) in rows.iter().take(ROWS) {
-            out.push_str(row);
-        }
-        out.push_str("</table></div>\n");
-        if rows.len() > ROWS {
-            let more = number((rows.len() - ROWS) as u64);
-            writeln!(
-                out,
-                "<p class=\"dim\">and {more} more, each with its hits in its margin</p>"
-            )?;
-        }
-        self.write_how(out)
-    }
-
-    /// A row for everything that dropped, with its packets.
-    fn drop_rows(&self) -> std::result::Result<Vec<(u64, String)>, Error> {
-        let mut rows = Vec::new();
-        for (file, by, count, tally) in self.top_decisions(RulesFile::drops) {
-            rows.push((count.packets, self.rule_row(file, by, count, tally)?));
-        }
-        for (either, words, count) in self.top_either() {
-            let examples = self.examples.of(End::Either(either));
-            let row = row_without_rule(count.packets, &words, examples, &self.numbers)?;
-            rows.push((count.packets, row));
-        }
-        let reasons = &self.drop_reasons;
-        for (fault, packets) in &reasons.stack_faults {
-            let words = format!("the kernel's stack, before any rule: {fault}");
-            let examples = self.examples.of(End::Stack(*fault));
-            rows.push((*packets, row_without_rule(*packets, &words, examples, &self.numbers)?));
-        }
-        for (why, packets) in &reasons.route_refusals {
-            let words = format!("routing: {}", why.name());
-            let examples = self.examples.of(End::Route(*why));
-            rows.push((*packets, row_without_rule(*packets, &words, examples, &self.numbers)?));
-        }
-        if reasons.ttl > 0 {
-            let words = "time to live ran out while forwarding";
-            let examples = self.examples.of(End::Ttl);
-            rows.push((
-                reasons.ttl,
-                row_without_rule(reasons.ttl, words, examples, &self.numbers)?,
-            ));
-        }
-        if reasons.too_big > 0 {
-            let words = "too big for the link that it would leave by";
-            let examples = self.examples.of(End::TooBig);
-            rows.push((
-                reasons.too_big,
-                row_without_rule(reasons.too_big, words, examples, &self.numbers)?,
-            ));
-        }
-        if reasons.conntrack > 0 {
-            let words = "connection tracking: no room, or a tuple taken";
-            let examples = self.examples.of(End::Conntrack);
-            rows.push((
-                reasons.conntrack,
-                row_without_rule(reasons.conntrack, words, examples, &self.numbers)?,
-            ));
-        }
-        if reasons.reassembly > 0 {
-            let words = "fragments that make no packet";
-            let examples = self.examples.of(End::Reassembly);
-            rows.push((
-                reasons.reassembly,
-                row_without_rule(reasons.reassembly, words, examples, &self.numbers)?,
-            ));
-        }
-        if reasons.denied > 0 {
-            let words = "the access list: a banned source, or one not accepted";
-            let examples = self.examples.of(End::Denied);
-            rows.push((
-                reasons.denied,
-                row_without_rule(reasons.denied, words, examples, &self.numbers)?,
-            ));
-        }
-        Ok(rows)
-    }
-
-    fn rule_row(
-        &self,
-        file: &RulesFile,
-        by: By,
-        count: Count,
-        tally: HitCount,
-    ) -> std::result::Result<String, Error> {
-        let family = file.ruleset.family;
-        let word = if file.rejects(&by) { "reject" } else { "drop" };
-        let mut out = format!(
-            "<tbody><tr><td class=\"n\" data-v=\"{0}\">{1}<td class=\"n\" data-v=\"{2}\">{3}\
-             <td><i class=\"key {word}\"></i>{word}<td>",
-            count.packets,
-            number(count.packets),
-            count.bytes,
-            bytes(count.bytes)
-        );
-        line_link(&mut out, self.file_index(family).unwrap_or(0), file.by_line(by))?;
-        write!(out, "<code>{}</code>", escape(&file.by_text(by)))?;
-        for time in [tally.first, tally.last] {
-            write!(out, "<td class=\"when\" data-v=\"{}\">", time.unwrap_or(0))?;
-            write_time(&mut out, time)?;
-        }
-        write_examples(&mut out, self.examples.of(End::By(family, by)), &self.numbers)?;
-        Ok(out)
-    }
-
-    fn write_how(&self, out: &mut String) -> Result {
-        let command = escape(&self.why_command("N"));
-        writeln!(
-            out,
-            "<p class=\"dim\">The whole path of packet N: \
-             <code class=\"command\">{command}</code></p>"
-        )
-    }
-
     /// What unknown verdicts depend on.
     pub(super) fn write_unknown(&self, out: &mut String) -> Result {
         let reasons = self.unknown_places();
@@ -155,10 +25,10 @@ impl Report {
             plural(self.verdicts.unknown.packets, "packet")
         )?;
         out.push_str(
-            "<div class=\"scroll\"><table id=\"unknown-table\" class=\"sort\">\n<thead><tr>\
-             <th class=\"n\">packets<th>what they depend on</thead>\n",
+            "<div class=\"scroll\" tabindex=\"0\"><table id=\"unknown-table\" class=\"sort\">\n\
+             <thead><tr><th scope=\"col\" class=\"n\">packets<th scope=\"col\">what they depend on</thead>\n",
         );
-        for UnknownReason { place, what, packets, .. } in reasons.iter().take(ROWS) {
+        for UnknownReason { place, what, packets, .. } in reasons.iter().take(REASONS) {
             let text = number(*packets);
             write!(out, "<tbody><tr><td class=\"n\" data-v=\"{packets}\">{text}<td>")?;
             if let Some((file, line)) = place {
@@ -167,11 +37,11 @@ impl Report {
             writeln!(out, "{}", escape(what))?;
         }
         out.push_str("</table></div>\n");
-        if reasons.len() > ROWS {
-            let more = number((reasons.len() - ROWS) as u64);
+        if reasons.len() > REASONS {
+            let more = number((reasons.len() - REASONS) as u64);
             writeln!(out, "<p class=\"dim\">and {more} more (--json has them all)</p>")?;
         }
-        write_example_list(out, self.examples.of(End::Unknown), &self.numbers)
+        self.write_example_list(out, self.examples.of(End::Unknown))
     }
 
     /// The packets of `--list`.
@@ -180,8 +50,9 @@ impl Report {
             return Ok(());
         }
         out.push_str(
-            "<div class=\"scroll\"><table id=\"listed-table\" class=\"sort rows\">\n<thead><tr>\
-             <th class=\"n\">number<th>time<th>verdict<th>packet<th>what decided</thead>\n",
+            "<div class=\"scroll\" tabindex=\"0\"><table id=\"listed-table\" class=\"sort rows\">\n\
+             <thead><tr><th scope=\"col\" class=\"n\">number<th scope=\"col\">time\
+             <th scope=\"col\">verdict<th scope=\"col\">packet<th scope=\"col\">what decided</thead>\n",
         );
         for listed in &self.listed {
             let (frame, word) = (listed.frame, listed.disposition.verdict.word());
@@ -192,8 +63,9 @@ impl Report {
             )?;
             write!(out, "<td class=\"when\" data-v=\"{}\">", listed.time.unwrap_or(0))?;
             write_time(out, listed.time)?;
-            write!(out, "<td><i class=\"key {word}\"></i>{word}")?;
-            write!(out, "<td><code>{}</code><td>", escape(&listed.packet))?;
+            write!(out, "<td><i class=\"key {word}\"></i>{word}<td>")?;
+            self.write_opening(out, frame, &format!("<code>{}</code>", escape(&listed.packet)))?;
+            out.push_str("<td>");
             if let Some((line, text)) = self.decided_by(&listed.disposition) {
                 let file = listed.disposition.family.and_then(|family| self.file_index(family));
                 line_link(out, file.unwrap_or(0), line)?;
@@ -204,32 +76,64 @@ impl Report {
         out.push_str("</table></div>\n");
         Ok(())
     }
-}
 
-fn row_without_rule(
-    packets: u64,
-    words: &str,
-    examples: &[Example],
-    numbers: &Numbers,
-) -> std::result::Result<String, Error> {
-    let mut out = format!(
-        "<tbody><tr><td class=\"n\" data-v=\"{packets}\">{}<td class=\"n\" data-v=\"0\">\
-         <td><i class=\"key drop\"></i>drop<td>{}<td data-v=\"0\"><td data-v=\"0\">",
-        number(packets),
-        escape(words)
-    );
-    write_examples(&mut out, examples, numbers)?;
-    Ok(out)
-}
-
-/// Examples as a table row below the one they belong to.
-fn write_examples(out: &mut String, examples: &[Example], numbers: &Numbers) -> Result {
-    if !examples.is_empty() {
-        out.push_str("\n<tr class=\"ex\"><td colspan=\"6\">");
-        write_example_list(out, examples, numbers)?;
+    /// Examples that open to their paths.
+    pub(super) fn write_example_list(&self, out: &mut String, examples: &[Example]) -> Result {
+        write_list(out, examples, |out, example| {
+            self.write_opening(out, example.frame, &line_of(example, &self.numbers)?)
+        })
     }
-    out.push('\n');
-    Ok(())
+
+    /// A packet's line, which opens to its path where that is known.
+    fn write_opening(&self, out: &mut String, frame: u64, line: &str) -> Result {
+        let Some(path) = self.paths_of.get(&frame) else {
+            out.push_str(line);
+            return Ok(());
+        };
+        write!(out, "<details><summary>{line}</summary><pre class=\"path\" tabindex=\"0\">")?;
+        self.write_path(out, path)?;
+        out.push_str("</pre></details>");
+        Ok(())
+    }
+
+    /// A path, its rules as links.
+    fn write_path(&self, out: &mut String, path: &PathOf) -> Result {
+        let file = path.family.and_then(|family| self.file_index(family));
+        for line in path.text.lines() {
+            match file.zip(line_named(line)) {
+                Some((file, (start, end, number))) => write!(
+                    out,
+                    "{}<a href=\"#{}\">{}</a>{}",
+                    escape(&line[..start]),
+                    anchor(file, number),
+                    &line[start..end],
+                    escape(&line[end..])
+                )?,
+                None => out.push_str(&escape(line)),
+            }
+            out.push('\n');
+        }
+        Ok(())
+    }
+}
+
+/// Where the line of a path names a line of the rules, as a rule that was met or as what decided: from where to
+/// where, and its number.
+fn line_named(line: &str) -> Option<(usize, usize, u32)> {
+    let indent = line.len() - line.trim_start().len();
+    let after = |words: &str| line.find(words).map(|at| at + words.len());
+    let is_verdict = line.starts_with(|first: char| first.is_ascii_uppercase());
+    let start = match indent {
+        0 if is_verdict => after(" by ")?,
+        0 => return None,
+        _ if line[indent..].starts_with("depends on ") => after("depends on ")?,
+        _ => indent,
+    };
+    let digits = line[start..].strip_prefix('L')?;
+    let length = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    let number = digits[..length].parse().ok().filter(|number| *number > 0)?;
+    let ends = digits[length..].is_empty() || digits[length..].starts_with(' ');
+    ends.then_some((start, start + 1 + length, number))
 }
 
 /// A frame number, which may name its capture.
@@ -240,20 +144,56 @@ fn shown(numbers: &Numbers, frame: u64) -> String {
     }
 }
 
-pub(super) fn write_example_list(
+/// Examples without their paths.
+pub(super) fn write_plain_examples(
     out: &mut String,
     examples: &[Example],
     numbers: &Numbers,
+) -> Result {
+    write_list(out, examples, |out, example| {
+        out.push_str(&line_of(example, numbers)?);
+        Ok(())
+    })
+}
+
+fn write_list(
+    out: &mut String,
+    examples: &[Example],
+    mut write: impl FnMut(&mut String, &Example) -> Result,
 ) -> Result {
     if examples.is_empty() {
         return Ok(());
     }
     out.push_str("<ol class=\"examples\">");
     for example in examples {
-        write!(out, "<li><b>#{}</b> ", shown(numbers, example.frame))?;
-        write_time(out, example.time)?;
-        write!(out, " <code>{}</code>", escape(&example.packet))?;
+        out.push_str("<li>");
+        write(out, example)?;
     }
     out.push_str("</ol>");
     Ok(())
+}
+
+/// A packet in a line.
+fn line_of(example: &Example, numbers: &Numbers) -> std::result::Result<String, std::fmt::Error> {
+    let mut line = format!("<b>#{}</b> ", shown(numbers, example.frame));
+    write_time(&mut line, example.time)?;
+    write!(line, " <code>{}</code>", escape(&example.packet))?;
+    Ok(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lead_to_the_rules_that_they_name() {
+        let named = |line: &'static str| line_named(line).map(|(from, to, n)| (&line[from..to], n));
+        assert_eq!(named("  L12    -p tcp   no: proto"), Some(("L12", 12)));
+        assert_eq!(named("    L7     web -j DROP   MATCH"), Some(("L7", 7)));
+        assert_eq!(named("DROP by L5 -A FORWARD -j DROP"), Some(("L5", 5)));
+        assert_eq!(named("  depends on L31 -m string"), Some(("L31", 31)));
+        for none in ["filter/FORWARD", "DROP by policy DROP", "  nat: L", "  L5x", "path    L5 "] {
+            assert_eq!(named(none), None, "{none}");
+        }
+    }
 }

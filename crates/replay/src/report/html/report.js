@@ -1,4 +1,4 @@
-// What the page does beyond a style sheet: theme, search, sorting, the numbers below the chart.
+// What the page does beyond a style sheet: theme, sorting and folding of tables, the numbers below the chart, print.
 "use strict";
 (() => {
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
@@ -20,61 +20,6 @@
     keep(next);
   });
 
-  // Search: every line whose text holds the words, letter case aside.
-  const mark = (lines, words) => {
-    if (!window.CSS?.highlights || !window.Highlight) return;
-    const ranges = [];
-    for (const line of lines.slice(0, 500)) {
-      const texts = document.createTreeWalker(line.querySelector("code"), NodeFilter.SHOW_TEXT);
-      for (let node = texts.nextNode(); node; node = texts.nextNode()) {
-        const text = node.data.toLowerCase();
-        for (let at = text.indexOf(words); at >= 0; at = text.indexOf(words, at + words.length)) {
-          const end = Math.min(at + words.length, node.length);
-          ranges.push(new StaticRange({ startContainer: node, startOffset: at, endContainer: node, endOffset: end }));
-        }
-      }
-    }
-    CSS.highlights.set("found", new Highlight(...ranges));
-  };
-  for (const rules of all(".rules")) {
-    const input = rules.querySelector("input[type=search]");
-    const output = rules.querySelector("output");
-    const lines = all(".b .l", rules);
-    const blocks = all(".b", rules);
-    let texts;
-    const search = () => {
-      const words = input.value.trim().toLowerCase();
-      texts ??= lines.map((line) => line.querySelector("code").textContent.toLowerCase());
-      rules.classList.toggle("searched", words !== "");
-      const found = lines.filter((line, index) => {
-        const holds = words !== "" && texts[index].includes(words);
-        line.classList.toggle("found", holds);
-        return holds;
-      });
-      for (const block of blocks) block.style.setProperty("--n-found", block.querySelectorAll(".found").length);
-      output.textContent = words === "" ? "" : `${found.length} line${found.length === 1 ? "" : "s"}`;
-      window.CSS?.highlights?.delete("found");
-      if (words !== "") mark(found, words);
-    };
-    input.hidden = false;
-    input.addEventListener("input", search);
-    if (input.value) search();
-    // A link to a line that a filter or a search hides shows every line again.
-    window.addEventListener("hashchange", () => {
-      const target = document.getElementById(location.hash.slice(1));
-      if (!target || !rules.contains(target) || target.offsetParent) return;
-      rules.querySelector("[value=all]").checked = true;
-      input.value = "";
-      search();
-      target.scrollIntoView();
-    });
-  }
-  document.addEventListener("keydown", (event) => {
-    if (event.key !== "/" || event.target.matches("input") || event.ctrlKey || event.metaKey) return;
-    event.preventDefault();
-    document.querySelector("input[type=search]")?.focus();
-  });
-
   // Sorting: a body of a table is one row with what belongs to it.
   const value = (body, column) => {
     const cell = body.rows[0].cells[column];
@@ -83,6 +28,11 @@
   const compare = (a, b) => (typeof a === "number" ? a - b : a.localeCompare(b));
   for (const table of all("table.sort")) {
     for (const [column, head] of [...table.tHead.rows[0].cells].entries()) {
+      if (!head.matches("th")) continue;
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = head.textContent;
+      head.replaceChildren(button);
       const sort = () => {
         const down = head.getAttribute("aria-sort") !== "descending";
         for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
@@ -92,29 +42,77 @@
         bodies.sort((a, b) => sign * compare(value(a, column), value(b, column)));
         table.append(...bodies);
       };
-      head.classList.add("by");
-      head.tabIndex = 0;
-      head.addEventListener("click", sort);
-      head.addEventListener("keydown", (event) => { if (event.key === "Enter") sort(); });
+      button.addEventListener("click", sort);
     }
   }
 
-  // Chart: the numbers of the bar under the pointer.
+  // Folding: what decided most is shown down to the tenth, the rest on demand.
+  const FOLD = 10;
+  for (const table of all("table.ends").filter((table) => table.tBodies.length > FOLD)) {
+    const unfold = document.createElement("button");
+    unfold.type = "button";
+    unfold.className = "unfold";
+    const fold = (folded) => {
+      table.classList.toggle("folded", folded);
+      unfold.setAttribute("aria-expanded", String(!folded));
+      unfold.textContent = folded ? `Show all ${table.tBodies.length}` : `Show ${FOLD}`;
+    };
+    unfold.addEventListener("click", () => fold(!table.classList.contains("folded")));
+    fold(true);
+    table.closest(".scroll").after(unfold);
+    // A link to a row that is folded away.
+    const target = () => {
+      const row = document.getElementById(location.hash.slice(1));
+      if (!row || !table.contains(row) || row.getClientRects().length) return;
+      fold(false);
+      row.scrollIntoView();
+    };
+    window.addEventListener("hashchange", target);
+    target();
+  }
+
+  // Print: what is closed on the screen is open on paper.
+  let opened = [];
+  window.addEventListener("beforeprint", () => {
+    opened = all("details:not([open])");
+    for (const details of opened) details.open = true;
+  });
+  window.addEventListener("afterprint", () => {
+    for (const details of opened) details.open = false;
+  });
+
+  // Chart: the numbers of the bar under the pointer, or of the one that the arrow keys have come to.
   for (const chart of all(".chart")) {
     const output = chart.querySelector("output");
-    const hint = "Point at a bar for its numbers.";
+    const hint = "Point at a bar for its numbers, or go through them with the arrow keys.";
     output.textContent = hint;
     output.classList.add("hint");
     let on;
-    const read = (event) => {
+    const read = (bar) => {
       on?.classList.remove("on");
-      on = event.target.closest("rect");
+      on = bar;
       on?.classList.add("on");
       const lines = on?.querySelector("title").textContent.split("\n");
       output.classList.toggle("hint", !lines);
       output.textContent = lines ? `${lines[0]}: ${lines.slice(1).join(", ")}` : hint;
     };
-    chart.addEventListener("pointermove", read);
-    chart.addEventListener("pointerdown", read);
+    const point = (event) => read(event.target.closest("rect"));
+    chart.addEventListener("pointermove", point);
+    chart.addEventListener("pointerdown", point);
+    for (const plot of all(".plot", chart)) {
+      const bars = all("rect", plot);
+      const steps = { ArrowLeft: -1, ArrowRight: 1, Home: -bars.length, End: bars.length };
+      plot.tabIndex = 0;
+      plot.setAttribute("role", "group");
+      plot.setAttribute("aria-label", "packets by verdict over time; arrow keys go from bar to bar");
+      plot.addEventListener("keydown", (event) => {
+        const step = steps[event.key];
+        if (step === undefined || bars.length === 0) return;
+        event.preventDefault();
+        const at = bars.indexOf(on);
+        const first = at < 0 && Math.abs(step) === 1 ? 0 : at + step;
+        read(bars[Math.min(Math.max(first, 0), bars.length - 1)]);
+      });
+    }
   }
 })();

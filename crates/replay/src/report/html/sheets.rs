@@ -63,7 +63,8 @@ impl Report {
         if self.files.len() > 1 || revision.is_some() {
             writeln!(out, "<h3>{}</h3>", escape(&file.file))?;
         }
-        let coverage = Coverage::of(index, file, counters, revision, self.effects(index));
+        let rows = self.lines_with_rows(index);
+        let coverage = Coverage::of(index, file, counters, revision, self.effects(index), rows);
         coverage.write(out, &file.text)
     }
 

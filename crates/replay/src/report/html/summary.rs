@@ -125,8 +125,8 @@ impl Report {
 
     fn write_verdicts(&self, out: &mut String) -> Result {
         out.push_str(
-            "<table id=\"verdict-table\">\n<thead><tr><th>verdict<th class=\"n\">packets\
-             <th class=\"n\">share<th class=\"w\"><th class=\"n\">bytes</thead>\n<tbody>\n",
+            "<table id=\"verdict-table\">\n<thead><tr><th scope=\"col\">verdict<th scope=\"col\" class=\"n\">packets\
+             <th scope=\"col\" class=\"n\">share<td class=\"w\"><th scope=\"col\" class=\"n\">bytes</thead>\n<tbody>\n",
         );
         for (name, count) in [
             ("accept", self.verdicts.accept),
@@ -139,7 +139,7 @@ impl Report {
         }
         writeln!(
             out,
-            "<tfoot><tr><th>all<td class=\"n\">{}<td><td><td></tfoot>\n</table>",
+            "<tfoot><tr><th scope=\"row\">all<td class=\"n\">{}<td><td><td></tfoot>\n</table>",
             number(self.packets)
         )
     }
@@ -149,7 +149,7 @@ impl Report {
         let none = if count.packets == 0 { " class=\"none\"" } else { "" };
         writeln!(
             out,
-            "<tr{none}><th><i class=\"key {name}\"></i>{name}<td class=\"n\">{}<td class=\"n\">{}\
+            "<tr{none}><th scope=\"row\"><i class=\"key {name}\"></i>{name}<td class=\"n\">{}<td class=\"n\">{}\
              <td class=\"w\"><span class=\"bar {name}\" style=\"width:{:.2}%\"></span>\
              <td class=\"n\" data-v=\"{}\" title=\"{} B\">{}",
             number(count.packets),
