@@ -14,7 +14,7 @@ lacking = $(shell for p in $(1); do \
 MISSING = $(call lacking,$(PACKAGES))
 ROOT = $(filter 0,$(shell id -u))
 
-help: ## List the targets
+page-check: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 10 | sed 's/^/make /'
 
 run: ## Build tamis and show its demo report; the files go to target/demo
@@ -60,6 +60,11 @@ java-test:
 	$(MAVEN) --file bindings/java dependency:resolve-plugins dependency:resolve >/dev/null 2>&1 || \
 		{ echo "skips: Java, as Maven cannot fetch its plugins"; exit 0; }; \
 	cargo build -p tamis-java && $(MAVEN) --file bindings/java test
+
+page-check: ## The page in a browser: accessibility, keys, print, 200,000 rules (npm, Chromium)
+	@command -v npm >/dev/null || { echo "SKIPPED: the page was not checked, for want of npm (Debian: npm)"; exit 0; }; \
+	cargo build --bin tamis && cd crates/replay/tests/page && npm ci --silent --no-audit --no-fund && \
+		node check.mjs $(CURDIR)/target/debug/tamis
 
 # Being offline is no reason not to test: what stays missing is skipped.
 deps: ## Install the system packages that tests call (Debian, as root); only those that are missing

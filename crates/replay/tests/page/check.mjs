@@ -3,10 +3,10 @@
 //
 // Writes one line for each check; fails where one fails.
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { chromium } from "playwright-core";
 
 const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
@@ -21,6 +21,19 @@ let failed = 0;
 const check = (what, holds, found = "") => {
   failed += holds ? 0 : 1;
   console.log(`${holds ? "ok  " : "FAIL"} ${what}${found === "" ? "" : `: ${found}`}`);
+};
+
+const NETS = ["--net", "lan0=10.20.0.0/24", "--net", "wan0=0.0.0.0/0"];
+
+/** The demonstration's page, and one beside it that compares its rules with others and lists packets. */
+const pages = (folder) => {
+  execFileSync(tamis, ["demo", "--dir", folder], { stdio: "ignore" });
+  const [rules, other, review] = ["demo-rules.v4", "other.v4", "review.html"].map((name) => join(folder, name));
+  const lines = readFileSync(rules, "utf8").split("\n").filter((line) => !line.includes("phishing"));
+  writeFileSync(other, lines.map((line) => line.replace("--dports 80,443", "--dports 25,80,443")).join("\n"));
+  const options = ["--vs", other, "--list", "change", "--html", review];
+  execFileSync(tamis, ["replay", rules, join(folder, "demo-office.pcap"), ...options, ...NETS], { stdio: "ignore" });
+  return [join(folder, "demo-report.html"), review];
 };
 
 /** Rules of every kind by a fixed generator: each seventh has a comment, some are networks, some single hosts. */
@@ -65,13 +78,14 @@ const open = async (browser, file, width, colorScheme) => {
 };
 
 const looks = async (browser, file) => {
+  const name = basename(file, ".html");
   for (const [width, scheme] of [[1280, "light"], [1280, "dark"], [390, "light"], [390, "dark"]]) {
     const { page, errors } = await open(browser, file, width, scheme);
-    await axe(page, `${width} pixels, ${scheme}`);
+    await axe(page, `${name}, ${width} pixels, ${scheme}`);
     await page.evaluate(() => { for (const details of document.querySelectorAll("details")) details.open = true; });
     await page.locator(".rules [value=never]").first().check({ force: true });
-    await axe(page, `${width} pixels, ${scheme}, paths open, rules never hit`);
-    check(`no errors on ${width} pixels, ${scheme}`, errors.length === 0, errors.join("; "));
+    await axe(page, `${name}, ${width} pixels, ${scheme}, paths open, rules never hit`);
+    check(`${name}: no errors on ${width} pixels, ${scheme}`, errors.length === 0, errors.join("; "));
     await page.close();
   }
 };
@@ -115,6 +129,7 @@ const paper = async (browser, file) => {
       rows: [...document.querySelectorAll(".ends tbody")].filter(hidden).length,
       paths: [...document.querySelectorAll(".path")].filter((path) => hidden(path) || cut(path)).length,
       lines: [...document.querySelectorAll(".b .l")].filter(hidden).length,
+      width: Math.max(0, document.documentElement.scrollWidth - innerWidth),
       commands: [...document.querySelectorAll(".command")].filter(cut).length,
     };
   });
@@ -122,34 +137,43 @@ const paper = async (browser, file) => {
   await page.close();
 };
 
-/** Milliseconds of a search until the next frame is painted, and what it says. */
-const searched = (page, words) => page.evaluate(async (words) => {
-  const input = document.querySelector(".rules input[type=search]");
-  const from = performance.now();
-  input.value = words;
-  input.dispatchEvent(new Event("input"));
-  const script = performance.now() - from;
-  await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
-  const first = document.querySelector(".packed .b .l code")?.textContent ?? "";
-  return { script, painted: performance.now() - from, told: document.querySelector(".rules output").textContent, first };
-}, words);
+/** What a search costs the page's thread until the next frame is painted, and what it says. */
+const searched = async (page, session, words) => {
+  const spent = async () => {
+    const { metrics } = await session.send("Performance.getMetrics");
+    return metrics.find(({ name }) => name === "TaskDuration").value * 1000;
+  };
+  const before = await spent();
+  const found = await page.evaluate(async (words) => {
+    const input = document.querySelector(".rules input[type=search]");
+    const from = performance.now();
+    input.value = words;
+    input.dispatchEvent(new Event("input"));
+    await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+    const first = document.querySelector(".packed .b .l code")?.textContent ?? "";
+    return { painted: performance.now() - from, told: document.querySelector(".rules output").textContent, first };
+  }, words);
+  return { ...found, spent: (await spent()) - before };
+};
 
 const many = async (browser, folder) => {
   const [rules, file] = [join(folder, "many.v4"), join(folder, "many.html")];
   writeFileSync(rules, manyRules());
-  const nets = ["--net", "lan0=10.20.0.0/24", "--net", "wan0=0.0.0.0/0"];
-  execFileSync(tamis, ["replay", rules, join(folder, "demo-office.pcap"), "--html", file, ...nets], { stdio: "ignore" });
+  execFileSync(tamis, ["replay", rules, join(folder, "demo-office.pcap"), "--html", file, ...NETS], { stdio: "ignore" });
   const { size } = statSync(file);
   check(`${RULES} rules: below ${MOST_BYTES / 1e6} MB`, size < MOST_BYTES, `${(size / 1e6).toFixed(1)} MB`);
   const { page, errors } = await open(browser, file, 1280, "light");
+  // By the time that the thread had: another program's share of the machine is no search's fault.
+  const session = await page.context().newCDPSession(page);
+  await session.send("Performance.enable", { timeDomain: "threadTicks" });
   await page.waitForTimeout(3000);
   for (const words of ["--dport 443 ", "a", "131.159.20.7", "131.159.20.0/24", "ticket 4", "no such words"]) {
-    const found = await searched(page, words);
-    const time = `${found.script.toFixed(0)} ms, ${found.painted.toFixed(0)} ms with the next frame`;
-    check(`search for "${words}": below ${MOST_MS} ms`, found.script < MOST_MS, `${time}; ${found.told}`);
+    const found = await searched(page, session, words);
+    const time = `${found.spent.toFixed(0)} ms (${found.painted.toFixed(0)} ms on this machine's clock)`;
+    check(`search for "${words}": below ${MOST_MS} ms`, found.spent < MOST_MS, `${time}; ${found.told}`);
     if (words === "131.159.20.7") check("an address finds the prefix that holds it", /131\.159\.20\.0\/24|131\.159\.20\.7/.test(found.first), found.first);
   }
-  await searched(page, "");
+  await searched(page, session, "");
   await page.evaluate(() => { location.hash = "#L150000"; });
   await page.waitForTimeout(500);
   const at = await page.evaluate(() => document.getElementById("L150000")?.getBoundingClientRect().top);
@@ -170,9 +194,8 @@ const folder = mkdtempSync(join(tmpdir(), "tamis-page-"));
 const args = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 const browser = await chromium.launch({ executablePath, args });
 try {
-  execFileSync(tamis, ["demo", "--dir", folder], { stdio: "ignore" });
-  const demo = join(folder, "demo-report.html");
-  await looks(browser, demo);
+  const [demo, review] = pages(folder);
+  for (const file of [demo, review]) await looks(browser, file);
   await keys(browser, demo);
   await paper(browser, demo);
   await many(browser, folder);

@@ -65,7 +65,8 @@ impl Row {
 impl Report {
     /// What dropped or rejected packets, most packets first.
     pub(super) fn write_drops(&self, out: &mut String) -> Result {
-        self.write_rows(out, "drop-table", &self.refusals())
+        self.write_rows(out, "drop-table", &self.refusals())?;
+        if out.is_empty() { Ok(()) } else { self.write_how(out) }
     }
 
     /// What accepted packets, most packets first.
@@ -191,7 +192,7 @@ impl Report {
                 "<p class=\"dim\">and {more} more, each with its hits in its margin</p>"
             )?;
         }
-        self.write_how(out)
+        Ok(())
     }
 
     fn write_row(&self, out: &mut String, row: &Row) -> Result {

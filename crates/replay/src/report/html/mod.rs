@@ -20,6 +20,7 @@ mod packets;
 mod sheets;
 mod summary;
 mod ticks;
+mod who;
 
 use std::fmt::{Result, Write};
 
@@ -46,11 +47,17 @@ const ROWS: usize = 100;
 /// Rows of other tables.
 const REASONS: usize = 50;
 
-const SECTIONS: [Section; 10] = [
+const SECTIONS: [Section; 12] = [
     Section { id: "changes", title: "Changes", write: |report, out| report.write_changes(out) },
     Section { id: "verdicts", title: "Verdicts", write: |report, out| report.write_summary(out) },
     Section { id: "timeline", title: "Over time", write: |report, out| report.write_chart(out) },
     Section { id: "drops", title: "Top drops", write: |report, out| report.write_drops(out) },
+    Section {
+        id: "who",
+        title: "Who is dropped",
+        write: |report, out| report.write_dropped(out),
+    },
+    Section { id: "whose", title: "Whose packets", write: |report, out| report.write_others(out) },
     Section {
         id: "accepts",
         title: "Top accepts",

@@ -1,8 +1,10 @@
 // The rules: filters of what is packed, search, links from anywhere to a line.
 (() => {
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
-  // Lines of a block, and lines in which what was searched is marked.
-  const BLOCK = 64;
+  // Lines of a block; those after the first FINE lines are longer, so that long texts have few. Lines in which what
+  // was searched is marked.
+  const FINE = 1024;
+  const blockAt = (from) => (from < FINE ? 64 : 512);
   const MARKED = 500;
 
   // What a line says, without the links after it.
@@ -41,7 +43,7 @@
     const fill = (block) => {
       if (block.firstChild) return;
       const from = Number(block.dataset.from);
-      block.innerHTML = shown.slice(from, from + BLOCK).map((index) => rows[index]).join("");
+      block.innerHTML = shown.slice(from, from + blockAt(from)).map((index) => rows[index]).join("");
       filled(block);
     };
     const near = new IntersectionObserver((entries) => {
@@ -57,11 +59,11 @@
       }
       near.disconnect();
       const blocks = [];
-      for (let from = 0; from < shown.length; from += BLOCK) {
+      for (let from = 0; from < shown.length; from += blockAt(from)) {
         const block = document.createElement("div");
         block.className = "b";
         block.dataset.from = from;
-        block.style.setProperty("--n-all", Math.min(BLOCK, shown.length - from));
+        block.style.setProperty("--n-all", Math.min(blockAt(from), shown.length - from));
         blocks.push(block);
       }
       text.replaceChildren(head, ...blocks);
@@ -91,10 +93,10 @@
       filter: lay,
       line: (index) => {
         const at = shown.indexOf(index);
-        const block = at < 0 ? null : text.querySelectorAll(".b")[Math.floor(at / BLOCK)];
+        const block = at < 0 ? null : all(".b", text).findLast(({ dataset }) => Number(dataset.from) <= at);
         if (!block) return null;
         fill(block);
-        return block.children[at % BLOCK];
+        return block.children[at - Number(block.dataset.from)];
       },
     };
   };
@@ -173,6 +175,14 @@
   for (const rules of all(".rules")) {
     start(rules).catch(() => { rules.querySelector("output").textContent = "This browser cannot unpack the rules."; });
   }
+  // An address elsewhere on the page: the rules with a prefix that holds it.
+  document.addEventListener("click", (event) => {
+    const words = event.target.closest?.("[data-search]")?.dataset.search;
+    const input = document.querySelector(".rules input[type=search]");
+    if (words === undefined || !input) return;
+    input.value = words;
+    input.dispatchEvent(new Event("input"));
+  });
   document.addEventListener("keydown", (event) => {
     if (event.key !== "/" || event.target.matches("input") || event.ctrlKey || event.metaKey) return;
     event.preventDefault();

@@ -66,8 +66,8 @@ const finderOf = (() => {
     const index = () => {
       if (prefixes) return prefixes;
       prefixes = { line: [], from: [], to: [] };
-      // Quoted words and comments are no addresses.
-      const said = text.replace(/"(?:[^"\\\n]|\\.)*"|^#.*/gm, (words) => " ".repeat(words.length));
+      // Quoted words and comments are no addresses. Bounded, so that no text makes this slow.
+      const said = text.replace(/"(?:[^"\\\n]|\\.){0,1024}"|^#.*/gm, (words) => " ".repeat(words.length));
       let line = 0;
       for (const { 0: word, index: at } of said.matchAll(WORD)) {
         if (!/[.:]/.test(word) || (at > 0 && /[\w.:]/.test(said[at - 1]))) continue;

@@ -46,11 +46,16 @@ pub(crate) fn find() -> Option<PathBuf> {
 
 /// Opens a page `width` pixels wide and runs the probe; `dir` is for files of this test.
 pub(crate) fn probe(program: &Path, page: &str, width: u32, dir: &Path) -> Value {
+    run(program, PROBE, page, width, dir)
+}
+
+/// Runs another probe, which may have to wait.
+pub(crate) fn run(program: &Path, probe: &str, page: &str, width: u32, dir: &Path) -> Value {
     fs::create_dir_all(dir).unwrap();
     let file = dir.join("page.html");
     let page = page.replacen("<style>", &format!("{LISTEN}<style>"), 1);
     let end = page.rfind("</body>").expect("a page ends with </body>");
-    let page = format!("{}<script>{PROBE}</script>{}", &page[..end], &page[end..]);
+    let page = format!("{}<script>{probe}</script>{}", &page[..end], &page[end..]);
     fs::write(&file, framed(&page, width)).unwrap();
     let (dom, log) = (dir.join("dom.html"), dir.join("log.txt"));
     let mut browser = Command::new(program)

@@ -4,12 +4,14 @@
 // Clippy allows it in test functions only; here all are part of tests.
 
 mod browser;
+mod walks;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use dataplane::Config;
 use host::Network;
+use replay::groups::GroupBy;
 use replay::report::Report;
 use replay::run::{self, Wanted};
 use replay::{RulesFile, demo};
@@ -83,6 +85,7 @@ fn opened_against(
     let page = report.html("tamis replay <i>rules</i> 'a capture'");
     let found = browser::probe(&program, &page, width, &dir.0.join("browser"));
     assert_well_behaved(&found, &report);
+    assert_bars(&found, &report);
     let mut json = Vec::new();
     report.write_json(&mut json).ok()?;
     Some((found, serde_json::from_slice(&json).ok()?))
@@ -99,6 +102,18 @@ fn assert_well_behaved(found: &Value, report: &Report) {
     let new = new.filter(|new| report.files.iter().all(|old| old.text != new.text));
     let lines = report.files.iter().chain(new).map(|file| file.text.lines().count()).sum::<usize>();
     assert_eq!(found["lines"].as_object().unwrap().len(), lines);
+}
+
+/// Whose packets were dropped: the ten groups of each kind that have most.
+fn assert_bars(found: &Value, report: &Report) {
+    let kinds = [GroupBy::Source, GroupBy::Destination, GroupBy::Port];
+    for grouping in report.groups.iter().filter(|grouping| kinds.contains(&grouping.by)) {
+        let groups = grouping.groups.iter().take(10);
+        let bars: Vec<Value> =
+            groups.map(|group| json!([group.key.to_string(), group.listed.packets])).collect();
+        let shown = found["who"].get(grouping.by.name()).cloned().unwrap_or_else(|| json!([]));
+        assert_eq!(shown, json!(bars), "bars by {}", grouping.by.name());
+    }
 }
 
 /// The demonstration's rules and capture.

@@ -23,7 +23,19 @@
     verdict: body.rows[0].cells[2].textContent,
     line: line(body.querySelector("a.to")),
     examples: all(".examples li", body).map((item) => item.querySelector("b").textContent),
+    paths: all(".examples li", body).map((item) => item.querySelector(".path")?.textContent ?? null),
+    led: all(".path", body).map((path) => all("a", path).map((link) => [link.textContent, line(link)])),
   }));
+  found.accepts = all("#accept-table tbody").map((body) => ({
+    packets: number(body.rows[0].cells[0]), line: line(body.querySelector("a.to")), id: body.id,
+  }));
+  found.rows_of = Object.fromEntries(all("a.packets").map((link) => [link.closest(".l").id, line(link)]));
+  found.who = Object.fromEntries(all(".who").map((table) => [table.classList[1], all("tbody tr", table).map((row) => [row.cells[0].textContent, number(row.cells[1])])]));
+
+  // Rows of what dropped that are shown, and once they are unfolded.
+  const rows = () => all("#drop-table tbody").filter(shown).length;
+  const unfold = document.querySelector("#drops .unfold");
+  found.unfolds = [rows(), (unfold?.click(), rows())];
   found.unknown = all("#unknown-table tbody").map((body) => ({
     packets: number(body.rows[0].cells[0]), line: line(body.querySelector("a.to")),
   }));
@@ -74,8 +86,24 @@
   };
   found.search = { office: search("FROM-office"), none: search("no such words"), output: rules.querySelector(".tools output").textContent, cleared: search("").length };
 
+  // What finds addresses: for each search, what marks each line.
+  const LINES = [
+    "-A f -s 10.0.0.0/8 -j DROP",
+    "-A f -d 10.1.0.0/255.255.0.0 -j DROP",
+    "-A f -m iprange --src-range 10.1.2.3-10.1.2.9 -j DROP",
+    "-A f -s 2001:DB8::/32 -j DROP",
+    '-A f -m comment --comment "of 10.1.2.0/24" -j DROP',
+    "-A n -p tcp -j DNAT --to-destination 10.1.2.5:80",
+    "-A f -m mac --mac-source 00:11:22:33:44:55 -j DROP",
+    "# 10.0.0.0/8",
+    "-A f ! -s 10.1.2.5/32 -p tcp -m tcp --dport 80:443 -j DROP",
+    "-A f -s 0.0.0.0/0 -d 10.0.0.0/255.0.255.0 -j DROP",
+  ];
+  const SEARCHES = ["10.1.2.5", "10.1.2.0/24", "2001:db8:1::7", "80:443", "drop", "2001:db8::/16"];
+  found.marks = Object.fromEntries(SEARCHES.map((words) => [words, [...finderOf(LINES).find(words).marks]]));
+
   // Sorting: by packets, most first, then fewest first.
-  const head = document.querySelector("#drop-table th");
+  const head = document.querySelector("#drop-table th button");
   const order = () => all("#drop-table tbody").map((body) => number(body.rows[0].cells[0]));
   found.sorted = head ? [(head.click(), order()), (head.click(), order())] : [];
 
