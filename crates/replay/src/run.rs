@@ -159,7 +159,7 @@ pub fn replay(
     report.selection = selection;
     let groups = sink.finish(&mut report)?;
     if wanted.page && !wanted.follow {
-        tell_paths(rules, captures, wanted.stop.clone(), &mut report)?;
+        tell_paths(rules, captures, wanted.stop.clone(), &mut report);
     }
     let found = new.zip(groups).zip(new_counters);
     report.changes = found.map(|((files, groups), counters)| groups.finish(files, counters));
@@ -168,21 +168,23 @@ pub fn replay(
     Ok(report)
 }
 
-/// Tells the paths of the packets that the page names.
+/// Tells the paths of the packets that the page names; what has been counted stands without them, too.
 fn tell_paths(
     rules: Rules<'_>,
     captures: &[String],
     stop: Option<Arc<AtomicBool>>,
     report: &mut Report,
-) -> Result<(), Error> {
+) {
     let named = report.named();
     let selection = std::mem::take(&mut report.selection);
     let reading = Reading { selection, stop, ..Reading::default() };
     let spotter = Some(Spotter::new(rules.files, rules.config));
     let mut source = Source::new(captures, spotter, reading);
-    report.paths_of = why::paths(rules, &mut source, &report.numbers, &named)?;
+    match why::paths(rules, &mut source, &report.numbers, &named) {
+        Ok(paths) => report.paths_of = paths,
+        Err(error) => report.warnings.push(format!("no paths of packets: {error}")),
+    }
     report.selection = source.finish().1;
-    Ok(())
 }
 
 /// Evaluates on this thread.

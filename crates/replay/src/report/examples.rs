@@ -51,6 +51,14 @@ pub struct Example {
     pub packet: String,
 }
 
+/// What happened to a packet, in lines.
+#[derive(Debug, Clone)]
+pub(crate) struct PathOf {
+    /// Whose rules it met.
+    pub(crate) family: Option<Family>,
+    pub(crate) text: String,
+}
+
 /// The first packets of every end.
 #[derive(Debug, Clone, Default)]
 pub struct Examples {

@@ -36,7 +36,7 @@ use rules::eval::By;
 use rules::model::Family;
 use rules::save::print_ruleset;
 
-use self::examples::Examples;
+use self::examples::{Examples, PathOf};
 use self::timeline::Timeline;
 use crate::alone::Alone;
 use crate::changes::Changes;
@@ -48,7 +48,6 @@ use crate::reach::Ends;
 use crate::rules_file::RulesFile;
 use crate::select::Selection;
 use crate::source::{CaptureName, Numbers};
-use crate::why::PathOf;
 
 /// What one capture held.
 #[derive(Debug, Clone)]

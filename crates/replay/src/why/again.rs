@@ -9,28 +9,19 @@ use std::sync::Arc;
 
 use dataplane::Evaluator;
 use packet::visible;
-use rules::model::Family;
 
 use super::{Story, Unseen, of_frame};
 use crate::batch::Batch;
 use crate::error::Error;
 use crate::lane::Rules;
 use crate::report::Report;
-use crate::report::examples::End;
+use crate::report::examples::{End, PathOf};
 use crate::source::{Numbers, Source};
 
 /// Packets that are evaluated once more at most.
 const FRAMES: u64 = 1 << 21;
 /// Lines of a path; what is between its beginning and its end is left out beyond that.
 const LINES: usize = 80;
-
-/// A packet's path, in lines.
-#[derive(Debug, Clone)]
-pub(crate) struct PathOf {
-    /// Whose rules it met.
-    pub(crate) family: Option<Family>,
-    pub(crate) text: String,
-}
 
 /// The paths of the packets that are named, each with its end.
 ///

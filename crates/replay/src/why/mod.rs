@@ -31,7 +31,7 @@ use crate::rules_file::{RulesFile, program};
 use crate::source::{Numbers, Reading, Source, capture_of};
 use crate::spec::{Spec, arrivals};
 use crate::spotter::Spotter;
-pub(crate) use again::{PathOf, paths};
+pub(crate) use again::paths;
 pub use lines::{Judged, of_lines};
 use past::{Expired, Past};
 use text::edit_text;

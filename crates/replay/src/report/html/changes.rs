@@ -2,7 +2,7 @@
 
 use std::fmt::{Result, Write};
 
-use super::REASONS as ROWS;
+use super::ROWS;
 use super::markup::{escape, line_link};
 use super::packets::write_plain_examples;
 use super::sheets::Side;

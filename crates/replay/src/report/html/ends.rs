@@ -6,7 +6,7 @@ use std::fmt::{Result, Write};
 use dataplane::counters::HitCount;
 use rules::eval::By;
 
-use super::ROWS;
+use super::ENDS;
 use super::markup::{anchor, escape, line_link, write_time};
 use crate::report::examples::End;
 use crate::report::text::{bytes, number};
@@ -41,7 +41,7 @@ impl Rows {
     /// The rows with most packets.
     fn of(mut rows: Vec<Row>, all: usize) -> Self {
         rows.sort_by_key(|row| std::cmp::Reverse(row.packets));
-        rows.truncate(ROWS);
+        rows.truncate(ENDS);
         Self { shown: rows, all }
     }
 }
@@ -78,9 +78,8 @@ impl Report {
     pub(crate) fn named(&self) -> HashMap<u64, End> {
         let ends = |rows: Rows| rows.shown.into_iter().map(|row| row.end);
         let ends = ends(self.refusals()).chain([End::Unknown]).chain(ends(self.acceptances()));
-        let examples = ends.flat_map(|end| {
-            self.examples.of(end).iter().map(move |example| (example.frame, end))
-        });
+        let examples = ends
+            .flat_map(|end| self.examples.of(end).iter().map(move |example| (example.frame, end)));
         let listed = self.listed.iter();
         let listed = listed.filter_map(|one| Some((one.frame, End::of(&one.disposition)?)));
         examples.chain(listed).take(TOLD).collect()
@@ -96,7 +95,7 @@ impl Report {
     fn acceptances(&self) -> Rows {
         let top = self.top_decisions(|file, by| !file.drops(by));
         let all = top.len();
-        let rows = top.into_iter().take(ROWS);
+        let rows = top.into_iter().take(ENDS);
         let row = |(file, by, count, tally)| self.rule_row("accept", file, by, count, tally);
         Rows::of(rows.map(row).collect(), all)
     }
@@ -105,7 +104,7 @@ impl Report {
         let top = self.top_decisions(RulesFile::drops);
         let others = self.other_refusals();
         let all = top.len() + others.len();
-        let rows = top.into_iter().take(ROWS).map(|(file, by, count, tally)| {
+        let rows = top.into_iter().take(ENDS).map(|(file, by, count, tally)| {
             let word = if file.rejects(&by) { "reject" } else { "drop" };
             self.rule_row(word, file, by, count, tally)
         });
@@ -115,9 +114,8 @@ impl Report {
     /// Drops by something else than a rule, and by one of several rules.
     fn other_refusals(&self) -> Vec<Row> {
         let either = self.top_either().into_iter();
-        let either = either.map(|(either, words, count)| {
-            Row::of_words(End::Either(either), count.packets, words)
-        });
+        let either = either
+            .map(|(either, words, count)| Row::of_words(End::Either(either), count.packets, words));
         let reasons = &self.drop_reasons;
         let faults = reasons.stack_faults.iter().map(|(fault, packets)| {
             let words = format!("the kernel's stack, before any rule: {fault}");
@@ -131,11 +129,7 @@ impl Report {
             (End::TooBig, reasons.too_big, "too big for the link that it would leave by"),
             (End::Conntrack, reasons.conntrack, "connection tracking: no room, or a tuple taken"),
             (End::Reassembly, reasons.reassembly, "fragments that make no packet"),
-            (
-                End::Denied,
-                reasons.denied,
-                "the access list: a banned source, or one not accepted",
-            ),
+            (End::Denied, reasons.denied, "the access list: a banned source, or one not accepted"),
         ];
         let others = others.into_iter().filter(|(_, packets, _)| *packets > 0);
         let others = others.map(|(end, packets, words)| Row::of_words(end, packets, words));
@@ -209,7 +203,11 @@ impl Report {
             line_link(out, file, line)?;
         }
         let words = escape(&row.words);
-        if row.is_rule { write!(out, "<code>{words}</code>")? } else { out.push_str(&words) }
+        if row.is_rule {
+            write!(out, "<code>{words}</code>")?
+        } else {
+            out.push_str(&words)
+        }
         for time in [row.tally.first, row.tally.last] {
             write!(out, "<td class=\"when\" data-v=\"{}\">", time.unwrap_or(0))?;
             write_time(out, time)?;

@@ -30,7 +30,8 @@ use super::Report;
 use crate::time_text::time_text;
 
 const STYLE: &str = include_str!("report.css");
-const SCRIPT: &str = concat!(include_str!("report.js"), include_str!("search.js"), include_str!("rules.js"));
+const SCRIPT: &str =
+    concat!(include_str!("report.js"), include_str!("search.js"), include_str!("rules.js"));
 /// Nothing is loaded from anywhere: style and script are the page's own.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
                       base-uri 'none'; form-action 'none'";
@@ -42,27 +43,19 @@ struct Section {
     write: fn(&Report, &mut String) -> Result,
 }
 
-/// What decided most, before "and N more"; a page with scripts folds all but ten away.
-const ROWS: usize = 100;
-/// Rows of other tables.
-const REASONS: usize = 50;
+/// Rows of a table before "and N more".
+const ROWS: usize = 50;
+/// The same of what decided most, of which scripts fold all but ten away.
+const ENDS: usize = 100;
 
 const SECTIONS: [Section; 12] = [
     Section { id: "changes", title: "Changes", write: |report, out| report.write_changes(out) },
     Section { id: "verdicts", title: "Verdicts", write: |report, out| report.write_summary(out) },
     Section { id: "timeline", title: "Over time", write: |report, out| report.write_chart(out) },
     Section { id: "drops", title: "Top drops", write: |report, out| report.write_drops(out) },
-    Section {
-        id: "who",
-        title: "Who is dropped",
-        write: |report, out| report.write_dropped(out),
-    },
+    Section { id: "who", title: "Who is dropped", write: |report, out| report.write_dropped(out) },
     Section { id: "whose", title: "Whose packets", write: |report, out| report.write_others(out) },
-    Section {
-        id: "accepts",
-        title: "Top accepts",
-        write: |report, out| report.write_accepts(out),
-    },
+    Section { id: "accepts", title: "Top accepts", write: |report, out| report.write_accepts(out) },
     Section {
         id: "unknown",
         title: "Unknown because",

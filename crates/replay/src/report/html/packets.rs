@@ -3,13 +3,12 @@
 
 use std::fmt::{Result, Write};
 
-use super::REASONS;
+use super::ROWS;
 use super::markup::{anchor, escape, line_link, write_time};
-use crate::report::examples::{End, Example};
+use crate::report::examples::{End, Example, PathOf};
 use crate::report::text::{number, plural};
 use crate::report::{Report, UnknownReason};
 use crate::source::Numbers;
-use crate::why::PathOf;
 
 impl Report {
     /// What unknown verdicts depend on.
@@ -28,7 +27,7 @@ impl Report {
             "<div class=\"scroll\" tabindex=\"0\"><table id=\"unknown-table\" class=\"sort\">\n\
              <thead><tr><th scope=\"col\" class=\"n\">packets<th scope=\"col\">what they depend on</thead>\n",
         );
-        for UnknownReason { place, what, packets, .. } in reasons.iter().take(REASONS) {
+        for UnknownReason { place, what, packets, .. } in reasons.iter().take(ROWS) {
             let text = number(*packets);
             write!(out, "<tbody><tr><td class=\"n\" data-v=\"{packets}\">{text}<td>")?;
             if let Some((file, line)) = place {
@@ -37,8 +36,8 @@ impl Report {
             writeln!(out, "{}", escape(what))?;
         }
         out.push_str("</table></div>\n");
-        if reasons.len() > REASONS {
-            let more = number((reasons.len() - REASONS) as u64);
+        if reasons.len() > ROWS {
+            let more = number((reasons.len() - ROWS) as u64);
             writeln!(out, "<p class=\"dim\">and {more} more (--json has them all)</p>")?;
         }
         self.write_example_list(out, self.examples.of(End::Unknown))

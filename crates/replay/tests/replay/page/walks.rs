@@ -95,7 +95,9 @@ fn long(rules: u32) -> String {
         format!("-A FORWARD -s {source} -m comment --comment \"{comment}\" -j DROP\n")
     };
     let rules = (0..rules).map(rule).collect::<String>();
-    format!("*filter\n:FORWARD ACCEPT [0:0]\n{rules}-A FORWARD -d 131.159.20.0/24 -j DROP\nCOMMIT\n")
+    format!(
+        "*filter\n:FORWARD ACCEPT [0:0]\n{rules}-A FORWARD -d 131.159.20.0/24 -j DROP\nCOMMIT\n"
+    )
 }
 
 #[test]
