@@ -9,17 +9,23 @@ use crate::decider::Decider;
 impl Report {
     /// What may have dropped packets where one of several did, most packets first, in words.
     pub(crate) fn top_either(&self) -> Vec<(Either, String, Count)> {
-        let drops = self.either.iter().filter(|((family, either), _)| {
+        self.top_either_that(true)
+    }
+
+    /// The same of what drops, or of what accepts.
+    pub(crate) fn top_either_that(&self, drops: bool) -> Vec<(Either, String, Count)> {
+        let those = self.either.iter().filter(|((family, either), _)| {
             let file = self.file(*family);
-            match either.last {
+            let is_drop = match either.last {
                 DropReason::Rule(at) => file.is_some_and(|file| file.drops(&By::Rule(at))),
                 DropReason::Policy { table, chain } => {
                     file.is_some_and(|file| file.drops(&By::Policy { table, chain }))
                 }
                 _ => true,
-            }
+            };
+            is_drop == drops
         });
-        let mut top: Vec<_> = drops
+        let mut top: Vec<_> = those
             .map(|((family, either), count)| {
                 let place = Decider::Either(*family, *either).place(|family| self.file(family));
                 (*either, place.text, *count)

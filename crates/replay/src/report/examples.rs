@@ -20,7 +20,7 @@ pub const EACH: usize = 3;
 pub enum End {
     /// Dropped, rejected or accepted by a rule, a policy or a match of a family's rules.
     By(Family, By),
-    /// Dropped or rejected by one of several.
+    /// Dropped, rejected or accepted by one of several.
     Either(Either),
     /// Refused by the kernel's stack.
     Stack(L3Fault),
@@ -87,9 +87,9 @@ impl End {
     #[must_use]
     pub fn of(disposition: &Disposition) -> Option<Self> {
         let by = |by| Some(Self::By(disposition.family?, by));
-        let is_refused =
-            matches!(disposition.verdict, FinalVerdict::Drop(_) | FinalVerdict::Reject(_));
-        if let Some(either) = disposition.either.filter(|_| is_refused) {
+        let is_decided =
+            !matches!(disposition.verdict, FinalVerdict::Unknown | FinalVerdict::Skip(_));
+        if let Some(either) = disposition.either.filter(|_| is_decided) {
             return Some(Self::Either(either));
         }
         match disposition.verdict {

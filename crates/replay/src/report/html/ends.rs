@@ -48,10 +48,10 @@ impl Rows {
 
 impl Row {
     /// One that is no rule.
-    fn of_words(end: End, packets: u64, words: impl Into<String>) -> Self {
+    fn of_words(verdict: &'static str, end: End, packets: u64, words: impl Into<String>) -> Self {
         Self {
             end,
-            verdict: "drop",
+            verdict,
             packets,
             bytes: None,
             place: None,
@@ -94,10 +94,13 @@ impl Report {
 
     fn acceptances(&self) -> Rows {
         let top = self.top_decisions(|file, by| !file.drops(by));
-        let all = top.len();
-        let rows = top.into_iter().take(ENDS);
+        let either = self.top_either_that(false);
+        let all = top.len() + either.len();
         let row = |(file, by, count, tally)| self.rule_row("accept", file, by, count, tally);
-        Rows::of(rows.map(row).collect(), all)
+        let either = either.into_iter().map(|(either, words, count)| {
+            Row::of_words("accept", End::Either(either), count.packets, words)
+        });
+        Rows::of(top.into_iter().take(ENDS).map(row).chain(either).collect(), all)
     }
 
     fn refusals(&self) -> Rows {
@@ -115,14 +118,14 @@ impl Report {
     fn other_refusals(&self) -> Vec<Row> {
         let either = self.top_either().into_iter();
         let either = either
-            .map(|(either, words, count)| Row::of_words(End::Either(either), count.packets, words));
+            .map(|(either, words, count)| Row::of_words("drop", End::Either(either), count.packets, words));
         let reasons = &self.drop_reasons;
         let faults = reasons.stack_faults.iter().map(|(fault, packets)| {
             let words = format!("the kernel's stack, before any rule: {fault}");
-            Row::of_words(End::Stack(*fault), *packets, words)
+            Row::of_words("drop", End::Stack(*fault), *packets, words)
         });
         let routes = reasons.route_refusals.iter().map(|(why, packets)| {
-            Row::of_words(End::Route(*why), *packets, format!("routing: {}", why.name()))
+            Row::of_words("drop", End::Route(*why), *packets, format!("routing: {}", why.name()))
         });
         let others = [
             (End::Ttl, reasons.ttl, "time to live ran out while forwarding"),
@@ -132,7 +135,7 @@ impl Report {
             (End::Denied, reasons.denied, "the access list: a banned source, or one not accepted"),
         ];
         let others = others.into_iter().filter(|(_, packets, _)| *packets > 0);
-        let others = others.map(|(end, packets, words)| Row::of_words(end, packets, words));
+        let others = others.map(|(end, packets, words)| Row::of_words("drop", end, packets, words));
         either.chain(faults).chain(routes).chain(others).collect()
     }
 

@@ -83,12 +83,17 @@ const finderOf = (() => {
     // One mark for each line: 1 has the words, 2 a prefix that holds the address.
     const find = (words) => {
       const marks = new Uint8Array(lines.length);
-      let line = 0;
-      for (let at = text.indexOf(words); at >= 0 && at < starts[lines.length]; at = text.indexOf(words, starts[line + 1])) {
-        while (starts[line + 1] <= at) line += 1;
-        marks[line] |= 1;
-      }
       const asked = /[.:]/.test(words) ? range(words) : null;
+      // An address is no part of a longer one.
+      const isWhole = (at) => !asked || !/[\w.]/.test(text[at + words.length]) && !(at > 0 && /[\w.:]/.test(text[at - 1]));
+      let line = 0;
+      let from = 0;
+      for (let at = text.indexOf(words); at >= 0 && at < starts[lines.length]; at = text.indexOf(words, from)) {
+        while (starts[line + 1] <= at) line += 1;
+        const whole = isWhole(at);
+        if (whole) marks[line] |= 1;
+        from = whole ? starts[line + 1] : at + 1;
+      }
       if (asked) {
         const { line: of, from, to } = index();
         const [first, last] = asked;

@@ -15,7 +15,7 @@
     bytes: number(row.querySelector(":scope > i")),
     maybe: number(row.querySelector(":scope > u")) ?? 0,
     title: row.title,
-    text: row.querySelector("code").firstChild ? row.querySelector("code").textContent : "",
+    text: [...row.querySelector("code").childNodes].filter((node) => !node.matches?.("a.packets")).map((node) => node.textContent).join(""),
     links: all("code > a", row).map(line),
   }]));
   found.drops = all("#drop-table tbody").map((body) => ({
