@@ -14,7 +14,7 @@ lacking = $(shell for p in $(1); do \
 MISSING = $(call lacking,$(PACKAGES))
 ROOT = $(filter 0,$(shell id -u))
 
-page-check: ## List the targets
+help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 10 | sed 's/^/make /'
 
 run: ## Build tamis and show its demo report; the files go to target/demo
