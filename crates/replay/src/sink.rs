@@ -76,7 +76,7 @@ impl<'f, 'w> Sink<'f, 'w> {
         }
     }
 
-    /// Lists packets, or groups them; a page shows all kinds of groups, of those that were refused unless others are
+    /// Lists packets, or groups them; a page shows some kinds of groups, of those that were refused unless others are
     /// asked for.
     pub(crate) fn listing(self, list: Option<(Lists, usize)>, groups: &[GroupBy]) -> Self {
         let grouped = match &list {
@@ -84,7 +84,8 @@ impl<'f, 'w> Sink<'f, 'w> {
             _ => Lists::refused(),
         };
         let kinds = GroupBy::ALL.into_iter().map(|by| (by, groups.contains(&by)));
-        let kinds = kinds.filter(|(_, asked)| *asked || self.page.is_some());
+        let shown = |by: GroupBy| self.page.is_some() && GroupBy::ON_PAGE.contains(&by);
+        let kinds = kinds.filter(|(by, asked)| *asked || shown(*by));
         let groups: Vec<Gathering> =
             kinds.map(|(by, asked)| Gathering::new(by, asked, &grouped)).collect();
         // What is shown in groups is not shown one by one.

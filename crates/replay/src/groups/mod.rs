@@ -47,6 +47,9 @@ impl GroupBy {
     pub const ALL: [Self; 5] =
         [Self::Path, Self::Flow, Self::Source, Self::Destination, Self::Port];
 
+    /// Those that a page shows.
+    pub(crate) const ON_PAGE: [Self; 3] = [Self::Source, Self::Destination, Self::Port];
+
     /// As `--by` spells it.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -165,7 +168,9 @@ impl Gathering {
             return;
         }
         self.listed += u64::from(packet.listed);
-        if self.by == GroupBy::Path && !packet.listed {
+        // The page shows listed packets alone, and is to need no more room than they do.
+        let listed_alone = self.by == GroupBy::Path || !self.asked;
+        if listed_alone && !packet.listed {
             return;
         }
         let key = GroupKey::of(self.by, packet);

@@ -11,7 +11,7 @@ use dataplane::Evaluator;
 use packet::visible;
 
 use super::past::Past;
-use super::{Story, Unseen, of_frame};
+use super::{Story, of_frame};
 use crate::batch::Batch;
 use crate::error::Error;
 use crate::lane::Rules;
@@ -41,23 +41,22 @@ pub(crate) fn paths(
     let files: Arc<_> = rules.files.into();
     let pairs = rules.config.pair && rules.new.is_none();
     let mut evaluator = Evaluator::new(rules.program);
-    let mut batch = Batch::default();
+    let (mut batch, mut past) = (Batch::default(), Past::default());
     let (mut left, mut frames) = (named.len(), 0);
     while left > 0 && frames < FRAMES && source.next(&mut batch)? {
         frames += batch.arrived.len() as u64;
         for frame in batch.frames() {
             let number = frame.arrived.number;
             if let Some(end) = named.get(&number) {
-                // What expired is not told here: packets that are named themselves are not noted.
-                let past = Past::default();
-                let story = of_frame(frame, pairs, &mut evaluator, &files, None, &past);
+                let story = of_frame(frame, pairs, &mut evaluator, &files, None, &mut past);
                 left = left.saturating_sub(1);
                 if End::of(&story.end) == Some(*end) {
                     told.insert(number, story.into_path(numbers.clone()));
                 }
             } else if let (Some(link), None) = (frame.link(), frame.skip()) {
                 let arrival = frame.arrival(link, pairs);
-                evaluator.handle(frame.bytes, &arrival, &mut Unseen);
+                let observer = past.next(arrival.number, arrival.time);
+                evaluator.handle(frame.bytes, &arrival, observer);
             }
         }
     }

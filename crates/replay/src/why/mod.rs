@@ -163,7 +163,7 @@ pub fn of_conversation(
     let time = before.iter().chain([last]).map(|spec| spec.after).sum();
     let arrival = last.arrival(before.len() as u64 + 1, time);
     let mut bytes = last.frame.clone();
-    let story = tell(&mut evaluator, &files.into(), &mut bytes, &arrival, near, &past);
+    let story = tell(&mut evaluator, &files.into(), &mut bytes, &arrival, near, &mut past);
     Story { before: earlier, ..story }
 }
 
@@ -190,7 +190,8 @@ pub fn of_capture(
     while source.next(&mut batch)? {
         for frame in batch.frames() {
             if frame.arrived.number == number {
-                let story = of_frame(frame, config.pair, &mut evaluator, &files.into(), near, &past);
+                let story =
+                    of_frame(frame, config.pair, &mut evaluator, &files.into(), near, &mut past);
                 let report = Report { numbers, ..story.report };
                 return Ok(Story { report, ..story });
             }
@@ -212,7 +213,7 @@ fn of_frame(
     evaluator: &mut Evaluator<'_>,
     files: &Arc<[RulesFile]>,
     near: Option<usize>,
-    past: &Past,
+    past: &mut Past,
 ) -> Story {
     let sighting = frame.seen.sighting;
     let left = frame.seen.left.map(|left| left.number);
@@ -266,7 +267,7 @@ fn tell(
     bytes: &mut [u8],
     arrival: &Arrival<'_>,
     near: Option<usize>,
-    past: &Past,
+    past: &mut Past,
 ) -> Story {
     let packet = shown(bytes, arrival);
     let logged = match arrival.link {
@@ -279,7 +280,7 @@ fn tell(
         files,
         number: arrival.number,
         time: arrival.time,
-        past,
+        past: past.next(arrival.number, arrival.time),
         counted: recorder.packet(),
         steps: Vec::new(),
         untold: 0,
@@ -307,8 +308,8 @@ struct Teller<'f, 'r> {
     /// The packet's, as connections know it.
     number: u64,
     time: Option<u64>,
-    /// Of the packets before it.
-    past: &'f Past,
+    /// Of the packets before it, and of it for those after.
+    past: &'f mut Past,
     counted: OnePacket<'r>,
     steps: Vec<Step>,
     untold: u64,
@@ -392,8 +393,8 @@ impl Observer for Teller<'_, '_> {
         self.counted.depends_on(why);
     }
 
-    fn tracked(&mut self, view: &CtView, flow: KnownFlow<'_>) {
-        let flow = match flow {
+    fn tracked(&mut self, view: &CtView, known: KnownFlow<'_>) {
+        let flow = match known {
             KnownFlow::Flow(flow) => Some(FlowStory {
                 born: flow.born(),
                 begins: flow.born() == self.number,
@@ -407,6 +408,7 @@ impl Observer for Teller<'_, '_> {
             }),
             KnownFlow::None | KnownFlow::Unknown => None,
         };
+        self.past.tracked(view, known);
         self.tell(Step::Tracked { state: format!("{:?}", view.states).to_uppercase(), flow });
     }
 
@@ -429,6 +431,7 @@ impl Observer for Teller<'_, '_> {
     }
 
     fn settled(&mut self, flow: KnownFlow<'_>) {
+        self.past.settled(flow);
         if let KnownFlow::Flow(flow) = flow {
             self.tell(Step::Settled { state: state_of(flow) });
         }

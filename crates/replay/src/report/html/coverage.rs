@@ -169,10 +169,10 @@ impl Coverage {
         let lines: Vec<(u32, &str)> = (1..).zip(text.lines()).collect();
         let is_packed = lines.len() > PACKED;
         let packed = if is_packed { " packed" } else { "" };
-        write!(
+        writeln!(
             out,
             "<div class=\"text{packed}\"><div class=\"l head\"><span>line</span><b>packets</b><u>maybe</u>\
-             <i>bytes</i><code>rule</code></div>\n",
+             <i>bytes</i><code>rule</code></div>",
         )?;
         if is_packed {
             write_packed(out, lines.iter(), |row, (line, text)| self.write_line(row, *line, text))?;

@@ -117,8 +117,9 @@ impl Report {
     /// Drops by something else than a rule, and by one of several rules.
     fn other_refusals(&self) -> Vec<Row> {
         let either = self.top_either().into_iter();
-        let either = either
-            .map(|(either, words, count)| Row::of_words("drop", End::Either(either), count.packets, words));
+        let either = either.map(|(either, words, count)| {
+            Row::of_words("drop", End::Either(either), count.packets, words)
+        });
         let reasons = &self.drop_reasons;
         let faults = reasons.stack_faults.iter().map(|(fault, packets)| {
             let words = format!("the kernel's stack, before any rule: {fault}");

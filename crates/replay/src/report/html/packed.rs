@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn what_was_packed_comes_back_line_by_line() {
         let mut out = String::new();
-        write_packed(&mut out, 0..3000_u32, |row, line| write!(row, "<i>{line}</i>\n")).unwrap();
+        write_packed(&mut out, 0..3000_u32, |row, line| writeln!(row, "<i>{line}</i>")).unwrap();
         let packed = out.split_once("\"text/plain\">").unwrap().1.split_once('<').unwrap().0;
         let mut text = String::new();
         let deflated = Base64::decode_vec(packed).unwrap();

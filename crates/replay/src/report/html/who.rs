@@ -9,12 +9,8 @@ use crate::report::text::{number, percent, plural};
 
 /// Bars of each kind.
 const BARS: usize = 10;
-/// The kinds, each with its words for one and for several.
-const KINDS: [(GroupBy, &str, &str); 3] = [
-    (GroupBy::Source, "source", "sources"),
-    (GroupBy::Destination, "destination", "destinations"),
-    (GroupBy::Port, "port", "ports"),
-];
+/// The kinds of [`GroupBy::ON_PAGE`], in words for several.
+const SEVERAL: [&str; 3] = ["sources", "destinations", "ports"];
 
 impl Report {
     /// The sides of dropped and rejected packets.
@@ -29,7 +25,8 @@ impl Report {
 
     fn write_who(&self, out: &mut String, refused: bool) -> Result {
         let of_kind = |by| self.groups.iter().find(|grouping| grouping.by == by);
-        let kinds = KINDS.into_iter().filter_map(|kind| Some((of_kind(kind.0)?, kind)));
+        let kinds = GroupBy::ON_PAGE.into_iter().zip(SEVERAL);
+        let kinds = kinds.filter_map(|(by, several)| Some((of_kind(by)?, several)));
         let kinds: Vec<_> = kinds
             .filter(|(grouping, _)| grouping.listed > 0 && is_refused(grouping) == refused)
             .collect();
@@ -47,8 +44,8 @@ impl Report {
             _ if refused => "drop",
             _ => "skip",
         };
-        for (grouping, (_, one, several)) in kinds {
-            write_bars(out, grouping, [one, several], class)?;
+        for (grouping, several) in kinds {
+            write_bars(out, grouping, [grouping.by.name(), several], class)?;
         }
         out.push_str("</div>\n");
         Ok(())
