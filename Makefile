@@ -14,7 +14,7 @@ lacking = $(shell for p in $(1); do \
 MISSING = $(call lacking,$(PACKAGES))
 ROOT = $(filter 0,$(shell id -u))
 
-page-check: ## List the targets
+help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 10 | sed 's/^/make /'
 
 run: ## Build tamis and show its demo report; the files go to target/demo
@@ -232,4 +232,4 @@ campaign: ## Drawn rules, captures and options through the binary: no crash, all
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
 
-.PHONY: help run test campaign soak histories mutants tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint book package oracle oracle-other lab lab-deps series soak-live picture screen loom golden fuzz tunnel-netem supply licences advisories figures dist dist-try
+.PHONY: help run test campaign soak histories mutants tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint book package oracle oracle-other lab lab-deps series soak-live picture screen loom golden fuzz tunnel-netem supply licences advisories figures dist dist-try page-check
