@@ -91,7 +91,7 @@ pub fn of_lines(
                 let mut evaluator = Evaluator::new(&program);
                 let (mut bytes, arrival) = (spec.frame.clone(), spec.arrival(1, 0));
                 let story =
-                    tell(&mut evaluator, &files, &mut bytes, &arrival, None, &Past::default());
+                    tell(&mut evaluator, &files, &mut bytes, &arrival, None, &mut Past::default());
                 judged.add(number, packet, &story, &mut ends);
             }
             Err(error) => judged.refuse(number, error),
