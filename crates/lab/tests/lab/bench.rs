@@ -68,3 +68,14 @@ fn what_is_wrong_is_told_in_one_line() {
         assert!(message.starts_with("tamis-bench: ") && message.contains(what), "{message}");
     }
 }
+
+/// Pages that a layout of 100,000 rules takes: what it asks for, 80 bytes a rule, and what the allocator adds.
+#[test]
+fn a_layout_is_resident_with_what_the_allocator_adds() {
+    let ran = bench(&["rules", "--resident", "linked:1"]);
+    let Ok(bytes) = text(&ran.stdout).trim().parse::<usize>() else {
+        eprintln!("SKIPPED: this machine does not tell a process's resident memory: {ran:?}");
+        return;
+    };
+    assert!((8_000_000..16_000_000).contains(&bytes), "{bytes}");
+}

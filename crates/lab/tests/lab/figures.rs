@@ -34,7 +34,8 @@ fn figures_are_those_of_their_documents() {
 
 #[test]
 fn every_figure_is_shown_with_ours_in_it() {
-    let pages: Vec<_> = files(&docs(), ".md").into_iter().filter(|name| name.starts_with("studies")).collect();
+    let pages: Vec<_> =
+        files(&docs(), ".md").into_iter().filter(|name| name.starts_with("studies")).collect();
     let page = |name: &String| std::fs::read_to_string(docs().join(name)).unwrap();
     let text: String = pages.iter().map(page).collect();
     for name in files(&docs().join("figures"), ".svg") {

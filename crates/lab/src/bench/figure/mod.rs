@@ -55,12 +55,12 @@ pub struct Axes {
     pub y: (&'static str, Scale),
 }
 
-/// A figure of several runs, by their median and spread.
+/// A figure of several runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
     /// What was varied.
     pub x: f64,
-    /// The median.
+    /// The median or the least.
     pub y: f64,
     /// The least and the most.
     pub spread: (f64, f64),
@@ -87,6 +87,12 @@ pub struct Panel {
 }
 
 impl Point {
+    /// The least of a row's runs, which other work on the machine disturbs least, and its spread, each by `scale`.
+    #[must_use]
+    pub fn least(x: f64, row: &Measured, scale: f64) -> Self {
+        Self { y: row.min * scale, ..Self::of(x, row, scale) }
+    }
+
     /// A row's median and spread, each by `scale`.
     #[must_use]
     pub fn of(x: f64, row: &Measured, scale: f64) -> Self {

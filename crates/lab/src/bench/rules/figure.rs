@@ -128,8 +128,10 @@ fn memory(recorded: &Recorded, path: &Path) -> Result<(), String> {
         }
         let one = Strip { published: published_bytes(row), ..Strip::of(label.clone(), row) };
         drawn.push((one, row));
-        let held = resident(row).map(|row| (Strip::of(format!("{label}, resident"), row), row));
-        drawn.extend(held);
+        let Some(held) = resident(row) else { continue };
+        let mut one = Strip::of(format!("{label}, resident"), held);
+        one.values.iter_mut().for_each(|bytes| *bytes += row.number("counters"));
+        drawn.push((one, held));
     }
     let words =
         ("memory", "with one worker's counters; resident: the layout's growth of its process");

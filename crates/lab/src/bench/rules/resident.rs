@@ -87,17 +87,8 @@ fn resident() -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// What is resident is what was asked for and what the allocator adds.
     #[test]
-    fn a_layout_grows_by_no_less_than_it_asks_for() {
-        let Some(resident) = child("linked:1") else {
-            eprintln!("SKIPPED: this machine does not tell a process's resident memory");
-            return;
-        };
-        let ruleset = ruleset(SHAPES[1]);
-        let laid = Laid::encode(Kind::Linked, &ruleset.tables[0], ruleset.family);
-        let asked = rules::layout::Layout::footprint(&laid).bytes;
-        assert!((asked..asked * 3).contains(&resident), "{resident} resident of {asked}");
+    fn what_is_not_known_is_not_laid_out() {
         assert_eq!([child("linked"), child("nothing:1"), child("linked:9")], [None; 3]);
     }
 }

@@ -15,12 +15,12 @@ const STREAMS: &str = "stream";
 /// Draws all of them.
 pub(super) fn draw(recorded: &Recorded, dir: &Path) -> Result<(), String> {
     let times: Vec<_> = recorded.named("access.study2.critical").collect();
-    if times.is_empty() {
+    let figures = Figures { dir, recorded, times };
+    figures.overall_less_critical()?;
+    if figures.times.is_empty() {
         return Ok(());
     }
-    let figures = Figures { dir, recorded, times };
     figures.lines(1, "serial, and streams", &figures.serial_and_streams(), usize::MAX)?;
-    figures.overall_less_critical()?;
     figures.lines(3, "threads and streams", &figures.threads_and_streams(), usize::MAX)?;
     figures.lines(4, "all tables with streams", &figures.by_addresses(STREAMS), usize::MAX)?;
     figures.lines(5, "all tables with threads", &figures.by_addresses(THREADS), usize::MAX)?;
@@ -114,7 +114,14 @@ impl Figures<'_> {
     }
 
     fn caption(&self, number: u32, title: &str) -> Caption {
-        let loops = runs(self.times.iter().copied());
+        let of = |row: &&Measured| row.name.starts_with("access.study2.");
+        let sized = self
+            .recorded
+            .results
+            .iter()
+            .filter(of)
+            .filter(|row| !row.word("orchestration").is_empty());
+        let loops = runs(sized);
         let how = format!("8 threads, {loops} loops at most: median, least and most");
         Caption {
             title: format!("Study 2, figure {number}: {title}"),
