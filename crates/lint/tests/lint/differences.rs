@@ -37,7 +37,7 @@ fn rules_in_another_order_that_does_not_matter_are_the_same() {
 }
 
 #[test]
-fn what_hangs_on_a_test_that_can_only_be_asked_is_unknown() {
+fn what_depends_on_a_test_that_can_only_be_asked_is_unknown() {
     let set = "-A INPUT -m string --string a --algo bm -j ACCEPT\n";
     let found = compared(set, "");
     assert_eq!(found.compared(), Compared::Unknown);
