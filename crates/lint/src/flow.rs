@@ -66,7 +66,7 @@ pub struct Visit {
     pub is_hit: bool,
     /// None of those that it matches goes on in the chain.
     pub takes: bool,
-    /// One of its tests remembers packets: what it says of one hangs on others.
+    /// One of its tests remembers packets: what it says of one depends on others.
     pub remembers: bool,
 }
 

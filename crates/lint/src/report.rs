@@ -55,7 +55,7 @@ impl Report {
             for table in &found.unproven {
                 let _ = writeln!(
                     text,
-                    "{file}: table {table} is too large: what hangs on packets is not known of it"
+                    "{file}: table {table} is too large: what depends on packets is not known of it"
                 );
             }
         }

@@ -138,8 +138,15 @@ impl Ends<'_> {
         let mut found = Vec::new();
         for (by, decided) in of_fate {
             let part = self.space.diagrams.and(decided, region)?;
-            if !part.is_empty() {
-                found.push((Some(by), part));
+            if part.is_empty() {
+                continue;
+            }
+            // A chain that several rules lead to decides more than once.
+            let known =
+                found.iter_mut().find(|(one, _): &&mut (Option<By>, Region)| *one == Some(by));
+            match known {
+                Some((_, region)) => *region = self.space.diagrams.or(*region, part)?,
+                None => found.push((Some(by), part)),
             }
         }
         Ok(found)

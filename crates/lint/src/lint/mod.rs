@@ -52,7 +52,7 @@ pub struct Finding {
 pub struct Findings {
     /// In the order of the file.
     pub findings: Vec<Finding>,
-    /// Tables that were too large, so that what hangs on packets is not known of them.
+    /// Tables that were too large, so that what depends on packets is not known of them.
     pub unproven: Vec<String>,
     /// Findings that the reference walk contradicted, and which therefore are none.
     pub contradicted: usize,

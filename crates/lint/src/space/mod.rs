@@ -3,7 +3,7 @@
 //!
 //! Every field of [`rules::predicate`] has its bits, and so have the connection's state, the interfaces (as far as rules
 //! tell them apart) and the form of the packet. A test that can only be asked is a bit of its own, named by its text:
-//! what is not said about packets by a region that holds with and without it hangs on nothing unknown.
+//! what is not said about packets by a region that holds with and without it depends on nothing unknown.
 
 mod names;
 mod pieces;

@@ -10,7 +10,7 @@ use super::brute_force::{text, universe};
 use super::{filter, ruleset};
 
 fn compared(old: &str, new: &str) -> Differences {
-    diff(&filter(old), &filter(new)).unwrap()
+    diff(&filter(old), &filter(new)).expect("one family")
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn rules_in_another_order_that_does_not_matter_are_the_same() {
 }
 
 #[test]
-fn what_hangs_on_a_test_that_can_only_be_asked_is_unknown() {
+fn what_depends_on_a_test_that_can_only_be_asked_is_unknown() {
     let set = "-A INPUT -m string --string a --algo bm -j ACCEPT\n";
     let found = compared(set, "");
     assert_eq!(found.compared(), Compared::Unknown);
@@ -75,8 +75,9 @@ fn other_marks_make_tests_of_marks_unknown() {
 
 /// For every packet: whether the two rulesets certainly differ.
 fn differ(old: &Ruleset, new: &Ruleset, tracks: bool) -> Vec<bool> {
-    let verdict =
-        |ruleset, it| walked(ruleset, 0, Hook::Forward, it).unwrap().verdict.map(|(v, _)| v);
+    let verdict = |ruleset, it| {
+        walked(ruleset, 0, Hook::Forward, it).expect("a packet").verdict.map(|(v, _)| v)
+    };
     universe(tracks).iter().map(|it| verdict(old, it) != verdict(new, it)).collect()
 }
 

@@ -55,8 +55,8 @@ fn rules(family: Family, texts: &[&str]) -> Ruleset {
 }
 
 fn predicate(family: Family, rule: &Rule) -> Predicate {
-    let header = rule.header.as_ref().map(|header| header.predicate(family).unwrap());
-    let matches = rule.matches.iter().map(|used| used.body.predicate().unwrap());
+    let header = rule.header.as_ref().map(|header| header.predicate(family).expect("a predicate"));
+    let matches = rule.matches.iter().map(|used| used.body.predicate().expect("a predicate"));
     Predicate::All(header.into_iter().chain(matches).collect())
 }
 
@@ -98,7 +98,7 @@ fn packet(family: Family) -> impl Strategy<Value = Values> {
 }
 
 fn agrees(ruleset: &Ruleset, values: &Values) {
-    let walked = walked(ruleset, 0, Hook::Forward, values).unwrap();
+    let walked = walked(ruleset, 0, Hook::Forward, values).expect("a packet");
     for (index, rule) in ruleset.tables[0].chains[0].rules.iter().enumerate() {
         let is_hit = walked.hits.iter().any(|hit| hit.rule as usize == index);
         let holds = predicate(ruleset.family, rule).holds(values);
