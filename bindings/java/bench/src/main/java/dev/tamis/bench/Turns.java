@@ -8,8 +8,8 @@ import java.util.Arrays;
  * A technique of the realistic job and the floor in turns, for machines that are busy with other work.
  *
  * <p>Contract: what is taken is the thread's time on a processor, in rounds that are short enough to find the machine in the
- * same state twice, each by the floor's beside it; the ratio is their median. {@code java -Dbench.library=... -cp
- * benchmarks.jar dev.tamis.bench.Turns tamis 32}.
+ * same state twice, each by the floor's beside it; the ratio is their median. The fifth percentiles of both are those of rounds
+ * that were hardly disturbed. {@code java -Dbench.library=FILE -cp benchmarks.jar dev.tamis.bench.Turns tamis 32}.
  */
 final class Turns {
     private static final int PAIRS = 1200;
@@ -72,8 +72,15 @@ final class Turns {
 
     private void print(String technique) {
         System.out.printf(
-                "%s, bursts of %d: floor %.1f ns, %s %.1f ns, ratio %.2f (quartiles %.2f to %.2f)%n",
-                technique, burst, at(floors, 50), technique, at(ours, 50), at(ratios, 50), at(ratios, 25), at(ratios, 75));
+                "%s, bursts of %d: %.1f ns, floor %.1f ns, ratio %.2f (quartiles %.2f to %.2f); hardly disturbed: %.2f%n",
+                technique,
+                burst,
+                at(ours, 50),
+                at(floors, 50),
+                at(ratios, 50),
+                at(ratios, 25),
+                at(ratios, 75),
+                at(ours, 5) / at(floors, 5));
     }
 
     private static double at(double[] figures, int percent) {
