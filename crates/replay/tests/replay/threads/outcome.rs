@@ -51,6 +51,7 @@ impl Default for Asked {
             rules: String::new(),
             versus: None,
             list: None,
+            groups: Vec::new(),
             mode: Mode::Midstream,
             ct_max: 262_144,
             layout: Some(Kind::default()),
