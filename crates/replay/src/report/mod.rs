@@ -189,9 +189,20 @@ pub(crate) struct UnknownReason {
     pub(crate) packets: u64,
 }
 
+/// How to make known what some verdicts depend on: each way once, in order.
+pub(crate) fn ways<'r>(reasons: impl Iterator<Item = &'r UnknownReason>) -> Vec<String> {
+    let mut ways: Vec<String> = Vec::new();
+    for how in reasons.map(UnknownReason::how_text) {
+        if !ways.contains(&how) {
+            ways.push(how);
+        }
+    }
+    ways
+}
+
 impl UnknownReason {
     /// How to make it known, in a line.
-    pub(crate) fn how_text(&self) -> String {
+    fn how_text(&self) -> String {
         match &self.how {
             Some(how) => format!("to know it, {how}"),
             None => "nothing that tamis reads tells it".to_owned(),

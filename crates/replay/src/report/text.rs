@@ -9,7 +9,7 @@ use rules::Backend;
 use rules::eval::By;
 use rules::save::FamilyFrom;
 
-use super::{Count, Report};
+use super::{Count, Report, ways};
 use crate::decider::Decider;
 use crate::rules_file::RulesFile;
 use crate::time_text::time_text;
@@ -291,7 +291,6 @@ impl Report {
             let line = line.map_or_else(|| "      ".to_owned(), |line| format!("L{line:<5}"));
             let label = format!("  {line} {}", reason.what);
             writeln!(out, "{}{:>12}", fit(&label, WIDTH - 39), number(reason.packets))?;
-            writeln!(out, "         {}", reason.how_text())?;
         }
         if reasons.len() > self.rows() {
             writeln!(
@@ -301,7 +300,8 @@ impl Report {
                 reasons.len()
             )?;
         }
-        Ok(())
+        let shown = reasons.iter().take(self.rows());
+        ways(shown).iter().try_for_each(|how| writeln!(out, "  {how}"))
     }
 
     /// What is to be said of the order of the captures' packets, and of packets that they lack.

@@ -15,7 +15,7 @@ use rules::nat::Translated;
 
 use super::{Expired, FlowStory, SeenAs, Step, Story};
 use crate::near::{Misses, NearMiss, asks_for_state};
-use crate::report::duration;
+use crate::report::{duration, ways};
 use crate::rules_file::RulesFile;
 
 /// Rules that did not match and stand in a row are counted, not listed, beyond this many.
@@ -168,16 +168,12 @@ impl Story {
 
     /// What an unknown verdict depends on, and each way to know it once.
     fn write_unknown(&self, out: &mut String) -> std::fmt::Result {
-        let mut ways: Vec<String> = Vec::new();
-        for reason in self.report.unknown_places() {
+        let reasons = self.report.unknown_places();
+        for reason in &reasons {
             let line = reason.place.map_or_else(String::new, |(_, line)| format!("L{line} "));
             writeln!(out, "  depends on {line}{}", reason.what)?;
-            let how = reason.how_text();
-            if !ways.contains(&how) {
-                ways.push(how);
-            }
         }
-        ways.iter().try_for_each(|how| writeln!(out, "  {how}"))
+        ways(reasons.iter()).iter().try_for_each(|how| writeln!(out, "  {how}"))
     }
 
     fn write_step(
