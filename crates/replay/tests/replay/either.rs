@@ -50,7 +50,7 @@ fn a_replay_names_both_and_counts_for_neither() {
     assert!(report.decisions.is_empty(), "{:?}", report.decisions);
     let reasons = &report.drop_reasons;
     assert_eq!((reasons.either, reasons.rule, reasons.policy), (1, 0, 0));
-    let text = report.text(Style::Plain);
+    let text = report.text(Style::default());
     let top = text.split("TOP DROPPING RULES").nth(1).unwrap();
     assert!(top.contains("L4 -A FORWARD -m geoip"), "{text}");
     assert!(!top.contains("  L4    -A"), "no rule alone: {text}");
@@ -87,8 +87,9 @@ fn a_story_ends_with_both() {
 fn a_recorded_case_expects_no_rule() {
     let (rules, config) = (rules(), Config::default());
     let (_dir, capture) = capture();
-    let recording =
+    let mut recording =
         cases::record::record(&rules, &config, std::slice::from_ref(&capture), 10).unwrap();
+    recording.pins = true;
     let toml = recording.toml([Some("rules.v4"), None], &[capture]);
     assert!(toml.contains("expect = \"drop\"") && !toml.contains("by = \""), "{toml}");
 }

@@ -55,7 +55,7 @@ fn outcome(
     report.elapsed_s = 1.0;
     let mut json = Vec::new();
     report.write_json(&mut json).unwrap();
-    Some((json, report.text(Style::Plain), report.saved_counters(0), verdicts))
+    Some((json, report.text(Style::default()), report.saved_counters(0), verdicts))
 }
 
 #[test]

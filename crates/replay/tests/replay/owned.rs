@@ -38,7 +38,7 @@ fn found() -> [Box<dyn Fn() -> String + Send>; 4] {
     let cases = Cases::from_text("cases.toml", &toml).unwrap();
     let results = evaluate(cases, &rules, &config, "");
     [
-        Box::new(move || report.text(Style::Plain)),
+        Box::new(move || report.text(Style::default())),
         Box::new(move || story.text(true)),
         Box::new(move || results.text()),
         Box::new(move || recording.toml([None; 2], &[])),

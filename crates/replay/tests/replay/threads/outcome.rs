@@ -107,7 +107,7 @@ pub(crate) fn outcome(asked: &Asked, made: &Made, threads: usize) -> Outcome {
     report.write_json(&mut json).unwrap();
     let mut files = BTreeMap::from([
         ("json".to_owned(), json),
-        ("text".to_owned(), report.text(Style::Plain).into_bytes()),
+        ("text".to_owned(), report.text(Style::default()).into_bytes()),
         ("page".to_owned(), report.html("tamis replay").into_bytes()),
         ("counters".to_owned(), report.saved_counters(0).into_bytes()),
         ("verdicts".to_owned(), verdicts),
