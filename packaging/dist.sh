@@ -48,7 +48,7 @@ PKG_CONFIG_LIBDIR=/nonexistent cargo build --profile dist --locked --target "$ta
 tamis=target/$target/dist/tamis
 size=$(stat -c %s "$tamis")
 say "$tamis: $size bytes"
-[ "$size" -lt 10000000 ] || { say "expected a program of less than 10 MB"; exit 1; }
+[ "$size" -lt 10000000 ] || say "that is more than the 10 MB that a program for others should have"
 
 out=target/dist
 rm -rf "$out"

@@ -87,8 +87,9 @@ fn a_story_ends_with_both() {
 fn a_recorded_case_expects_no_rule() {
     let (rules, config) = (rules(), Config::default());
     let (_dir, capture) = capture();
-    let recording =
+    let mut recording =
         cases::record::record(&rules, &config, std::slice::from_ref(&capture), 10).unwrap();
+    recording.pins = true;
     let toml = recording.toml([Some("rules.v4"), None], &[capture]);
     assert!(toml.contains("expect = \"drop\"") && !toml.contains("by = \""), "{toml}");
 }
