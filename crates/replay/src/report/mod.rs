@@ -431,8 +431,7 @@ impl Report {
 
     /// The same, with the index of the rules file beside the line.
     pub(crate) fn unknown_places(&self) -> Vec<UnknownReason> {
-        let mut by_text: BTreeMap<(Option<(usize, u32)>, String), (Option<String>, u64)> =
-            BTreeMap::new();
+        let mut by_text = BTreeMap::new();
         for (why, packets) in &self.unknown_because {
             let (place, text) = match why {
                 Why::NotCaptured => (None, "header not captured".to_owned()),
@@ -454,7 +453,7 @@ impl Report {
             };
             let file = place.map(|(index, _)| &self.files[index]);
             let how = || known::how(why, file);
-            by_text.entry((place, text)).or_insert_with(|| (how(), 0)).1 += packets;
+            by_text.entry((place, text)).or_insert_with(|| (how(), 0_u64)).1 += packets;
         }
         let mut reasons: Vec<_> = by_text
             .into_iter()
