@@ -46,6 +46,13 @@ pub struct Caption {
     pub note: String,
 }
 
+impl Caption {
+    /// Pixels that its note takes, at 6 a letter, with a margin on both sides.
+    fn width(&self) -> i32 {
+        32 + 6 * self.note.chars().count() as i32
+    }
+}
+
 /// A figure's axes.
 #[derive(Debug, Clone, Copy)]
 pub struct Axes {
@@ -131,7 +138,8 @@ pub fn panels(file: &Path, caption: &Caption, axes: Axes, panels: &[Panel]) -> R
     }
     let columns = panels.len().clamp(1, COLUMNS) as i32;
     let rows = panels.len().div_ceil(COLUMNS) as i32;
-    let size = (columns * PANEL.0 + LEGEND, TOP + rows * PANEL.1 + 26);
+    let width = (columns * PANEL.0 + LEGEND).max(caption.width());
+    let size = (width, TOP + rows * PANEL.1 + 26);
     let points = || panels.iter().flat_map(|panel| &panel.series).flat_map(|one| &one.points);
     let x = Axis::over(axes.x.1, points().map(|point| point.x));
     let y =
