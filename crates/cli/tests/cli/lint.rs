@@ -89,7 +89,7 @@ fn a_change_is_told_by_regions_and_by_its_exit_code() {
     assert_eq!(region["fields"]["dport"], serde_json::json!(["23"]));
     assert_eq!((&region["old_line"], &region["new_line"]), (&2.into(), &7.into()));
     let witness = region["witness"].as_str().unwrap();
-    for (rules, verdict) in [(&old, "drop"), (&new, "accept")] {
+    for (rules, verdict) in [(&old, "\nDROP by L2"), (&new, "\nACCEPT by L7")] {
         let why = tamis(&["why", rules, "--packet", witness]);
         assert!(why.out.contains(verdict), "{witness}\n{}", why.out);
     }
