@@ -55,7 +55,9 @@ pub fn write(dir: &Path) -> Result<Files, Error> {
 /// Whether a page is one that `tamis demo` wrote: its last lines name the command.
 fn is_report(page: &str) -> bool {
     let made = page.rsplit_once("<p>Made by tamis ").map(|(_, made)| made);
-    made.is_some_and(|made| made.contains("<code class=\"command\">tamis demo"))
+    let code = made.and_then(|made| made.split_once("<code class=\"command\""));
+    let command = code.and_then(|(_, code)| code.split_once('>'));
+    command.is_some_and(|(_, command)| command.starts_with("tamis demo"))
 }
 
 /// Refuses a file that is there and is not ours.
@@ -84,6 +86,8 @@ mod tests {
             format!("<p>Made by tamis 1 with <code class=\"command\">{command}</code></p>")
         };
         assert!(is_report(&page("tamis demo --dir x")));
+        let with_keys = page("tamis demo").replace("\"command\">", "\"command\" tabindex=\"0\">");
+        assert!(is_report(&with_keys));
         assert!(!is_report(&page("tamis replay a b")));
         assert!(!is_report("<code class=\"command\">tamis demo"));
     }
