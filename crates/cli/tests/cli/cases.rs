@@ -44,7 +44,7 @@ fn the_command_that_is_printed_can_be_typed() {
         Command::new("sh").arg("-c").arg(typed).current_dir(folder.path()).output().unwrap();
     let ended = Ran::from(ended);
     assert_eq!((ended.code, ended.err.as_str()), (Some(1), ""));
-    let near = "but for --dport 5432, the packet has --dport 5433";
+    let near = "would accept it, were it --dport 5432, not --dport 5433";
     assert!(ended.out.contains("DROP by") && ended.out.contains(near), "{}", ended.out);
 }
 

@@ -40,7 +40,7 @@ fn interface_names_stay_in_their_line() {
     scratch.write("i.v4", "*filter\n:FORWARD DROP [0:0]\n-A FORWARD -i lan0 -j ACCEPT\nCOMMIT\n");
     let capture = ["i.v4", "c.pcapng", "--path", "forward"];
     let near = scratch.tamis(&[&["why"], &capture[..], &["--packet", "1", "--near", "3"]].concat());
-    assert!(near.out.contains("the packet has -i "), "{}", near.out);
+    assert!(near.out.contains("were it -i lan0, not -i "), "{}", near.out);
     is_honest("why", &both(&near));
     let json = scratch.tamis(&[&["why"], &capture[..], &["--packet", "1", "--json"]].concat());
     is_honest("why --json", &both(&json));

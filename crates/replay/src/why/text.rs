@@ -18,6 +18,8 @@ use crate::near::{Misses, NearMiss, asks_for_state};
 use crate::report::{duration, ways};
 use crate::rules_file::RulesFile;
 
+/// Jumps within jumps that are told apart by columns.
+const DEEPEST: usize = 16;
 /// Rules that did not match and stand in a row are counted, not listed, beyond this many.
 const SHOWN_IN_A_ROW: usize = 2;
 
@@ -149,7 +151,7 @@ impl Story {
                 if quiet > 0 || run > SHOWN_IN_A_ROW {
                     quiet += 1;
                     if run == 1 {
-                        let inner = 2 * depth;
+                        let inner = indent(depth);
                         let rules = format!("… {quiet} rules did not match (--all lists them)");
                         writeln!(out, "  {:inner$}{rules}", "")?;
                         quiet = 0;
@@ -194,7 +196,7 @@ impl Story {
             }
             Step::Rule { at, outcome, alive, refused, remarks } => {
                 let (table, chain, rule) = file.rule(*at);
-                let inner = 2 * depth;
+                let inner = indent(depth);
                 let result = result(rule, table, *outcome, *alive, refused.as_deref());
                 let place =
                     if chain.base.is_some() { String::new() } else { format!("{} ", chain.name) };
@@ -327,4 +329,10 @@ pub(super) fn result(
         }
         _ => sure,
     }
+}
+
+/// Columns that a rule stands further to the right than those of built-in chains. Bounded, so that jumps by the ten
+/// thousand are no more text than rules.
+fn indent(depth: usize) -> usize {
+    2 * depth.min(DEEPEST)
 }
