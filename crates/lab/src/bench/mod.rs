@@ -10,6 +10,7 @@ pub mod figure;
 pub mod java;
 #[cfg(target_os = "linux")]
 pub mod live;
+pub mod pictures;
 pub mod recorded;
 pub mod replay;
 pub mod rules;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use lab::bench::{Recorded, figure};
+use lab::bench::{Recorded, pictures};
 
 fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
@@ -22,7 +22,7 @@ fn figures_are_those_of_their_documents() {
     for document in files(&kept, ".json") {
         let text = std::fs::read_to_string(kept.join(&document)).unwrap();
         let recorded = Recorded::from_json(&text).unwrap_or_else(|why| panic!("{document}: {why}"));
-        figure::draw(&recorded, drawn.path()).unwrap();
+        pictures::draw(&recorded, drawn.path()).unwrap();
     }
     let names = files(drawn.path(), ".svg");
     assert_eq!(names, files(&kept, ".svg"), "make figures");

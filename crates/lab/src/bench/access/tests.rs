@@ -124,7 +124,7 @@ fn studies_draw_their_figures_with_ours_in_them() {
     study1::run(&plan, &mut |row| document.results.push(row)).unwrap();
     study2::run(&plan, &mut |row| document.results.push(row)).unwrap();
     let recorded = Recorded::of(&document).unwrap();
-    figure::draw(&recorded, dir.path()).unwrap();
+    crate::bench::pictures::draw(&recorded, dir.path()).unwrap();
     let rows = document.results;
     let drawn = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();
     let figures = (1..=8).map(|number| format!("study2-figure{number}.svg"));

@@ -13,26 +13,13 @@ use std::path::Path;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use crate::bench::access::{study1, study2};
-use crate::bench::recorded::{Measured, Recorded};
-use crate::bench::rules;
+use crate::bench::recorded::Measured;
 use crate::bench::svg::{self, Drawing, Drawn, FONT};
 
 use axis::Axis;
 pub use axis::Scale;
 pub use strips::{Strip, strips};
 use style::{FAINT, INK};
-
-/// Draws into a folder every figure of the three studies that a document has rows for.
-///
-/// # Errors
-/// A picture cannot be written.
-pub fn draw(recorded: &Recorded, dir: &Path) -> Result<(), String> {
-    std::fs::create_dir_all(dir).map_err(|why| format!("{}: {why}", dir.display()))?;
-    study1::draw(recorded, dir)?;
-    study2::draw(recorded, dir)?;
-    rules::figure::draw(recorded, dir)
-}
 
 /// The most measured series of a panel.
 pub const MOST: usize = 8;

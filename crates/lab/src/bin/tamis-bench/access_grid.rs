@@ -6,7 +6,7 @@ use engines::striped_map;
 use lab::bench::access::{Origin, Setting, Track, Tuning};
 use lab::studies::orchestrate::{Bins, Orchestration};
 
-use crate::access_command::{AccessArgs, SinkChoice, SourceChoice, TrackChoice};
+use crate::access_args::{AccessArgs, SinkChoice, SourceChoice, TrackChoice};
 
 /// Every setting that the arguments name.
 pub(crate) fn settings(args: &AccessArgs) -> Result<Vec<Setting>> {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
-use lab::bench::{Recorded, figure};
+use lab::bench::{Recorded, pictures};
 
 /// `tamis-bench figures`.
 #[derive(Debug, Args)]
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &FiguresArgs) -> Result<ExitCode> {
         let name = || path.display().to_string();
         let text = fs::read_to_string(path).with_context(name)?;
         let recorded = Recorded::from_json(&text).map_err(|why| anyhow!("{}: {why}", name()))?;
-        figure::draw(&recorded, &args.dir).map_err(|why| anyhow!("{}: {why}", name()))?;
+        pictures::draw(&recorded, &args.dir).map_err(|why| anyhow!("{}: {why}", name()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -3,6 +3,7 @@
 //! Arguments to the lab, nothing else. Exit code 2 is a usage or input error on standard error.
 #![forbid(unsafe_code)]
 
+mod access_args;
 mod access_command;
 mod access_grid;
 mod figures_command;
@@ -52,7 +53,7 @@ enum What {
     #[command(hide = true, name = tunnel::COMMAND)]
     TunnelEnd(tunnel_command::EndArgs),
     /// Access-control engines, ways to share work, and both studies
-    Access(Box<access_command::AccessArgs>),
+    Access(Box<access_args::AccessArgs>),
     /// Draw the figures of the three studies from documents that `access` and `rules` printed with --json
     Figures(figures_command::FiguresArgs),
     /// Ways to share packets between native code and Java, on each JDK that is given

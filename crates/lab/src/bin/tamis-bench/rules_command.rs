@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow};
 use clap::Args as ClapArgs;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use lab::bench::rules::{self, Part, Plan};
-use lab::bench::{Recorded, figure};
+use lab::bench::{Recorded, pictures};
 
 /// `tamis-bench rules`.
 #[derive(Debug, ClapArgs)]
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &RulesArgs) -> Result<ExitCode> {
     let document = rules::run(&std::env::current_exe()?, tamis.as_deref(), plan)?;
     if let Some(directory) = figure {
         let failed = |why: String| anyhow!("rules: {why}");
-        figure::draw(&Recorded::of(&document).map_err(failed)?, directory).map_err(failed)?;
+        pictures::draw(&Recorded::of(&document).map_err(failed)?, directory).map_err(failed)?;
     }
     crate::print(&document, *json)?;
     Ok(ExitCode::SUCCESS)
