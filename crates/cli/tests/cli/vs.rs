@@ -63,6 +63,23 @@ fn the_same_file_changes_nothing_though_forwarding_rewrites_the_packet() {
 }
 
 #[test]
+fn what_is_unknown_under_both_is_not_said_to_be_the_same() {
+    let bench = Bench::new();
+    let rules = bench
+        .forward("r.v4", &["-p tcp -m tcp --dport 443 -m set --match-set known src -j ACCEPT"]);
+    let said = |packets: &[&str]| {
+        let capture = bench.capture("c.pcapng", packets);
+        stdout(0, &["replay", &rules, &capture, "--vs", &rules, "--path", "forward"])
+    };
+    let all = said(&[WEB]);
+    assert!(all.contains("cannot tell: 1 packet evaluated, all unknown under both"), "{all}");
+    let some = said(&[WEB, SSH]);
+    let what =
+        "none known: 2 packets evaluated, 1 unknown under both, every other verdict the same";
+    assert!(some.contains(what), "{some}");
+}
+
+#[test]
 fn each_ruleset_gets_the_bytes_as_captured() {
     let bench = Bench::new();
     let rules = |name, table: &str, destination| {

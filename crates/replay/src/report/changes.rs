@@ -41,8 +41,7 @@ impl Report {
         let heading = format!("CHANGES{} vs {}", self.change_of_semantics(), names.join(", "));
         writeln!(out, "\n{}{:>12}   example", fit(&heading, WIDTH - 39), "packets")?;
         if changes.by.is_empty() {
-            let packets = plural(self.packets, "packet");
-            return writeln!(out, "  none: {packets} evaluated, every verdict the same");
+            return writeln!(out, "  {}", self.unchanged());
         }
         let rows = self.rows.unwrap_or(GROUPS);
         for change in changes.by.iter().take(rows) {
@@ -56,8 +55,29 @@ impl Report {
             let packets = plural(changes.ungrouped, "packet");
             writeln!(out, "  and {packets} in groups too many to keep apart")?;
         }
-        let (changed, packets) = (number(changes.packets), plural(self.packets, "packet"));
+        let (changed, packets) = (number(changes.packets), plural(self.evaluated(), "packet"));
         writeln!(out, "  in all {changed} of {packets} evaluated")
+    }
+
+    /// What there is to say where no verdict changes: what is unknown under both is no proof that they agree.
+    fn unchanged(&self) -> String {
+        let (evaluated, unknown) = (self.evaluated(), self.verdicts.unknown.packets);
+        let packets = plural(evaluated, "packet");
+        match unknown {
+            0 => format!("none: {packets} evaluated, every verdict the same"),
+            _ if unknown == evaluated => {
+                format!("cannot tell: {packets} evaluated, all unknown under both")
+            }
+            _ => format!(
+                "none known: {packets} evaluated, {} unknown under both, every other verdict the same",
+                number(unknown)
+            ),
+        }
+    }
+
+    /// Packets that were evaluated.
+    fn evaluated(&self) -> u64 {
+        self.packets.saturating_sub(self.verdicts.skip.packets)
     }
 
     /// `, legacy to nft,` where the new rules have another backend.

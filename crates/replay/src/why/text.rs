@@ -96,7 +96,10 @@ impl Story {
         };
         let nearest = misses.nearest(self.is_accepted());
         if nearest.is_empty() {
-            return writeln!(out, "near misses: none, every rule met fails by several tests");
+            return writeln!(
+                out,
+                "near misses: none: no rule that did not match fails by one test alone"
+            );
         }
         writeln!(out, "near misses, each for one test, those to another verdict first:")?;
         for miss in nearest {
