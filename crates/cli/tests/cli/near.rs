@@ -37,7 +37,7 @@ fn packets_are_a_conversation_and_the_story_is_that_of_the_last() {
 fn near_misses_name_the_test_and_what_the_packet_has() {
     let folder = folder("why-near");
     let ended = folder.tamis(&["why", "r", "--packet", TCP, "--near", "3"]);
-    let near = "near misses, each for one test, those to another verdict first:\n  \
+    let near = "near misses, each for one test, those to another verdict first (a rule before one may decide otherwise):\n  \
                 L4     -A FORWARD -p tcp -m tcp --dport 5432 -j ACCEPT\n         \
                 would accept it, were it --dport 5432, not --dport 5433\n";
     assert!(ended.out.ends_with(near), "{}", ended.out);
@@ -106,7 +106,7 @@ fn an_entry_that_expired_before_is_said() {
     assert!(out.contains("\nconntrack: NEW, a new connection, "), "{out}");
     assert!(out.contains("\n  its entry expired 30.0 s ago, after packet 1\n"), "{out}");
     // What it lacked comes before who else might have been dropped.
-    let near = out.split("another verdict first:\n").nth(1).unwrap();
+    let near = out.split("may decide otherwise):\n").nth(1).unwrap();
     assert!(
         near.starts_with("  L4     -A FORWARD -m conntrack --ctstate RELATED,ESTABLISHED"),
         "{out}"

@@ -101,7 +101,10 @@ impl Story {
                 "near misses: none: no rule that did not match fails by one test alone"
             );
         }
-        writeln!(out, "near misses, each for one test, those to another verdict first:")?;
+        writeln!(
+            out,
+            "near misses, each for one test, those to another verdict first (a rule before one may decide otherwise):"
+        )?;
         for miss in nearest {
             let line = file.rule(miss.at).2.line;
             writeln!(out, "  L{line:<5} {}", file.rule_text(miss.at))?;
