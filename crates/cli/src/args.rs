@@ -49,11 +49,11 @@ pub(crate) enum Command {
     Replay(Box<ReplayArgs>),
     /// The whole path of one packet, rule by rule
     Why(Box<WhyArgs>),
-    /// Hold rules to what a file of cases expects of them
+    /// Test rules against a file of cases
     Test(Box<TestArgs>),
     /// What is dead in rules, or wider than meant
     Lint(LintArgs),
-    /// Which packets come to another end under other rules
+    /// Which packets get another verdict under changed rules
     Diff(DiffArgs),
     /// Write what this host's own programs say of it into a folder, for replays elsewhere
     Collect(CollectArgs),

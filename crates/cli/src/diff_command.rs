@@ -21,7 +21,7 @@ const UNKNOWN: u8 = 4;
 /// `tamis diff`.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
-Exit codes: 0 every packet comes to the same end, 1 some come to another, 2 usage or input error, 4 not known.
+Exit codes: 0 every packet gets the same verdict, 1 some get another, 2 usage or input error, 4 not known.
 Chain by chain of each table: packets are as the chain sees them, after translation of their destination.
 Every region has a packet that the walks through both rulesets confirm. Packets that end inside a header are left out.
 Examples:

@@ -140,7 +140,7 @@ impl Decider {
             Self::Skipped(Skip::Family) => DeciderPlace::words("no rules for its family"),
             Self::Skipped(Skip::Second) => DeciderPlace::words("a second sighting of a packet"),
             Self::Skipped(Skip::Lower) => {
-                DeciderPlace::words("a packet that the device above shows, too")
+                DeciderPlace::words("a packet that the device above it shows, too")
             }
             Self::Skipped(Skip::LinkType) => DeciderPlace::words("link type not known"),
             Self::Skipped(Skip::OtherHost) => DeciderPlace::words("addressed to another host"),

@@ -79,7 +79,7 @@ fn a_change_is_told_by_regions_and_by_its_exit_code() {
     let old = scratch.write("old", RULES.as_bytes());
     let new = scratch.write("new", RULES.replace("--dport 22 -j", "--dport 22:23 -j").as_bytes());
     let same = tamis(&["diff", &old, &old]);
-    assert_eq!((same.code, &*same.out), (Some(0), "same: every packet comes to the same end\n"));
+    assert_eq!((same.code, &*same.out), (Some(0), "same: every packet gets the same verdict\n"));
     let ran = tamis(&["diff", &old, &new, "--json"]);
     assert_eq!(ran.code, Some(1), "{}", ran.err);
     let document: serde_json::Value = serde_json::from_str(&ran.out).unwrap();

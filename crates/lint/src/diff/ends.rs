@@ -1,4 +1,4 @@
-//! One chain under both rulesets: the packets that come to another end.
+//! One chain under both rulesets: the packets that get another verdict.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Rules against rules: which packets come to another end, table by table and hook by hook.
+//! Rules against rules: which packets get another verdict, table by table and hook by hook.
 //!
 //! The packets of a region are as the chain sees them: after translation of their destination, before that of their
 //! source. What cannot be told without a packet at hand is said to be unknown: a test that can only be asked, a target
@@ -19,7 +19,7 @@ use crate::space::{Piece, Space};
 
 use ends::{Ends, Side};
 
-/// Packets that come to another end.
+/// Packets that get another verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// Table and built-in chain.
@@ -49,7 +49,7 @@ pub struct Differences {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Compared {
-    /// Every packet comes to the same end.
+    /// Every packet gets the same verdict.
     Same,
     /// Some come to another one.
     Different,
@@ -117,10 +117,10 @@ impl Differences {
         }
         self.unknown.iter().for_each(|what| text.push_str(&format!("unknown: {what}\n")));
         text.push_str(match self.compared() {
-            Compared::Same => "same: every packet comes to the same end\n",
+            Compared::Same => "same: every packet gets the same verdict\n",
             Compared::Different => "different\n",
             Compared::Unknown => {
-                "unknown: no packet is known to come to another end, but some may\n"
+                "unknown: no packet is known to get another verdict, but some may\n"
             }
         });
         text

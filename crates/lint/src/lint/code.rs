@@ -116,7 +116,7 @@ impl Code {
                  left out: two limits let more packets pass than one."
             }
             Self::Redundant => {
-                "Every packet that the rule takes would come to the same end without it, by rules after it or the \
+                "Every packet that the rule takes would get the same verdict without it, by rules after it or the \
                  policy, and no rule that logs, marks or jumps would see it on its way. Rules that are there to count, \
                  or to be fast, are redundant on purpose. Take one away at a time: two may be redundant because of \
                  each other. Packets that end inside a header are not looked at."

@@ -1,4 +1,4 @@
-//! Rules whose packets would come to the same end without them.
+//! Rules whose packets would get the same verdict without them.
 //!
 //! For each chain, from its last rule to its first: the packets that would come to one end, once they are after a rule,
 //! without meeting one that does anything but count. A rule is redundant if those that it takes are among them.

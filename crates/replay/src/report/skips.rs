@@ -13,9 +13,12 @@ impl Report {
         let types = skipped.link_types.iter().map(|(kind, n)| (*n, of_link_type(*kind)));
         let others = [
             (skipped.other_host, "frames addressed to another host"),
-            (skipped.fragment, "fragments that waited for the last of their packet"),
+            (skipped.fragment, "fragments, counted with the packet that they are part of"),
             (skipped.second, "second sightings of packets, as they left"),
-            (skipped.lower, "at devices below the one that shows them, too"),
+            (
+                skipped.lower,
+                "on lower devices (bridge ports, VLAN parents) of packets shown elsewhere",
+            ),
         ];
         let others = others.map(|(packets, why)| (packets, why.to_owned()));
         families.chain(types).chain(others).filter(|(packets, _)| *packets > 0).collect()

@@ -238,7 +238,7 @@ impl Story {
             }
             Step::Taken { state } => {
                 let why = "not all of its connection was captured (--ct)";
-                writeln!(out, "taken   for {state}, by which the verdict is: {why}")
+                writeln!(out, "taken   for {state}, which the verdict depends on: {why}")
             }
             Step::Translated { side, to } => {
                 writeln!(out, "  nat: {}", translation_text(*side, to))
@@ -282,7 +282,7 @@ impl Story {
                     match skip {
                         Skip::Family => "there are no rules for its family",
                         Skip::Second => "a second sighting of a packet that another frame shows",
-                        Skip::Lower => "a packet that the device above shows, too",
+                        Skip::Lower => "a packet that the device above it shows, too",
                         Skip::LinkType => "its link type is not known",
                         Skip::OtherHost => "its frame is addressed to another host",
                         Skip::Fragment => "a fragment that waits for others of its packet",
