@@ -18,6 +18,8 @@ use crate::space::Space;
 
 /// Rules that one walk may come to, each as often as it does.
 const MOST_VISITS: usize = 400_000;
+/// Jumps within jumps that are followed: each takes a part of the machine's stack.
+const DEEPEST: usize = 256;
 
 /// What becomes of packets.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -152,7 +154,7 @@ pub fn flow(
         alterations: 0,
         remembering: Vec::new(),
     };
-    let mut sending = Sending { space, ruleset, flow, sent };
+    let mut sending = Sending { space, ruleset, flow, sent, deep: 0 };
     let left = sending.chain(chain, all)?;
     let left = (left.entry, left.back);
     let base = ruleset.tables[table].chains[chain].base;
@@ -174,6 +176,8 @@ struct Sending<'s, 'n> {
     ruleset: &'s Ruleset,
     flow: Flow,
     sent: Sent<'n>,
+    /// Jumps within jumps, now.
+    deep: usize,
 }
 
 /// Packets in a chain: those of `entry` that are in the other regions, too.
@@ -271,7 +275,12 @@ impl<'s> Sending<'s, '_> {
         leaves: bool,
     ) -> Result<(), TooLarge> {
         let entry = self.space.diagrams.and(here.entry, hit)?;
+        if self.deep >= DEEPEST {
+            return Err(TooLarge);
+        }
+        self.deep += 1;
         let there = self.chain(to as usize, entry)?;
+        self.deep -= 1;
         let mut returned = there.back;
         let missed = self.space.diagrams.without(here.reach, hit)?;
         if there.entry == entry {

@@ -144,3 +144,18 @@ fn ipv6_rules_are_read_alike() {
     assert_eq!(found[0].code, Code::Shadowed);
     assert!(found[0].witness.as_deref().unwrap().contains("tcp [2001:db8:1:"), "{found:?}");
 }
+
+/// Chains by the ten thousand, each in the one before: too deep is said, and takes no more of the stack.
+#[test]
+fn jumps_within_jumps_are_followed_as_far_as_there_is_room() {
+    let nested = |chains: usize| {
+        let names: String = (0..chains).map(|at| format!(":c{at} - [0:0]\n")).collect();
+        let jumps: String = (1..chains).map(|at| format!("-A c{} -j c{at}\n", at - 1)).collect();
+        ruleset(&format!("*filter\n:INPUT DROP [0:0]\n{names}-A INPUT -j c0\n{jumps}COMMIT\n"))
+    };
+    let (shallow, deep) = (nested(200), nested(50_000));
+    assert_eq!(lint(&shallow, None).unproven.len(), 0);
+    assert_eq!(lint(&deep, None).unproven, ["filter"]);
+    let unknown = lint::diff(&deep, &deep).unwrap().text();
+    assert!(unknown.contains("unknown: "), "{unknown}");
+}
