@@ -158,7 +158,7 @@ fn wrong(fate: Fate, ran: &Ran) -> Option<String> {
         line && ran.out.is_empty() && ran.err.contains(": expected ")
     };
     let as_expected = match ran.code {
-        Some(0 | 1 | 4) => fate != Refused && ran.err.is_empty(),
+        Some(0 | 1 | 3 | 4) => fate != Refused && ran.err.is_empty(),
         Some(2) => fate != Loads && refusal(),
         _ => false,
     };
@@ -183,6 +183,8 @@ fn hostile_rulesets_stay_within_bounds() {
         for args in [
             &["replay", &file, &capture][..],
             &["replay", &file, &capture, "--json"],
+            &["lint", &file],
+            &["diff", &file, &file],
             &why,
             &[&why[..], &["--json", "--all"]].concat(),
         ] {
