@@ -141,10 +141,24 @@ pub fn flow(
     hook: Hook,
     sent: Sent<'_>,
 ) -> Result<Option<Flow>, TooLarge> {
+    let all = space.at_hook(hook)?;
+    flow_of(space, ruleset, (table, hook), all, sent)
+}
+
+/// Sends those of a region, which a hook may see.
+///
+/// # Errors
+/// There is no room, or it takes too long.
+pub fn flow_of(
+    space: &mut Space,
+    ruleset: &Ruleset,
+    (table, hook): (usize, Hook),
+    all: Region,
+    sent: Sent<'_>,
+) -> Result<Option<Flow>, TooLarge> {
     let Some(chain) = ruleset.tables.get(table).and_then(|table| table.base_chain(hook)) else {
         return Ok(None);
     };
-    let all = space.at_hook(hook)?;
     let flow = Flow {
         table,
         hook,

@@ -7,7 +7,9 @@ use packet::craft::{Addresses, Craft, Ethernet, Fragment, Message};
 use packet::tcp::Flags;
 use packet::{Checksums, Link, Packet, icmpv4, icmpv6, tcp, udp};
 use rules::eval::{Alive, By, Memories, Observer, RuleRef, Verdict, walk};
+use rules::ext::Target;
 use rules::model::{Family, Hook, Ruleset};
+use rules::nat::Translation;
 use rules::predicate::{Field, Form, Values};
 use rules::{Connection, Iface, Transit, protocol_name};
 
@@ -47,6 +49,26 @@ pub fn walked(ruleset: &Ruleset, table: usize, hook: Hook, values: &Values) -> O
 pub fn walked_after(
     memories: &mut Memories,
     ruleset: &Ruleset,
+    place: (usize, Hook),
+    values: &Values,
+) -> Option<Walked> {
+    walked_with(memories, &Host::default(), ruleset, place, values)
+}
+
+/// The same on a host of which more is known, before which there was none.
+pub(crate) fn walked_on(
+    host: &Host,
+    ruleset: &Ruleset,
+    place: (usize, Hook),
+    values: &Values,
+) -> Option<Walked> {
+    walked_with(&mut Memories::of(ruleset), host, ruleset, place, values)
+}
+
+fn walked_with(
+    memories: &mut Memories,
+    host: &Host,
+    ruleset: &Ruleset,
     (table, hook): (usize, Hook),
     values: &Values,
 ) -> Option<Walked> {
@@ -54,8 +76,7 @@ pub fn walked_after(
     let link = if values.has_mac { Link::Ethernet } else { Link::Raw };
     let len = frame.len();
     let mut packet = Packet::parse(&mut frame, len, link, Checksums::Ignore);
-    let host = Host::default();
-    let mut transit = Transit::new(&mut packet, ruleset.family, hook, &host);
+    let mut transit = Transit::new(&mut packet, ruleset.family, hook, host);
     transit.backend = ruleset.backend;
     transit.input = iface(&values.input);
     transit.output = iface(&values.output);
@@ -196,4 +217,22 @@ fn flags(bits: u8) -> String {
     let names: Vec<&str> =
         Flags::NAMES.iter().filter(|(flag, _)| bits & flag.0 != 0).map(|(_, name)| *name).collect();
     if names.is_empty() { "none".to_owned() } else { names.join(",") }
+}
+
+/// What a target makes of the flow that such a packet begins at a hook.
+pub(crate) fn translated(
+    ruleset: &Ruleset,
+    hook: Hook,
+    values: &Values,
+    target: &dyn Target,
+    host: &Host,
+) -> Option<Translation> {
+    let mut frame = craft(ruleset.family, values)?.frame();
+    let link = if values.has_mac { Link::Ethernet } else { Link::Raw };
+    let len = frame.len();
+    let mut packet = Packet::parse(&mut frame, len, link, Checksums::Ignore);
+    let mut transit = Transit::new(&mut packet, ruleset.family, hook, host);
+    transit.input = iface(&values.input);
+    transit.output = iface(&values.output);
+    target.translation(&transit)
 }

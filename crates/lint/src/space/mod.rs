@@ -6,6 +6,7 @@
 //! what is not said about packets by a region that holds with and without it depends on nothing unknown.
 
 mod names;
+mod parts;
 mod pieces;
 mod sample;
 
@@ -19,6 +20,7 @@ use rules::predicate::{Field, Form, NO_PROTOCOL, Predicate, Values};
 use crate::diagram::{Diagrams, Region, TooLarge};
 
 use names::Names;
+pub(crate) use parts::ip;
 pub(crate) use pieces::address;
 pub use pieces::{Part, Piece, Pieces};
 pub use sample::{Preferred, Sample};
