@@ -87,7 +87,7 @@ pub(crate) fn run(args: &ReachArgs) -> Result<ExitCode> {
     if let Some(name) = &args.record {
         // A case is walked with all tables.
         let holds = |packet: &str, as_judged: &Judged| judged(&singles, packet) == *as_judged;
-        record(args, &config, &found, (name, &holds))?;
+        record(args, &config, &found, name, holds)?;
     }
     screen::write(|out| {
         if args.json {
@@ -176,7 +176,8 @@ fn record(
     args: &ReachArgs,
     config: &Config,
     found: &Reach,
-    (name, holds): (&str, &dyn Fn(&str, &Judged) -> bool),
+    name: &str,
+    holds: impl Fn(&str, &Judged) -> bool,
 ) -> Result<()> {
     let asked = |to: Option<String>, word: &str| to.map(|to| format!(" {word} {to}"));
     let to = asked(args.to.map(|to| to.to_string()), "to");
