@@ -213,22 +213,21 @@ impl Header {
     /// Each of its tests; `None` where one of them can only be asked.
     #[must_use]
     pub fn predicate(&self, family: Family) -> Option<Predicate> {
-        let has_more = self.logical_input.is_some() || self.logical_output.is_some();
-        if !family.is_ip() || has_more || !self.fields.is_empty() {
+        let has_more = self.logical_input().is_some() || self.logical_output().is_some();
+        if !family.is_ip() || has_more || !self.fields().is_empty() {
             return None;
         }
-        let source = self.source.as_ref().map(|test| test.predicate(Field::Source, family));
-        let destination =
-            self.destination.as_ref().map(|test| test.predicate(Field::Destination, family));
-        let protocol = self.protocol.map(|test| {
+        let source = self.source().map(|test| test.predicate(Field::Source, family));
+        let destination = self.destination().map(|test| test.predicate(Field::Destination, family));
+        let protocol = self.protocol().map(|test| {
             let same = Predicate::byte_of_protocol(test.number);
             // A packet without a protocol has none that is another, either.
             let any = Predicate::Range { field: Field::Protocol, low: 0, high: 255 };
             Predicate::All(vec![any, same.inverted(test.invert)])
         });
-        let input = self.input.clone().map(Predicate::Input);
-        let output = self.output.clone().map(Predicate::Output);
-        let fragment = self.fragment.map(|invert| Predicate::LaterFragment.inverted(invert));
+        let input = self.input().cloned().map(Predicate::Input);
+        let output = self.output().cloned().map(Predicate::Output);
+        let fragment = self.fragment().map(|invert| Predicate::LaterFragment.inverted(invert));
         let tests = [source, destination, input, output, protocol, fragment];
         Some(Predicate::All(tests.into_iter().flatten().collect()))
     }

@@ -380,7 +380,7 @@ fn rules_of(ruleset: &Ruleset) -> impl Iterator<Item = &Rule> {
 }
 
 fn interfaces(rule: &Rule) -> impl Iterator<Item = &IfaceTest> {
-    let of_header = rule.header.iter().flat_map(|header| [&header.input, &header.output]);
+    let of_header = rule.header.iter().flat_map(|header| [header.input(), header.output()]);
     of_header.flatten()
 }
 

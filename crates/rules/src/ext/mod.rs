@@ -7,6 +7,7 @@ pub(crate) mod kit;
 mod matches;
 mod targets;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -317,7 +318,7 @@ impl fmt::Debug for TargetKind {
 #[derive(Debug, Clone)]
 pub struct MatchUse {
     /// Name after `-m`, as printed.
-    pub name: Box<str>,
+    pub name: Cow<'static, str>,
     /// Evaluated or only parsed.
     pub support: Support,
     /// Index of its state in [`crate::eval::Memories`], if it has one.
@@ -331,7 +332,7 @@ pub struct MatchUse {
 impl MatchUse {
     /// A match under a name; [`Self::memory`] is for whoever numbers the states.
     #[must_use]
-    pub fn new(name: &str, support: Support, body: Box<dyn Match>) -> Self {
+    pub fn new(name: impl Into<Cow<'static, str>>, support: Support, body: Box<dyn Match>) -> Self {
         let works = body.work(LONGEST) > 0;
         Self { name: name.into(), support, memory: None, works, body: body.into() }
     }
@@ -341,7 +342,7 @@ impl MatchUse {
 #[derive(Debug, Clone)]
 pub struct TargetUse {
     /// Name after `-j`, as printed.
-    pub name: Box<str>,
+    pub name: Cow<'static, str>,
     /// Evaluated or only parsed.
     pub support: Support,
     /// What applies and prints it.
