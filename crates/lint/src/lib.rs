@@ -1,6 +1,7 @@
 //! Rules without packets: what is dead in them, and what a change of them changes.
 #![forbid(unsafe_code)]
 
+mod around;
 mod diagram;
 mod diff;
 mod flow;

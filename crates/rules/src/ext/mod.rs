@@ -15,6 +15,8 @@ pub use catalogue::{
     MATCHES, Supported, TARGETS, find_implied, find_match, find_match_with, find_target,
     is_foreign_target, supported,
 };
+pub(crate) use matches::address_types;
+
 pub use kit::args::{Args, Given, Opt};
 pub use kit::opaque::{Opaque, OpaqueWord};
 pub use kit::ports::PortRanges;
@@ -25,9 +27,9 @@ use self::kit::work::LONGEST;
 use crate::error::What;
 use crate::family::Family;
 use crate::ipset::Sets;
-use crate::nat::{Gives, Translation};
+use crate::nat::{Gives, Mapping, Translation};
 use crate::outcome::Outcome;
-use crate::predicate::Predicate;
+use crate::predicate::{Change, Predicate};
 use crate::transit::Transit;
 use conntrack::States;
 
@@ -87,6 +89,16 @@ pub trait Match: fmt::Debug + Send + Sync {
     /// What it asks, as data, where that says all of it.
     fn predicate(&self) -> Option<Predicate> {
         None
+    }
+
+    /// The same where the host's sets are given.
+    fn predicate_in(&self, _family: Family, _sets: &Sets) -> Option<Predicate> {
+        self.predicate()
+    }
+
+    /// It asks for a set, which rules and time may change.
+    fn asks_for_set(&self) -> bool {
+        false
     }
 
     /// Asked twice about a packet that nothing changed in between, it says the same.
@@ -158,6 +170,31 @@ pub trait Target: fmt::Debug + Send + Sync {
             (false, true) => Course::Ends(Effect::Translate),
             (false, false) => Course::Depends,
         }
+    }
+
+    /// What it changes of the fields that a [`Predicate`] names, where [`Course::Passes`] says that packets go on.
+    fn changes(&self) -> Vec<Change> {
+        Vec::new()
+    }
+
+    /// Packets that it is applied to are not tracked.
+    fn untracks(&self) -> bool {
+        false
+    }
+
+    /// Packets that it is applied to may be of other connections than they would be without it.
+    fn retracks(&self) -> bool {
+        false
+    }
+
+    /// What it gives the flows that it translates, where that is the same for all of them.
+    fn mapping(&self) -> Option<Mapping> {
+        None
+    }
+
+    /// It changes sets.
+    fn changes_sets(&self) -> bool {
+        false
     }
 
     /// A rule with it, anywhere, makes the kernel track connections.
@@ -241,7 +278,7 @@ pub enum Course {
 pub enum Alters {
     /// Nothing.
     Nothing,
-    /// Nothing that a [`Predicate`] names.
+    /// Of what a [`Predicate`] names, only what [`Target::changes`] says.
     Unnamed,
     /// The state of their connection, and nothing else that a [`Predicate`] names.
     State,

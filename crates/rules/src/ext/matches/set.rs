@@ -6,8 +6,10 @@
 use crate::error::What;
 use crate::ext::kit::number;
 use crate::ext::{Args, Given, IP, Match, MatchKind, Memory, Opt, Printer, RecentLists, Support};
+use crate::family::Family;
 use crate::ipset::{CounterTest, Query, Sets, Touched};
 use crate::outcome::Outcome;
+use crate::predicate::Predicate;
 use crate::transit::Transit;
 
 const MAX_NAME: usize = 31;
@@ -119,6 +121,21 @@ impl Match for Set {
             sets.search(&self.name, &self.query(false), transit, &mut Touched::default())
         });
         Some(self.outcome(found))
+    }
+
+    fn predicate_in(&self, family: Family, sets: &Sets) -> Option<Predicate> {
+        let is_plain = self.counters.iter().all(Option::is_none);
+        let look = || sets.predicate(&self.name, &self.by_source, self.return_nomatch, family);
+        is_plain.then(look)?.map(|all| all.inverted(self.invert))
+    }
+
+    fn asks_for_set(&self) -> bool {
+        true
+    }
+
+    /// As long as nothing changes its set.
+    fn repeats(&self) -> bool {
+        self.counters.iter().all(Option::is_none)
     }
 
     fn memory(&self) -> Option<Box<dyn Memory>> {
