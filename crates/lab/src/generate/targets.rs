@@ -153,31 +153,30 @@ fn queue(_: &mut Draw) -> Piece {
     Piece::plain("")
 }
 
-/// Ports and SPI exclude each other. Half of them hash one packet in many bits, half fall into few marks.
+/// Ports and SPI exclude each other, and so do a field of the tuple and a mask of its own.
 fn hmark(draw: &mut Draw) -> Piece {
-    let addresses = draw.pick(&["src", "dst", "src,dst", "proto", "src,dst,proto"]);
     let bits = if draw.ipv6() { 128 } else { 32 };
-    let prefixes = match draw.rng.u8(..3) {
-        0 => format!("--hmark-src-prefix {} ", draw.rng.u8(..=bits)),
-        1 => format!("--hmark-dst-prefix {} ", draw.rng.u8(..=bits)),
-        _ => String::new(),
-    };
     let (mask, set) = (draw.rng.u16(..), draw.rng.u16(..));
-    let ports = match draw.rng.u8(..6) {
+    let mut fields = vec![match draw.rng.u8(..3) {
+        0 => "--hmark-tuple src,dst".to_owned(),
+        1 => format!("--hmark-src-prefix {}", draw.rng.u8(..=bits)),
+        _ => format!("--hmark-src-prefix {} --hmark-dst-prefix {}", bits / 2, draw.rng.u8(..=bits)),
+    }];
+    fields.push(match draw.rng.u8(..5) {
         0 => String::new(),
-        1 => format!("--hmark-sport-mask {mask:#x} --hmark-dport-mask {set:#x} "),
-        2 => format!("--hmark-sport {set:#x} --hmark-dport-mask {mask:#x} "),
-        3 => format!("--hmark-spi-mask {:#x} --hmark-spi {:#x} ", draw.word(), draw.word()),
-        4 => format!("--hmark-proto-mask {:#x} ", draw.byte()),
-        _ => "--hmark-sport-mask 0xffff --hmark-dport-mask 0xffff ".to_owned(),
-    };
-    let modulus = draw.pick(&[1, 3, 8, 1000, u32::MAX]);
-    let seed = draw.word();
-    let offset =
-        if draw.one_in(2) { format!(" --hmark-offset {}", draw.word()) } else { String::new() };
-    let text = format!(
-        "--hmark-tuple {addresses} {prefixes}{ports}--hmark-mod {modulus} --hmark-rnd {seed:#x}{offset}"
-    );
+        1 => format!("--hmark-sport-mask {mask:#x} --hmark-dport-mask {set:#x}"),
+        2 => format!("--hmark-sport {set:#x} --hmark-dport-mask {mask:#x}"),
+        3 => format!("--hmark-spi-mask {:#x} --hmark-spi {:#x}", draw.word(), draw.word()),
+        _ => "--hmark-sport-mask 0xffff --hmark-dport-mask 0xffff".to_owned(),
+    });
+    if draw.one_in(2) {
+        fields.push(format!("--hmark-proto-mask {:#x}", draw.byte()));
+    }
+    if draw.one_in(2) {
+        fields.push(format!("--hmark-offset {}", draw.word()));
+    }
+    let (modulus, seed) = (draw.pick(&[1, 3, 8, 1000, u32::MAX]), draw.word());
+    let text = format!("{} --hmark-mod {modulus} --hmark-rnd {seed:#x}", fields.join(" "));
     if draw.protocol.is_some() || draw.one_in(2) {
         return Piece::plain(text);
     }
