@@ -9,6 +9,8 @@
 mod addresses;
 mod back;
 mod decide;
+mod fingerprints;
+mod geoip;
 mod groups;
 mod kernel;
 mod leave;
@@ -16,6 +18,7 @@ mod links;
 pub mod neighbours;
 mod network;
 mod policy;
+mod queues;
 mod read;
 mod route;
 mod routed;
@@ -29,17 +32,21 @@ mod text;
 
 pub use addresses::{Address, Addresses};
 pub use back::WayBack;
+pub use fingerprints::{Fingerprint, Fingerprints, Window};
+pub use geoip::{Country, Geoip};
 pub use groups::Groups;
 pub use kernel::{Change, Kernel};
 pub use links::{Link, LinkKind, Links};
 pub use network::Network;
 pub use policy::{Policy, PolicyRule};
+pub use queues::{QueueVerdict, Queues, parse_verdict};
 pub use read::HostError;
 pub use routed::{Assumed, FrameKind, Incoming, Missing, Outgoing, Reached, Refused, Routed};
 pub use sysctl::Sysctl;
 pub use text::TextError;
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 use crate::neighbours::{Neighbour, Port};
 use crate::route::{LOCAL, Route, RouteKind};
@@ -72,6 +79,12 @@ pub struct Host {
     pub sysctl: Option<Sysctl>,
     /// The version of its kernel; `None` if not given.
     pub kernel: Option<Kernel>,
+    /// What SYNs of operating systems look like; `None` if not given.
+    pub fingerprints: Option<Arc<Fingerprints>>,
+    /// Which addresses are which country's; `None` if not given.
+    pub geoip: Option<Arc<Geoip>>,
+    /// What the programs answer that packets are queued for.
+    pub queues: Queues,
 }
 
 impl Host {

@@ -337,6 +337,7 @@ impl<'s> Sending<'s, '_> {
             Course::Ends(Effect::Return) => (None, true),
             Course::Ends(Effect::Reject) => (Some(Fate::Reject(text)), true),
             Course::Ends(Effect::Translate) => (Some(Fate::Translate(text)), true),
+            Course::Ends(Effect::Either) => (Some(Fate::Open(text)), true),
             Course::Ends(Effect::Continue | Effect::Unknown) | Course::Depends => {
                 self.alter(&text, (here.entry, hit))?;
                 if self.sent.altered == Altered::GoesOn {

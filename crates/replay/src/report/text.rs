@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use dataplane::{Disposition, DropReason, FinalVerdict, Path};
-use host::Kernel;
+use host::{Kernel, Queues};
 use packet::visible::{self, word};
 use rules::Backend;
 use rules::eval::By;
@@ -117,6 +117,10 @@ impl Report {
             parts.push("family ip".to_owned());
         }
         parts.extend(self.kernel_assumed());
+        let queues = &self.config.host.queues;
+        if *queues != Queues::default() {
+            parts.push(format!("queues: {queues}"));
+        }
         let given = self.config.path.is_some() || self.config.host.local.is_some();
         let hint = if given { "" } else { "  (--path --local --in --out --net)" };
         parts.join(", ") + hint

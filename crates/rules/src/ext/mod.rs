@@ -258,6 +258,8 @@ pub enum Effect {
     Drop,
     /// The packet is dropped and its sender told.
     Reject,
+    /// The packet is accepted or dropped, nobody knows which. It does not go on in this table.
+    Either,
     /// Nothing is known: it may go on, be accepted or be dropped, with its bytes changed.
     Unknown,
 }

@@ -11,6 +11,7 @@ pub(crate) mod ports;
 pub(crate) mod printer;
 #[cfg(test)]
 pub(crate) mod probe;
+pub(crate) mod queued;
 pub(crate) mod rate;
 pub(crate) mod recent_lists;
 pub(crate) mod span;

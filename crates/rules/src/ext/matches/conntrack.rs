@@ -178,6 +178,9 @@ impl Match for Conntrack {
             KnownFlow::Flow(flow) if flow.may_be_assured() && self.asks_if_assured() => {
                 Outcome::MAYBE
             }
+            KnownFlow::Flow(flow) if !flow.has_sure_tuples() && self.asks_for_replies() => {
+                Outcome::MAYBE
+            }
             KnownFlow::Flow(flow) => {
                 let direction = transit.ct.view.direction;
                 Outcome::from_bool(
@@ -201,6 +204,11 @@ impl Match for Conntrack {
 }
 
 impl Conntrack {
+    /// How replies look depends on a translation.
+    fn asks_for_replies(&self) -> bool {
+        self.tests.iter().any(|test| test.name.starts_with("ctrepl"))
+    }
+
     fn asks_if_assured(&self) -> bool {
         let asks = |test: &Test| matches!(test.value, Value::Status(bits) if bits & ASSURED != 0);
         self.tests.iter().any(asks)

@@ -21,6 +21,7 @@ pub(super) mod ecn;
 pub(super) mod esp;
 pub(super) mod eui64;
 pub(super) mod frag;
+pub(super) mod geoip;
 pub(super) mod hashlimit;
 pub(super) mod helper;
 pub(super) mod icmp;
