@@ -124,6 +124,7 @@ impl Options {
             checksums: self.value("checksums", checksums)?.unwrap_or(usual.checksums),
             semantics: self.value("semantics", backend)?,
             kernel: self.value("kernel", words::kernel)?,
+            zone: self.value("tz", words::zone)?,
             strict_input: self.is_set("strict-input")?,
         })
     }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use clap::{Args, ValueEnum};
 use conntrack::{Mode, config::DEFAULT_MAX};
 use dataplane::Path;
-use host::{Kernel, Network};
+use host::{Kernel, Network, Zone};
 use packet::Checksums;
 use replay::walk::{HostFolder, WalkOptions, words};
 use rules::Backend;
@@ -81,6 +81,10 @@ pub(crate) struct WalkArgs {
     /// packet is unknown [default: by uname.txt of a folder, else 6.18.44]
     #[arg(long, value_name = "VERSION", value_parser = words::kernel)]
     pub kernel: Option<Kernel>,
+    /// The time zone that the host's kernel was told of, which -m time --kerneltz counts by: UTC, an offset such as
+    /// +02:00, or a name such as Europe/Berlin, whose offset is that of each packet's day
+    #[arg(long, value_name = "ZONE", value_parser = words::zone, allow_hyphen_values = true)]
+    pub tz: Option<Zone>,
     /// Refuse rules text that iptables-restore would refuse
     #[arg(long)]
     pub strict_input: bool,
@@ -187,6 +191,7 @@ impl WalkArgs {
             },
             semantics: self.semantics.map(Backend::from),
             kernel: self.kernel,
+            zone: self.tz.clone(),
             strict_input: self.strict_input,
         }
     }

@@ -11,7 +11,7 @@ use conntrack::Mode;
 use conntrack::config::DEFAULT_MAX;
 use dataplane::{Config, Path, Wires};
 use host::routes::Routes;
-use host::{Host, Kernel, Links, Network};
+use host::{Host, Kernel, Links, Network, Zone};
 use packet::Checksums;
 use rules::Backend;
 use rules::ipset::Sets;
@@ -68,6 +68,8 @@ pub struct WalkOptions {
     pub semantics: Option<Backend>,
     /// The kernel whose answers are wanted.
     pub kernel: Option<Kernel>,
+    /// The time zone that the host's kernel was told of.
+    pub zone: Option<Zone>,
     /// Refuse rules text that iptables-restore would refuse.
     pub strict_input: bool,
 }
@@ -95,6 +97,7 @@ impl Default for WalkOptions {
             checksums: Checksums::Arrivals,
             semantics: None,
             kernel: None,
+            zone: None,
             strict_input: false,
         }
     }
@@ -128,9 +131,11 @@ impl WalkOptions {
         let mut options = String::new();
         let family = self.family.map(|family| family.name().to_owned());
         let kernel = self.kernel.map(|kernel| kernel.to_string());
+        let zone = self.zone.as_ref().map(Zone::to_string);
         let named = [
             ("family", &family),
             ("kernel", &kernel),
+            ("tz", &zone),
             ("table", &self.table),
             ("routes", &self.routes),
             ("links", &self.links),
@@ -252,6 +257,7 @@ impl WalkOptions {
         host.bridge = self.bridge.clone().or(host.bridge);
         host.addresses = self.addresses.clone();
         host.kernel = self.kernel.or(host.kernel);
+        host.zone = self.zone.clone();
         Ok(host)
     }
 }

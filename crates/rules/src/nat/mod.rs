@@ -20,7 +20,7 @@ mod draw;
 mod drawn;
 mod forget;
 pub mod icmp_error;
-mod jhash;
+pub(crate) mod jhash;
 pub mod payload;
 mod range;
 pub mod rewrite;

@@ -226,6 +226,9 @@ impl Report {
         if let Some(words) = self.kernel_assumed() {
             fact(out, "kernel", &words)?;
         }
+        if let Some(zone) = &self.config.host.zone {
+            fact(out, "time zone", &zone.to_string())?;
+        }
         if self.offload > 0 {
             let words = format!("{} as long as the wire says", plural(self.offload, "packet"));
             fact(out, "offload", &words)?;
