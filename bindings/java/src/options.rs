@@ -116,6 +116,8 @@ impl Options {
             links: self.text("links")?,
             bridge: self.text("bridge")?,
             ipset: self.text("ipset")?,
+            geoip: self.text("geoip")?,
+            osf_file: self.text("osf-file")?,
             addresses: self.values("addr", words::addr)?,
             bans: self.text("bans")?,
             ct: self.value("ct", tracking)?,
@@ -124,6 +126,8 @@ impl Options {
             checksums: self.value("checksums", checksums)?.unwrap_or(usual.checksums),
             semantics: self.value("semantics", backend)?,
             kernel: self.value("kernel", words::kernel)?,
+            queue_verdicts: self.values("queue-verdict", words::queue_verdict)?,
+            zone: self.value("tz", words::zone)?,
             strict_input: self.is_set("strict-input")?,
         })
     }

@@ -15,6 +15,7 @@ use replay::walk::words;
 use replay::why::Singles;
 use replay::{RulesFile, json_text, shell, spec};
 use rules::TableKind;
+use rules::ipset::Sets;
 use rules::model::{Hook, Ruleset};
 
 use crate::screen;
@@ -125,6 +126,7 @@ fn question(args: &ReachArgs, config: &Config) -> Result<Question> {
         output: config.output.clone(),
         nets: config.nets.clone(),
         way,
+        sets: config.sets.as_ref().map(Sets::copied),
         ..Question::default()
     };
     Ok(question.of_host(&config.host))

@@ -26,7 +26,7 @@ use crate::walk_args::WalkArgs;
 A cases file:
   rules = \"rules.v4\"          # beside this file or below; RULES on the command line wins
   rules6 = \"rules.v6\"         # IPv6 rules beside them
-  [defaults]                  # in, out, net, local, path, ct: options of that name win
+  [defaults]                  # in, out, net, local, path, ct, queue-verdict: options win
   net = [\"eth0=0.0.0.0/0\", \"eth1=10.0.0.0/8\"]
   [[case]]
   name = \"the database is not reachable from outside\"

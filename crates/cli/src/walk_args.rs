@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use clap::{Args, ValueEnum};
 use conntrack::{Mode, config::DEFAULT_MAX};
 use dataplane::Path;
-use host::{Kernel, Network};
+use host::{Kernel, Network, QueueVerdict, Zone};
 use packet::Checksums;
-use replay::walk::{HostFolder, WalkOptions, words};
+use replay::walk::{HostFolder, WalkOptions, geoip, words};
 use rules::Backend;
 use rules::model::Family;
 
@@ -53,6 +53,13 @@ pub(crate) struct WalkArgs {
     /// The host's sets, as `ipset save` prints them, for -m set and -j SET
     #[arg(long, value_name = "FILE")]
     pub ipset: Option<String>,
+    /// The folder of countries for -m geoip, as xt_geoip_build makes it [default: xt_geoip in a HOST folder]
+    #[arg(long, value_name = "DIR")]
+    pub geoip: Option<String>,
+    /// What SYNs of operating systems look like, for -m osf: the file that nfnl_osf -f is given
+    /// [default: pf.os in a HOST folder]
+    #[arg(long, value_name = "FILE")]
+    pub osf_file: Option<String>,
     /// The address of an interface, for -j MASQUERADE and REDIRECT; may be repeated [default: by --routes]
     #[arg(long = "addr", value_name = "IFACE=ADDRESS", value_parser = words::addr)]
     pub addresses: Vec<(String, IpAddr)>,
@@ -81,6 +88,14 @@ pub(crate) struct WalkArgs {
     /// packet is unknown [default: by uname.txt of a folder, else 6.18.44]
     #[arg(long, value_name = "VERSION", value_parser = words::kernel)]
     pub kernel: Option<Kernel>,
+    /// What the program on a queue of -j NFQUEUE answers: accept, drop, none where no program listens, or unknown; with a
+    /// number of one queue, without of all others; may be repeated [default: unknown]
+    #[arg(long = "queue-verdict", value_name = "[NUM=]VERDICT", value_parser = words::queue_verdict)]
+    pub queue_verdicts: Vec<(Option<u16>, QueueVerdict)>,
+    /// The time zone that the host's kernel was told of, which -m time --kerneltz counts by: UTC, an offset such as
+    /// +02:00, or a name such as Europe/Berlin, whose offset is that of each packet's day
+    #[arg(long, value_name = "ZONE", value_parser = words::zone, allow_hyphen_values = true)]
+    pub tz: Option<Zone>,
     /// Refuse rules text that iptables-restore would refuse
     #[arg(long)]
     pub strict_input: bool,
@@ -142,13 +157,15 @@ pub(crate) enum ChecksumChoice {
 impl WalkArgs {
     /// The files that are read: rules, which may be folders, and those of these arguments.
     pub(crate) fn inputs<'a>(&self, rules: impl IntoIterator<Item = &'a str>) -> Vec<String> {
-        let options = [&self.rules6, &self.routes, &self.links, &self.ipset, &self.bans];
+        let options =
+            [&self.rules6, &self.routes, &self.links, &self.ipset, &self.osf_file, &self.bans];
         let options = options.into_iter().flatten().cloned();
         let rules = rules.into_iter().flat_map(|name| match HostFolder::at(name) {
             Some(folder) => folder.files(collect_command::files()).collect(),
             None => vec![name.to_owned()],
         });
-        rules.chain(options).collect()
+        let countries = self.geoip.iter().flat_map(|name| geoip::files(name));
+        rules.chain(options).chain(countries).collect()
     }
 
     /// What they say.
@@ -171,6 +188,8 @@ impl WalkArgs {
             links: self.links.clone(),
             bridge: self.bridge.clone(),
             ipset: self.ipset.clone(),
+            geoip: self.geoip.clone(),
+            osf_file: self.osf_file.clone(),
             addresses: self.addresses.clone(),
             bans: self.bans.clone(),
             ct: self.ct.map(|choice| match choice {
@@ -187,6 +206,8 @@ impl WalkArgs {
             },
             semantics: self.semantics.map(Backend::from),
             kernel: self.kernel,
+            queue_verdicts: self.queue_verdicts.clone(),
+            zone: self.tz.clone(),
             strict_input: self.strict_input,
         }
     }

@@ -9,6 +9,8 @@
 mod addresses;
 mod back;
 mod decide;
+mod fingerprints;
+mod geoip;
 mod groups;
 mod kernel;
 mod leave;
@@ -16,6 +18,7 @@ mod links;
 pub mod neighbours;
 mod network;
 mod policy;
+mod queues;
 mod read;
 mod route;
 mod routed;
@@ -26,20 +29,26 @@ mod source;
 mod sysctl;
 mod tables;
 mod text;
+mod zone;
 
 pub use addresses::{Address, Addresses};
 pub use back::WayBack;
+pub use fingerprints::{Fingerprint, Fingerprints, Window};
+pub use geoip::{Country, Geoip};
 pub use groups::Groups;
 pub use kernel::{Change, Kernel};
 pub use links::{Link, LinkKind, Links};
 pub use network::Network;
 pub use policy::{Policy, PolicyRule};
+pub use queues::{QueueVerdict, Queues, parse_verdict};
 pub use read::HostError;
 pub use routed::{Assumed, FrameKind, Incoming, Missing, Outgoing, Reached, Refused, Routed};
 pub use sysctl::Sysctl;
 pub use text::TextError;
+pub use zone::Zone;
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 use crate::neighbours::{Neighbour, Port};
 use crate::route::{LOCAL, Route, RouteKind};
@@ -72,6 +81,14 @@ pub struct Host {
     pub sysctl: Option<Sysctl>,
     /// The version of its kernel; `None` if not given.
     pub kernel: Option<Kernel>,
+    /// What SYNs of operating systems look like; `None` if not given.
+    pub fingerprints: Option<Arc<Fingerprints>>,
+    /// Which addresses are which country's; `None` if not given.
+    pub geoip: Option<Arc<Geoip>>,
+    /// What the programs answer that packets are queued for.
+    pub queues: Queues,
+    /// The time zone that its kernel was told of; `None` if not given.
+    pub zone: Option<Zone>,
 }
 
 impl Host {
@@ -80,6 +97,19 @@ impl Host {
     #[must_use]
     pub fn has(&self, change: Change) -> Option<bool> {
         self.kernel.unwrap_or_default().has(change)
+    }
+
+    /// Whether an IPv4 packet may have a routing realm other than 0: a route or a policy rule names one. `None` where
+    /// either is not known: without policy rules, routes beyond the usual tables tell of some.
+    #[must_use]
+    pub fn has_realms(&self) -> Option<bool> {
+        let routes = self.routes.as_ref()?;
+        let policy = self.policy.as_ref().map(Policy::has_realms);
+        match (routes.all().iter().any(|route| route.realm), policy) {
+            (true, _) | (_, Some(true)) => Some(true),
+            (false, Some(false)) => Some(false),
+            (false, None) => None,
+        }
     }
 
     /// Its links.

@@ -1,10 +1,11 @@
 //! [`Host::read`]: the host out of the files of a folder, each what a program printed on it.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::routes::Routes;
 use crate::text::TextError;
-use crate::{Addresses, Groups, Host, Kernel, Links, Policy, Sysctl, neighbours};
+use crate::{Addresses, Fingerprints, Groups, Host, Kernel, Links, Policy, Sysctl, neighbours};
 
 /// Why a file of a host cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +28,8 @@ impl Host {
     /// The host that files of these names describe; `file` gives the text of one that there is: `routes.txt` (`ip -4
     /// route show table all; ip -6 route show table all`), `rule.txt` (`ip -4 rule; ip -6 rule`), `links.txt` (`ip -d -o
     /// link`), `addresses.txt` (`ip -o addr`), `neigh.txt` (`ip neigh`), `maddr.txt` (`ip maddr`), `bridge.txt`
-    /// (`bridge -o link`), `sysctl.txt` (`sysctl net.ipv4 net.ipv6 net.bridge net.netfilter`), `uname.txt` (`uname -srv`).
+    /// (`bridge -o link`), `sysctl.txt` (`sysctl net.ipv4 net.ipv6 net.bridge net.netfilter`), `uname.txt` (`uname -srv`),
+    /// `pf.os` (what `nfnl_osf -f` was given).
     ///
     /// # Errors
     /// A file that is not what its program prints, with the place.
@@ -44,6 +46,7 @@ impl Host {
             ports: parsed("bridge.txt", &mut text, neighbours::parse_ports)?.unwrap_or_default(),
             sysctl: parsed("sysctl.txt", &mut text, Sysctl::parse)?,
             kernel: parsed("uname.txt", &mut text, Kernel::parse_uname)?,
+            fingerprints: parsed("pf.os", &mut text, Fingerprints::parse)?.map(Arc::new),
             ..Self::default()
         };
         host.bridge = host.only_bridge();

@@ -5,7 +5,7 @@
 //! (mangle, then filter), which sees only packets that route forwards.
 
 use host::routes::Routes;
-use host::{Host, Kernel, Network};
+use host::{Host, Kernel, Network, QueueVerdict, Queues};
 use packet::{Headers, L3, Link, Packet, Read};
 use rules::layout::Kind;
 use rules::model::{Family, Hook};
@@ -169,6 +169,8 @@ impl Scene {
             local: Some(local),
             routes: Routes::parse(&self.routes()).ok(),
             kernel: Some(self.kernel),
+            // Nobody listens in the namespace.
+            queues: Queues::of(&[(None, QueueVerdict::Nobody)]).unwrap_or_default(),
             ..Host::default()
         }
     }

@@ -1,6 +1,7 @@
 //! Rules without packets: what is dead in them, what a change of them changes, and what they let through.
 #![forbid(unsafe_code)]
 
+mod around;
 mod baseline;
 mod diagram;
 mod diff;
@@ -13,10 +14,10 @@ mod space;
 
 pub use baseline::Baseline;
 pub use diagram::{Diagrams, Region, TooLarge};
-pub use diff::{Compared, Difference, Differences, Incomparable, diff};
-pub use flow::{Altered, Decision, Fate, Flow, Remembering, Sent, Visit, flow, flow_of};
+pub use diff::{Compared, Difference, Differences, Given, Incomparable, diff, diff_on};
+pub use flow::{Altered, Decision, Fate, Flow, Remembering, Sent, Visit, flow};
 pub use lint::{Code, Finding, Findings, OnHost, Severity, lint, lint_on};
-pub use packet::{Walked, spec, walked, walked_after};
+pub use packet::{After, Walked, spec, walked, walked_after};
 pub use reach::{
     Asked, Closed, Judge, Judged, Question, Reach, Reached, Reaching, States, To, Translated, reach,
 };

@@ -105,7 +105,7 @@ fn cases() -> Vec<(&'static str, Fate, String)> {
             rule(&format!("-A FORWARD {}", long("-m mark --mark 1 "))),
         ),
         ("a-rule-of-bangs", Refused, rule(&format!("-A FORWARD {}", long("! ")))),
-        ("unknown-words", Either, rule(&format!("-A FORWARD -m geoip {}", long("--x y ")))),
+        ("unknown-words", Either, rule(&format!("-A FORWARD -m country {}", long("--x y ")))),
         ("tiny-rules", Loads, table(|text, _| text.push_str("-A FORWARD"))),
         ("chains", Loads, table(|text, i| write!(text, ":c{i} - [0:0]").unwrap())),
         (

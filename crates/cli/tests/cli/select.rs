@@ -95,7 +95,7 @@ fn fail_on_exits_with_3_when_there_are_such_packets() {
     let unknown = bench.forward("unknown.v4", &["-i lan0 -j ACCEPT", "-j ACCEPT"]);
     let hangs = bench.file(
         "hangs.v4",
-        "*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -m geoip --source-country X -j DROP\nCOMMIT\n",
+        "*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -m geoip --source-country XX -j DROP\nCOMMIT\n",
     );
     let code = |rules: &str, flags: &[&str]| {
         tamis(&[&["replay", rules, &capture][..], flags].concat()).status.code()

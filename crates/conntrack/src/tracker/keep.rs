@@ -33,7 +33,9 @@ impl Tracker {
 }
 
 impl Flow {
-    pub(super) fn has_sure_tuples(&self) -> bool {
+    /// Both tuples are known: how its ends are translated, and that it is a flow of its own.
+    #[must_use]
+    pub fn has_sure_tuples(&self) -> bool {
         self.indeterminate_ends == [false; 2] && !self.stand_in
     }
 

@@ -45,10 +45,13 @@ pub static GENERATORS: &[TargetGen] = &[
     of("CLASSIFY", IP, "mangle", classify),
     of("DSCP", IP, "mangle", dscp),
     of_tcp("ECN", V4, ecn),
+    any("HMARK", IP, hmark),
     of("HL", V6, "mangle", hl),
     any("LOG", IP, log),
     any("MARK", IP, mark),
     any("NFLOG", IP, nflog),
+    any("NFQUEUE", IP, nfqueue),
+    any("QUEUE", IP, queue),
     of("REJECT", V4, "filter", reject_v4),
     of("REJECT", V6, "filter", reject_v6),
     of_tcp("TCPMSS", IP, tcpmss),
@@ -79,6 +82,7 @@ pub static SILENT: &[(&str, &str)] = &[
     ("SET", "its own oracle asks: `oracle::sets`"),
     ("SNAT", NAT),
     ("SNPT", "it stands at other hooks"),
+    ("SYNPROXY", "it makes the kernel track connections: asked by tests/kernel/answers.rs"),
     ("ULOG", "gone from the kernel"),
 ];
 
@@ -135,6 +139,81 @@ fn mark(draw: &mut Draw) -> Piece {
         4 => format!("--xor-mark {value:#x}"),
         _ => format!("--set-xmark {value:#x}/{mask:#x}"),
     })
+}
+
+/// No program listens on any queue of the namespace.
+fn nfqueue(draw: &mut Draw) -> Piece {
+    let bypass = if draw.one_in(2) { " --queue-bypass" } else { "" };
+    let queues = draw.pick(&["", "--queue-num 3", "--queue-balance 2:5"]);
+    let fanout = if queues.contains('b') && draw.one_in(2) { " --queue-cpu-fanout" } else { "" };
+    Piece::plain(format!("{queues}{bypass}{fanout}"))
+}
+
+fn queue(_: &mut Draw) -> Piece {
+    Piece::plain("")
+}
+
+/// Ports and SPI exclude each other, and so do a field of the tuple and a mask of its own.
+fn hmark(draw: &mut Draw) -> Piece {
+    let bits = if draw.ipv6() { 128 } else { 32 };
+    let (mask, set) = (draw.rng.u16(..), draw.rng.u16(..));
+    let mut fields = vec![match draw.rng.u8(..3) {
+        0 => "--hmark-tuple src,dst".to_owned(),
+        1 => format!("--hmark-src-prefix {}", draw.rng.u8(..=bits)),
+        _ => format!("--hmark-src-prefix {} --hmark-dst-prefix {}", bits / 2, draw.rng.u8(..=bits)),
+    }];
+    fields.push(match draw.rng.u8(..5) {
+        0 => String::new(),
+        1 => format!("--hmark-sport-mask {mask:#x} --hmark-dport-mask {set:#x}"),
+        2 => format!("--hmark-sport {set:#x} --hmark-dport-mask {mask:#x}"),
+        3 => format!("--hmark-spi-mask {:#x} --hmark-spi {:#x}", draw.word(), draw.word()),
+        _ => "--hmark-sport-mask 0xffff --hmark-dport-mask 0xffff".to_owned(),
+    });
+    if draw.one_in(2) {
+        fields.push(format!("--hmark-proto-mask {:#x}", draw.byte()));
+    }
+    if draw.one_in(2) {
+        fields.push(format!("--hmark-offset {}", draw.word()));
+    }
+    let (modulus, seed) = (draw.pick(&[1, 3, 8, 1000, u32::MAX]), draw.word());
+    let text = format!("{} --hmark-mod {modulus} --hmark-rnd {seed:#x}", fields.join(" "));
+    if draw.protocol.is_some() || draw.one_in(2) {
+        return Piece::plain(text);
+    }
+    let (protocol, kinds) = if draw.ipv6() { (58, [1, 2, 127, 0]) } else { (1, [3, 5, 11, 12]) };
+    let (kind, quoted) = (draw.pick(&kinds), quoted(draw));
+    Piece::new(text, move |p| {
+        p.protocol = protocol;
+        p.icmp = (kind, 0);
+        p.payload.clone_from(&quoted);
+    })
+}
+
+/// The beginning of a packet, as an error of ICMP quotes it: now and then less than a header.
+fn quoted(draw: &mut Draw) -> Vec<u8> {
+    let protocol = draw.pick(&[6, 17, 1, 58, 50, 51, 132, 47]);
+    let mut bytes = if draw.ipv6() {
+        let first = draw.pick(&[protocol, 60, 44, 51]);
+        let mut bytes = vec![draw.pick(&[0x60, 0x60, 0x60, 0x50]), 0, 0, 0, 0, 40, first, 64];
+        bytes.extend((0..32).map(|_| draw.rng.u8(..)));
+        if first != protocol {
+            let offset = if draw.one_in(2) { 0 } else { draw.byte() };
+            bytes.extend([protocol, 0, 0, offset, 0, 0, 0, 0]);
+        }
+        bytes
+    } else {
+        let fragment = if draw.one_in(4) { draw.byte() } else { 0 };
+        let mut bytes = vec![draw.pick(&[0x45, 0x45, 0x46, 0x42]), 0, 0, 48, 0, 1, fragment, 0, 64];
+        bytes.extend([protocol, 0, 0]);
+        bytes.extend((0..8).map(|_| draw.rng.u8(..)));
+        bytes
+    };
+    let [a, b] = [draw.port(), draw.port()].map(u16::to_be_bytes);
+    bytes.extend([a, b].as_flattened());
+    bytes.extend([0; 8]);
+    let len = if draw.one_in(3) { draw.rng.usize(..bytes.len()) } else { bytes.len() };
+    bytes.truncate(len);
+    bytes
 }
 
 fn reject_v4(draw: &mut Draw) -> Piece {

@@ -41,10 +41,12 @@ impl Ebtables {
     }
 
     /// The rules that it takes: the legacy one wants the bridge group's address beside tests of STP, and does not know
-    /// the protocol `all`.
+    /// the protocol `all`; the other does not know `--string`.
     pub(super) fn taken(self, text: &str) -> String {
-        let refused = |line: &str| line.contains("--stp-") || line.contains("-proto all");
-        let is_taken = |line: &&str| self == Self::Nft || !refused(line);
+        let is_taken = |line: &&str| match self {
+            Self::Nft => !line.contains("--string"),
+            Self::Legacy => !line.contains("--stp-") && !line.contains("-proto all"),
+        };
         text.lines().filter(is_taken).map(|line| format!("{line}\n")).collect()
     }
 

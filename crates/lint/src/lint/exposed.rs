@@ -4,17 +4,18 @@
 //! Each finding has a packet that walks show it of: nat takes it, INPUT would have denied it by a rule that names its port,
 //! FORWARD accepts what it becomes. The address that it is sent to is taken for one of the host's.
 
-use host::{Host, Network};
+use conntrack::CtState;
 use rules::eval::{By, RuleRef, Verdict};
 use rules::model::{Hook, Ruleset};
-use rules::predicate::{Field, Values};
+use rules::predicate::{ADDRESS_TYPES, Field};
 
 use super::{Code, Finding, Severity, of_rule};
 use crate::diagram::{Region, TooLarge};
-use crate::flow::{Altered, Fate, Remembering, Sent, flow};
-use crate::packet::{Walked, spec, walked_on};
-use crate::reach::{Change, Lanes, Question, States, Way};
-use crate::space::{Part, Preferred, Space, ip};
+use crate::diff::through;
+use crate::flow::{Altered, Fate, Remembering, Sent, Visit, flow};
+use crate::packet::{spec, walked};
+use crate::reach::sent_on;
+use crate::space::{Part, Preferred, Space};
 
 /// Packets that are tried for each pair of rules.
 const TRIED: u64 = 8;
@@ -50,21 +51,19 @@ impl Exposed<'_> {
         if denying.is_empty() {
             return Ok(found);
         }
-        let question = Question::default();
-        let way = Way { hook: Hook::Forward, states: States::New };
-        let Some(come) = way.packets(&mut self.space, self.ruleset, &question)? else {
-            return Ok(found);
-        };
-        let mut lanes = Lanes::of(self.ruleset, &question, way, come);
-        lanes.follow(&mut self.space)?;
-        for lane in &lanes.lanes {
-            let Some(change) = lane.change.as_ref().filter(|change| !change.to_host) else {
-                continue;
-            };
+        let new = self.space.in_states(&[CtState::New])?;
+        let come = self.space.arriving()?;
+        let come = self.space.diagrams.and(come, new)?;
+        let through = through(&mut self.space, self.ruleset, false, come, Region::ALL)?;
+        let accepted = self.space.for_some_answers(through.accepted)?;
+        for (by, region) in &through.sent_on {
+            let By::Rule(at) = *by else { continue };
+            let region = self.space.for_some_answers(*region)?;
+            let open = self.space.diagrams.and(accepted, region)?;
             for (denies, region) in &denying {
-                let both = self.space.diagrams.and(lane.may, *region)?;
-                if let Some((witness, accepts)) = self.witness(change, *denies, both) {
-                    found.push(self.finding(change.at, *denies, accepts, witness));
+                let both = self.space.diagrams.and(open, *region)?;
+                if let Some((witness, accepts)) = self.witness(at, *denies, both) {
+                    found.push(self.finding(at, *denies, accepts, witness));
                     break;
                 }
             }
@@ -88,12 +87,13 @@ impl Exposed<'_> {
                 continue;
             }
             let region = self.space.for_some_answers(decision.region)?;
-            all.push((at, self.space.with_any(region, Part::Output)?));
+            let region = self.space.with_any(region, Part::Output)?;
+            all.push((at, self.space.with_any(region, Part::Field(Field::DestinationType))?));
         }
         Ok(all)
     }
 
-    fn names_port(&mut self, visits: &[crate::flow::Visit], at: RuleRef) -> Result<bool, TooLarge> {
+    fn names_port(&mut self, visits: &[Visit], at: RuleRef) -> Result<bool, TooLarge> {
         let Some(visit) = visits.iter().find(|visit| visit.at == at) else { return Ok(false) };
         let port = Part::Field(Field::DestinationPort);
         Ok(self.space.with_any(visit.matches, port)? != visit.matches)
@@ -102,7 +102,7 @@ impl Exposed<'_> {
     /// A packet of a region that shows it, and what accepts it in FORWARD.
     fn witness(
         &self,
-        change: &Change,
+        at: RuleRef,
         denies: RuleRef,
         region: Region,
     ) -> Option<(String, Option<By>)> {
@@ -113,24 +113,20 @@ impl Exposed<'_> {
                 _ => Preferred::drawn(family, seed),
             };
             let values = self.space.sample(region, &preferred)?.values;
-            let translated = self.walk(self.nat, Hook::Prerouting, &without_output(&values), &values)?;
-            let denied = self.walk(self.filter, Hook::Input, &without_output(&values), &values)?;
-            let is_denied = matches!(denied.verdict, Some((Verdict::Drop | Verdict::Reject, Some(By::Rule(at)))) if at == denies);
-            let becomes = change.one(&values)?;
-            let accepted = self.walk(self.filter, Hook::Forward, &becomes, &values)?;
+            let mut came = values.clone();
+            came.output.clear();
+            let local = ADDRESS_TYPES.iter().position(|name| *name == "LOCAL")?;
+            came.set(Field::DestinationType, local as u128);
+            let translated = walked(self.ruleset, self.nat, Hook::Prerouting, &came)?;
+            let (denied, by) = walked(self.ruleset, self.filter, Hook::Input, &came)?.verdict?;
+            let becomes = sent_on(self.ruleset, By::Rule(at), &values)?;
+            let accepted = walked(self.ruleset, self.filter, Hook::Forward, &becomes)?;
             let (Verdict::Accept, accepts) = accepted.verdict? else { return None };
-            let holds = translated.hits.contains(&change.at) && is_denied;
+            let is_denied = denied != Verdict::Accept && by == Some(By::Rule(denies));
+            let holds = translated.hits.contains(&at) && is_denied;
             let words = spec(family, Hook::Forward, &values)?;
             holds.then_some((words, accepts))
         })
-    }
-
-    /// A walk on a host whose address the packet was sent to, as it came.
-    fn walk(&self, table: usize, hook: Hook, values: &Values, came: &Values) -> Option<Walked> {
-        let addr = ip(self.space.family(), came.number(Field::Destination));
-        let bits = if addr.is_ipv4() { 32 } else { 128 };
-        let host = Host { local: Some(vec![Network { addr, bits }]), ..Host::default() };
-        walked_on(&host, self.ruleset, (table, hook), values)
     }
 
     fn finding(
@@ -164,10 +160,4 @@ impl Exposed<'_> {
         finding.witness = Some(witness);
         finding
     }
-}
-
-fn without_output(values: &Values) -> Values {
-    let mut values = values.clone();
-    values.output.clear();
-    values
 }

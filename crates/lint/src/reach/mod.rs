@@ -6,7 +6,6 @@
 //! an address that is drawn from several, is told apart. Both are told of packets as they come in, with the packet that
 //! a walk along the whole way has judged; a region that no walk lets a packet of through is not said to be let through.
 
-mod lanes;
 mod question;
 mod report;
 mod translation;
@@ -19,15 +18,13 @@ use rules::predicate::Field;
 use rules::save::print_rule;
 
 use crate::diagram::{Region, TooLarge};
+use crate::diff::{Through, cause, sent_on_elsewhere, through};
 use crate::packet::spec;
 use crate::space::{Part, Piece, Preferred, Space};
 
-use lanes::Lane;
-pub(crate) use lanes::Lanes;
 pub use question::{Question, To};
 pub use report::Asked;
-pub(crate) use translation::Change;
-pub(crate) use way::Way;
+pub(crate) use translation::sent_on;
 
 /// Regions that are listed of one way and group of states.
 const MOST_REGIONS: usize = 100;
@@ -160,21 +157,29 @@ impl Reach {
 
 /// Asks rules of one family; `judge` walks packet specs along their whole way.
 pub fn reach(ruleset: &Ruleset, question: &Question, judge: &mut Judge<'_>) -> Reach {
-    let mut all = Reach { either_way: question.own.is_none(), ..Reach::default() };
-    for hook in question.ways() {
-        let mut space = Space::of(&[ruleset]);
+    let ways = question.ways();
+    let both = ways.contains(&Hook::Input) && ways.contains(&Hook::Forward);
+    let either_way = question.own.is_none() && both;
+    let mut all = Reach { either_way, ..Reach::default() };
+    for is_sent in [false, true] {
+        let hooks: Vec<Hook> =
+            ways.iter().copied().filter(|hook| (*hook == Hook::Output) == is_sent).collect();
+        if hooks.is_empty() {
+            continue;
+        }
+        let mut space = Space::on(&[ruleset], &question.host, question.sets.as_ref());
         let groups = match space.is_tracked() {
             true => &[States::New, States::Established][..],
             false => &[States::Any],
         };
-        let mut asking = Asking { ruleset, question, space: &mut space, judge, all: &mut all };
-        let done = groups.iter().try_for_each(|states| asking.of_way(hook, *states));
+        let (space, all) = (&mut space, &mut all);
+        let mut asking = Asking { ruleset, question, space, judge: &mut *judge, all, hooks };
+        let done = groups.iter().try_for_each(|states| asking.of(is_sent, *states));
         if done == Err(TooLarge) {
-            all.too_large.push(hook);
+            let hooks = std::mem::take(&mut asking.hooks);
+            all.too_large.extend(hooks);
         }
     }
-    all.either_way &= all.regions.iter().any(|it| it.way == Hook::Input)
-        || all.closed.iter().any(|it| it.way == Hook::Input);
     all
 }
 
@@ -184,91 +189,165 @@ struct Asking<'a, 'j> {
     space: &'a mut Space,
     judge: &'a mut Judge<'j>,
     all: &'a mut Reach,
+    /// Those of the filter table that are asked for.
+    hooks: Vec<Hook>,
 }
 
-/// What is said of packets of a lane.
-struct About<'a> {
-    lane: &'a Lane,
-    way: Way,
+/// What is said of packets.
+#[derive(Clone, Copy)]
+struct About {
+    hook: Hook,
+    states: States,
     /// All that come by the way.
     within: Region,
     is_certain: bool,
+    by: Option<By>,
+    sent_on: Option<By>,
 }
 
 impl Asking<'_, '_> {
-    fn of_way(&mut self, hook: Hook, states: States) -> Result<(), TooLarge> {
-        let way = Way { hook, states };
-        let Some(come) = way.packets(self.space, self.ruleset, self.question)? else {
-            return Ok(());
-        };
-        let mut lanes = Lanes::of(self.ruleset, self.question, way, come);
-        lanes.follow(self.space)?;
-        let before = self.all.regions.len();
-        for is_certain in [true, false] {
-            for lane in &lanes.lanes {
-                let within = match lane.change {
-                    None => self.question.asked(self.space, come)?,
-                    Some(_) => come,
-                };
-                let about = About { lane, way, within, is_certain };
-                self.list(&about)?;
+    fn of(&mut self, is_sent: bool, states: States) -> Result<(), TooLarge> {
+        let come = way::packets(self.space, self.question, is_sent, states)?;
+        let asked = self.question.arriving(self.space)?;
+        let through = through(self.space, self.ruleset, is_sent, come, asked)?;
+        // Those that arrive where it is asked for, and those that were sent there.
+        let sent_there = self.space.diagrams.and(through.accepted, asked)?;
+        let accepted = self.space.diagrams.or(through.arriving, sent_there)?;
+        let all = sent_on_elsewhere(self.space, accepted)?;
+        let sure = self.space.for_all_answers(all)?;
+        let mut may = self.space.for_some_answers(all)?;
+        for (_, region) in &through.open {
+            let open = self.space.diagrams.and(*region, asked)?;
+            let open = self.space.for_some_answers(open)?;
+            may = self.space.diagrams.or(may, open)?;
+        }
+        may = self.space.diagrams.without(may, sure)?;
+        for (is_certain, left) in [(true, sure), (false, may)] {
+            for hook in self.hooks.clone() {
+                let within = self.within(come, hook)?;
+                let about =
+                    About { hook, states, within, is_certain, by: None, sent_on: None };
+                self.list(&through, (accepted, left), &about)?;
             }
         }
-        if self.all.regions.len() == before {
-            let asked = self.question.asked(self.space, come)?;
-            let here = way.arriving(self.space, self.question)?;
-            let asked = self.space.diagrams.and(asked, here)?;
-            let probe = self.probe(way, asked);
-            // Nobody asks for what cannot come this way.
-            if probe.is_some() {
-                self.all.closed.push(Closed { way: hook, states, probe });
+        for hook in self.hooks.clone() {
+            let here = |it: &Reaching| it.way == hook && it.states == states;
+            if !self.all.regions.iter().any(here) {
+                let within = self.within(come, hook)?;
+                let asked = self.space.diagrams.and(within, asked)?;
+                let probe = self.probe((hook, states), asked);
+                // Nobody asks for what cannot come this way.
+                self.all.closed.extend(
+                    probe.map(|probe| Closed { way: hook, states, probe: Some(probe) }),
+                );
             }
         }
         Ok(())
     }
 
-    /// Lists what a lane lets through, by what decides.
-    fn list(&mut self, about: &About<'_>) -> Result<(), TooLarge> {
-        let lane = about.lane;
-        let mut left = match about.is_certain {
-            true => lane.sure,
-            false => self.space.diagrams.without(lane.may, lane.sure)?,
-        };
-        for (by, region) in &lane.by {
-            let part = self.space.diagrams.and(left, *region)?;
-            left = self.space.diagrams.without(left, part)?;
-            self.add(about, Some(*by), part)?;
+    /// Of packets that come, those whose own destination is this way.
+    fn within(&mut self, come: Region, hook: Hook) -> Result<Region, TooLarge> {
+        if hook == Hook::Output {
+            return Ok(come);
         }
-        self.add(about, None, left)
+        let way = u128::from(hook == Hook::Forward);
+        let way = self.space.range(Part::Way, way, way)?;
+        self.space.diagrams.and(come, way)
+    }
+    /// Lists packets of `left` that come by a way, by what lets them through and where they are sent on to.
+    fn list(
+        &mut self,
+        through: &Through,
+        (all, mut left): (Region, Region),
+        about: &About,
+    ) -> Result<(), TooLarge> {
+        let deciders = through.filtered.iter().filter(|(hook, ..)| *hook == about.hook);
+        for (_, by, region) in deciders {
+            let here = self.space.diagrams.and(all, *region)?;
+            let mut here = sent_on_elsewhere(self.space, here)?;
+            for (sent_on, region) in &through.sent_on {
+                let part = self.space.diagrams.and(here, *region)?;
+                here = self.space.diagrams.without(here, *region)?;
+                let which = About { by: Some(*by), sent_on: Some(*sent_on), ..*about };
+                self.part(through, &which, part, &mut left)?;
+            }
+            self.part(through, &About { by: Some(*by), ..*about }, here, &mut left)?;
+        }
+        // Where the filter has no chain, or a target on the way decides.
+        let rest = self.space.diagrams.and(left, about.within)?;
+        let open = about.is_certain || !through.open.is_empty();
+        let has_filter = through.filtered.iter().any(|(hook, ..)| *hook == about.hook);
+        let rest = if open || !has_filter { rest } else { Region::NONE };
+        self.part(through, about, rest, &mut left)
     }
 
-    fn add(&mut self, about: &About<'_>, by: Option<By>, part: Region) -> Result<(), TooLarge> {
-        let (hook, states) = (about.way.hook, about.way.states);
+    /// Lists packets of one decider, unless they were before.
+    fn part(
+        &mut self,
+        through: &Through,
+        about: &About,
+        part: Region,
+        left: &mut Region,
+    ) -> Result<(), TooLarge> {
+        let some = self.space.for_some_answers(part)?;
+        let some = self.space.diagrams.and(some, *left)?;
+        if some.is_empty() {
+            return Ok(());
+        }
+        *left = self.space.diagrams.without(*left, some)?;
+        let mut depends: Vec<String> = Vec::new();
+        if !about.is_certain {
+            let names = self.space.asked_in(part);
+            depends.extend(names.iter().map(|name| cause(name)));
+            if about.by.is_none() {
+                depends.extend(through.open.iter().map(|(target, _)| target.clone()));
+            }
+            depends.sort_unstable();
+            depends.dedup();
+        }
+        self.add(through, about, some, &depends)
+    }
+
+    fn add(
+        &mut self,
+        through: &Through,
+        about: &About,
+        part: Region,
+        depends: &[String],
+    ) -> Result<(), TooLarge> {
+        let (hook, states) = (about.hook, about.states);
         let of_group = |it: &&Reaching| it.way == hook && it.states == states;
-        let here = self.all.regions.iter().filter(of_group).count();
-        let pieces = self.space.pieces(part, about.within, MOST_REGIONS.saturating_sub(here));
+        let room = MOST_REGIONS.saturating_sub(self.all.regions.iter().filter(of_group).count());
+        let mut within = about.within;
+        if about.sent_on.is_none() {
+            let asked = self.question.arriving(self.space)?;
+            within = self.space.diagrams.and(within, asked)?;
+        }
+        let [shown, within] = [self.without_ways(part)?, self.without_ways(within)?];
+        let pieces = self.space.pieces(shown, within, room);
         self.all.more |= pieces.more;
         for piece in pieces.pieces {
-            let within = self.space.of_piece(&piece)?;
-            let region = self.space.diagrams.and(within, part)?;
-            let witness = self.witness(about.way, region);
+            let inside = self.space.of_piece(&piece)?;
+            let region = self.space.diagrams.and(inside, part)?;
+            let witness = self.witness((hook, states), region);
             let is_shown = witness.as_ref().is_some_and(|(_, judged)| judged.verdict == "accept");
-            let mut depends: Vec<String> = match about.is_certain {
-                true => Vec::new(),
-                false => about.lane.depends.iter().cloned().collect(),
-            };
+            let mut depends = depends.to_vec();
             if let Some((_, judged)) = witness.as_ref().filter(|_| about.is_certain && !is_shown) {
                 depends.extend(judged.because.iter().cloned());
             }
-            let leaves_as = self.leaves_as(about.lane, region);
+            let leaves = through.leaving.iter();
+            let leaves: Vec<By> = leaves
+                .filter(|(_, leaves)| self.space.diagrams.meet(region, *leaves))
+                .map(|(by, _)| *by)
+                .collect();
             self.all.regions.push(Reaching {
                 way: hook,
                 states,
                 is_certain: about.is_certain && is_shown,
                 piece,
-                translated: about.lane.change.as_ref().map(|change| change.shown.clone()),
-                leaves_as,
-                by: by.map(|by| decider(self.ruleset, by)),
+                translated: about.sent_on.map(|by| translation::shown(self.ruleset, by)),
+                leaves_as: leaves.into_iter().map(|by| decider(self.ruleset, by)).collect(),
+                by: about.by.map(|by| decider(self.ruleset, by)),
                 depends,
                 witness,
             });
@@ -276,22 +355,22 @@ impl Asking<'_, '_> {
         Ok(())
     }
 
-    fn leaves_as(&mut self, lane: &Lane, region: Region) -> Vec<(u32, String)> {
-        let mut all: Vec<(u32, String)> = Vec::new();
-        for (by, leaves) in &lane.leaves_as {
-            if self.space.diagrams.meet(region, *leaves) {
-                all.push(decider(self.ruleset, *by));
-            }
+    /// A region without what follows from its addresses: the way, and the types that the host tells.
+    fn without_ways(&mut self, region: Region) -> Result<Region, TooLarge> {
+        let region = self.space.with_any(region, Part::Way)?;
+        if self.question.own.is_none() {
+            return Ok(region);
         }
-        all
+        let region = self.space.with_any(region, Part::Field(Field::SourceType))?;
+        self.space.with_any(region, Part::Field(Field::DestinationType))
     }
 
     /// A packet of a region that a walk lets through, or the first that it judges.
-    fn witness(&mut self, way: Way, region: Region) -> Option<(String, Judged)> {
+    fn witness(&mut self, way: (Hook, States), region: Region) -> Option<(String, Judged)> {
         let mut first = None;
         for seed in 0..TRIED {
             let Some(words) = self.sample(way, region, seed) else { continue };
-            let judged = (self.judge)(way.states, &words);
+            let judged = (self.judge)(way.1, &words);
             if judged.verdict == "accept" {
                 return Some((words, judged));
             }
@@ -300,19 +379,19 @@ impl Asking<'_, '_> {
         first
     }
 
-    fn probe(&mut self, way: Way, region: Region) -> Option<(String, Judged)> {
+    fn probe(&mut self, way: (Hook, States), region: Region) -> Option<(String, Judged)> {
         let words = self.sample(way, region, 0)?;
-        let judged = (self.judge)(way.states, &words);
+        let judged = (self.judge)(way.1, &words);
         Some((words, judged))
     }
 
-    fn sample(&self, way: Way, region: Region, seed: u64) -> Option<String> {
+    fn sample(&self, (hook, states): (Hook, States), region: Region, seed: u64) -> Option<String> {
         let family = self.space.family();
         let preferred = match seed {
             0 => Preferred::usual(family),
             _ => Preferred::drawn(family, seed),
         };
-        let preferred = match way.states {
+        let preferred = match states {
             States::Established => {
                 const ACK: u128 = 0x10;
                 let preferred = preferred.with(Part::Field(Field::TcpFlags), ACK);
@@ -321,8 +400,11 @@ impl Asking<'_, '_> {
             States::New | States::Any => preferred,
         };
         let mut values = self.space.sample(region, &preferred)?.values;
+        if hook == Hook::Input {
+            values.output.clear();
+        }
         self.question.name_interfaces(self.space, &mut values);
-        spec(family, way.hook, &values)
+        spec(family, hook, &values)
     }
 }
 

@@ -4,11 +4,11 @@ use std::net::IpAddr;
 
 use host::routes::RouteKind;
 use host::{Host, Network};
+use rules::ipset::Sets;
 use rules::model::{Family, Hook};
 use rules::predicate::{Field, Values};
 use rules::{protocol_name, protocol_number};
 
-use super::way::is_for_many;
 use crate::diagram::{Region, TooLarge};
 use crate::space::{Part, Space, ip};
 
@@ -40,8 +40,10 @@ pub struct Question {
     pub own: Option<Vec<Network>>,
     /// The only way that is asked for, by its hook in the filter table.
     pub way: Option<Hook>,
-    /// The host, for targets that take addresses from it.
+    /// The host.
     pub host: Host,
+    /// Its sets, if they are known.
+    pub sets: Option<Sets>,
 }
 
 impl To {
@@ -164,32 +166,21 @@ impl Question {
         all.into_iter().filter(|way| *way != Hook::Output || is_host).collect()
     }
 
-    /// Neither the host's addresses nor the way are known.
-    pub(super) fn is_open(&self) -> bool {
-        self.own.is_none() && self.way.is_none()
-    }
-
-    /// Those of a region that arrive where it is asked for, as they are.
-    pub(super) fn asked(&self, space: &mut Space, region: Region) -> Result<Region, TooLarge> {
-        let to = self.arriving(space)?;
-        space.diagrams.and(region, to)
-    }
-
     /// All packets that arrive where it is asked for.
     pub(super) fn arriving(&self, space: &mut Space) -> Result<Region, TooLarge> {
         let Some(to) = self.to else { return Ok(Region::ALL) };
         let mut all = in_network(space, Field::Destination, to.network)?;
         let protocol = Part::Field(Field::Protocol);
         if let Some(number) = to.protocol {
-            let one = space.between(protocol, [number.into(); 2])?;
+            let one = space.range(protocol, number.into(), number.into())?;
             all = space.diagrams.and(all, one)?;
         } else if to.ports.is_some() {
-            let with_ports = super::translation::with_ports(space)?;
+            let with_ports = with_ports(space)?;
             all = space.diagrams.and(all, with_ports)?;
         }
         if let Some(ports) = to.ports {
-            let ports =
-                space.between(Part::Field(Field::DestinationPort), ports.map(u128::from))?;
+            let [low, high] = ports.map(u128::from);
+            let ports = space.range(Part::Field(Field::DestinationPort), low, high)?;
             let whole = space.of_predicate(&rules::predicate::Predicate::HasHeader)?;
             let both = space.diagrams.and(ports, whole)?;
             all = space.diagrams.and(all, both)?;
@@ -197,15 +188,10 @@ impl Question {
         Ok(all)
     }
 
-    /// Packets that come in and go out by the interfaces that their networks are behind.
-    pub(super) fn by_nets(&self, space: &mut Space, way: Hook) -> Result<Region, TooLarge> {
-        let mut all = Region::ALL;
-        if way != Hook::Output {
-            let input = self.behind(space, Part::Input, Field::Source)?;
-            all = space.diagrams.and(all, input)?;
-        }
+    /// Packets that come in by the interface that their source is behind.
+    pub(super) fn by_nets(&self, space: &mut Space) -> Result<Region, TooLarge> {
         // Where a packet goes out that is sent elsewhere on its way, its destination as it came does not tell.
-        Ok(all)
+        self.behind(space, Part::Input, Field::Source)
     }
 
     /// Packets that pass, at one end, the interface that the address there is behind: the longest prefix counts.
@@ -217,8 +203,8 @@ impl Question {
             let inside = in_network(space, field, *network)?;
             let inside = space.diagrams.and(left, inside)?;
             left = space.diagrams.without(left, inside)?;
-            let kind = space.kind_of(name);
-            let there = space.between(part, [kind; 2])?;
+            let kind = space.interface(name);
+            let there = space.range(part, kind, kind)?;
             let there = space.diagrams.and(inside, there)?;
             all = space.diagrams.or(all, there)?;
         }
@@ -229,26 +215,15 @@ impl Question {
         self.nets.iter().filter(move |(_, net)| net.addr.is_ipv4() == (family == Family::Ipv4))
     }
 
-    /// The packets to the host itself, as they arrive; `None` where its addresses are not known.
-    pub(super) fn to_host(&self, space: &mut Space) -> Result<Option<Region>, TooLarge> {
-        let Some(own) = &self.own else { return Ok(None) };
-        let mut all = is_for_many(space)?;
-        for network in own {
-            let one = in_network(space, Field::Destination, *network)?;
-            all = space.diagrams.or(all, one)?;
-        }
-        Ok(Some(all))
-    }
-
-    /// The packets from the host itself; `None` where its addresses are not known.
-    pub(super) fn sent_by_host(&self, space: &mut Space) -> Result<Option<Region>, TooLarge> {
-        let Some(own) = &self.own else { return Ok(None) };
+    /// The packets that have one of the host's addresses; all where they are not known.
+    pub(super) fn sent_by_host(&self, space: &mut Space) -> Result<Region, TooLarge> {
+        let Some(own) = &self.own else { return Ok(Region::ALL) };
         let mut all = Region::NONE;
         for network in own {
             let one = in_network(space, Field::Source, *network)?;
             all = space.diagrams.or(all, one)?;
         }
-        Ok(Some(all))
+        Ok(all)
     }
 
     /// Gives a packet the names of interfaces that were given, where rules do not tell others apart from them.
@@ -263,7 +238,7 @@ impl Question {
         let input = self.input.clone().or(source);
         let output = self.output.clone().or(destination);
         for (now, name) in [(&mut values.input, input), (&mut values.output, output)] {
-            if let Some(name) = name.filter(|name| space.kind_of(name) == space.kind_of(now)) {
+            if let Some(name) = name.filter(|name| space.interface(name) == space.interface(now)) {
                 *now = name;
             }
         }
@@ -291,7 +266,18 @@ pub(super) fn in_network(
     if !is_of(space.family(), &network) {
         return Ok(Region::NONE);
     }
-    space.between(Part::Field(field), [number(network.addr), number(network.last())])
+    space.range(Part::Field(field), number(network.addr), number(network.last()))
+}
+
+/// Packets of protocols that have ports.
+fn with_ports(space: &mut Space) -> Result<Region, TooLarge> {
+    let mut all = Region::NONE;
+    for protocol in (0..=u8::MAX).filter(|protocol| conntrack::has_ports(*protocol)) {
+        let number = protocol.into();
+        let one = space.range(Part::Field(Field::Protocol), number, number)?;
+        all = space.diagrams.or(all, one)?;
+    }
+    Ok(all)
 }
 
 #[cfg(test)]

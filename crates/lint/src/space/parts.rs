@@ -1,27 +1,14 @@
-//! Parts of packets by themselves: what one of them may be, regions that leave one open, and the tests that a region asks.
+//! Parts of packets by themselves: the states of their connections, interfaces by name, regions that leave a part open.
 
-use std::collections::{BTreeSet, HashSet};
 use std::net::IpAddr;
 
 use conntrack::CtState;
-use rules::model::{Family, Hook};
+use rules::model::Family;
 
 use super::{Part, Preferred, Space, place};
 use crate::diagram::{Region, TooLarge};
 
 impl Space {
-    /// The packets that have these numbers of a part, with both ends.
-    ///
-    /// # Errors
-    /// There is no room.
-    pub(crate) fn between(
-        &mut self,
-        part: Part,
-        [low, high]: [u128; 2],
-    ) -> Result<Region, TooLarge> {
-        self.range(part, low, high)
-    }
-
     /// The packets whose connections are in one of these states.
     ///
     /// # Errors
@@ -36,16 +23,11 @@ impl Space {
     /// # Errors
     /// There is no room.
     pub(crate) fn with_any(&mut self, region: Region, part: Part) -> Result<Region, TooLarge> {
-        let dimension = self.dimension(part);
-        self.diagrams.whatever(region, dimension.start..dimension.end())
+        let levels = self.levels(part);
+        self.diagrams.whatever(region, levels)
     }
 
-    /// The number of the kind that an interface is of: the same for all that no rule tells apart.
-    pub(crate) fn kind_of(&self, interface: &str) -> u128 {
-        self.names.number(interface)
-    }
-
-    /// A kind is one interface, by its name.
+    /// A kind of interface is one interface, by its name.
     pub(crate) fn is_one(&self, kind: u128) -> bool {
         self.names.kind(kind).is_some_and(|it| it.words == it.name)
     }
@@ -54,26 +36,12 @@ impl Space {
     pub(crate) fn is_tracked(&self) -> bool {
         self.tracks
     }
+}
 
-    /// Whether packets have an output interface at a hook.
-    pub(crate) fn has_output(hook: Hook) -> bool {
-        matches!(hook, Hook::Forward | Hook::Output | Hook::Postrouting)
-    }
-
-    /// The tests that can only be asked which a region depends on, by name.
-    pub(crate) fn asks(&self, region: Region) -> BTreeSet<String> {
-        let (mut names, mut seen, mut left) = (BTreeSet::new(), HashSet::new(), vec![region]);
-        while let Some(at) = left.pop() {
-            if !seen.insert(at) {
-                continue;
-            }
-            let Some((level, low, high)) = self.diagrams.branch(at) else { continue };
-            if let Some(number) = level.checked_sub(self.first_asked()) {
-                names.extend(self.asked_names.get(number as usize).cloned());
-            }
-            left.extend([low, high]);
-        }
-        names
+impl Preferred {
+    /// The same, with another state.
+    pub(crate) fn with_state(self, state: CtState) -> Self {
+        self.with(Part::State, place(&CtState::ALL, state))
     }
 }
 
@@ -82,12 +50,5 @@ pub(crate) fn ip(family: Family, number: u128) -> IpAddr {
     match family {
         Family::Ipv6 => IpAddr::from(number.to_be_bytes()),
         _ => IpAddr::from((number as u32).to_be_bytes()),
-    }
-}
-
-impl Preferred {
-    /// The same, with another state.
-    pub(crate) fn with_state(self, state: CtState) -> Self {
-        self.with(Part::State, place(&CtState::ALL, state))
     }
 }

@@ -13,6 +13,7 @@
 //! local = ["192.0.2.1"]
 //! path = "forward"           # forward, input, output or auto
 //! ct = "kernel"              # kernel, midstream or off
+//! queue-verdict = ["accept", "3=drop"]
 //!
 //! [[case]]
 //! name = "the database is not reachable from outside"
@@ -50,7 +51,7 @@ pub use place::PlaceName;
 
 use conntrack::Mode;
 use dataplane::{Config, Path};
-use host::Network;
+use host::{Network, Queues};
 
 use crate::spec::Spec;
 
@@ -84,6 +85,8 @@ pub struct Defaults {
     pub path: Option<Path>,
     /// `ct`.
     pub ct: Option<Mode>,
+    /// `queue-verdict`.
+    pub queues: Queues,
 }
 
 /// Which options of a configuration were given, where their value alone does not tell.
@@ -177,6 +180,9 @@ impl Defaults {
         }
         if config.host.local.is_none() && !self.local.is_empty() {
             config.host.local = Some(self.local.clone());
+        }
+        if config.host.queues == Queues::default() {
+            config.host.queues.clone_from(&self.queues);
         }
         config
     }

@@ -2,6 +2,7 @@
 
 use dataplane::Why;
 use host::Missing;
+use rules::TableKind;
 use rules::eval::{Cause, RuleRef};
 use rules::model::Action;
 
@@ -36,7 +37,7 @@ fn of_host(missing: Missing) -> Option<String> {
 }
 
 fn of_rule(file: &RulesFile, at: RuleRef, cause: Cause) -> Option<String> {
-    let (.., rule) = file.rule(at);
+    let (table, _, rule) = file.rule(at);
     let text = match cause {
         Cause::Input => "give --in, in= in the packet, or --net IFACE=CIDR for each side",
         Cause::Output => "give --out, out= in the packet, or --net IFACE=CIDR for each side",
@@ -45,7 +46,7 @@ fn of_rule(file: &RulesFile, at: RuleRef, cause: Cause) -> Option<String> {
         }
         Cause::Match(index) => of_match(&rule.matches.get(usize::from(index))?.name)?,
         Cause::Target => match &rule.action {
-            Action::Target(target) => of_target(&target.name)?,
+            Action::Target(target) => of_target(&target.name, table.name)?,
             _ => return None,
         },
         Cause::Steps | Cause::Patience | Cause::Stopped => return None,
@@ -57,6 +58,10 @@ fn of_rule(file: &RulesFile, at: RuleRef, cause: Cause) -> Option<String> {
 fn of_match(name: &str) -> Option<&'static str> {
     Some(match name {
         "set" => "give the sets with --ipset FILE (ipset save)",
+        "osf" => "give the fingerprints with --osf-file FILE, which nfnl_osf -f is given (pf.os)",
+        "geoip" => {
+            "give the database with --geoip DIR, which holds a file for each country (DE.iv4)"
+        }
         "conntrack" | "state" => {
             "give the packets before it, or ctstate= in the packet, or a capture from its connection's beginning on"
         }
@@ -73,9 +78,13 @@ fn of_match(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Targets of which something beside the packet would tell what they do.
-fn of_target(name: &str) -> Option<&'static str> {
+/// Targets of which something beside the packet would tell what they do, in this table.
+fn of_target(name: &str, table: &str) -> Option<&'static str> {
     Some(match name {
+        // An accepted packet goes without its connection's translation there: drop alone would tell.
+        "NFQUEUE" | "QUEUE" if table != TableKind::NAT => {
+            "give --queue-verdict accept, drop or none: what the program on the queue answers"
+        }
         "MASQUERADE" | "SNAT" | "DNAT" | "REDIRECT" | "NETMAP" => {
             "capture both sides (tcpdump -i any), which shows what it was translated to"
         }

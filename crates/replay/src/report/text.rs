@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use dataplane::{Disposition, DropReason, FinalVerdict, Path};
-use host::Kernel;
+use host::{Kernel, Queues};
 use packet::visible::{self, word};
 use rules::Backend;
 use rules::eval::By;
@@ -117,6 +117,11 @@ impl Report {
             parts.push("family ip".to_owned());
         }
         parts.extend(self.kernel_assumed());
+        let queues = &self.config.host.queues;
+        if *queues != Queues::default() {
+            parts.push(format!("queues: {queues}"));
+        }
+        parts.extend(self.zone_given());
         let given = self.config.path.is_some() || self.config.host.local.is_some();
         let hint = if given { "" } else { "  (--path --local --in --out --net)" };
         parts.join(", ") + hint
@@ -132,6 +137,11 @@ impl Report {
         let is_assumed = self.config.host.kernel.is_none() && self.overrun > 0;
         let packets = || plural(self.overrun, "packet");
         is_assumed.then(|| format!("kernel {} for {} (--kernel)", self.kernel(), packets()))
+    }
+
+    /// The time zone by which rules count that ask for the kernel's.
+    pub(super) fn zone_given(&self) -> Option<String> {
+        self.config.host.zone.as_ref().map(|zone| format!("time zone {zone} (--tz)"))
     }
 
     /// The path that packets took, and whether it was the same for all.

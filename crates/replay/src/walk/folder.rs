@@ -139,6 +139,12 @@ impl<'n> HostFolder<'n> {
             .map(|path| path.display().to_string())
     }
 
+    /// Its folder of countries, if it is there.
+    pub fn geoip(&self) -> Option<String> {
+        let path = Some(self.path("xt_geoip")).filter(|path| path.is_dir());
+        path.map(|path| path.display().to_string())
+    }
+
     /// The connections that it had.
     pub fn connections(&self) -> Result<Option<Arc<Listing>>, Error> {
         let name = "conntrack.txt";

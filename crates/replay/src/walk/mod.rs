@@ -2,16 +2,18 @@
 //! command line and the bindings read it from what they are given, each value by [`words`].
 
 mod folder;
+pub mod geoip;
 pub mod words;
 
 use std::fmt::Display;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use conntrack::Mode;
 use conntrack::config::DEFAULT_MAX;
 use dataplane::{Config, Path, Wires};
 use host::routes::Routes;
-use host::{Host, Kernel, Links, Network};
+use host::{Fingerprints, Host, Kernel, Links, Network, QueueVerdict, Queues, Zone};
 use packet::Checksums;
 use rules::Backend;
 use rules::ipset::Sets;
@@ -52,6 +54,10 @@ pub struct WalkOptions {
     pub bridge: Option<String>,
     /// The file of its sets.
     pub ipset: Option<String>,
+    /// The folder of its database of countries.
+    pub geoip: Option<String>,
+    /// The file of its fingerprints.
+    pub osf_file: Option<String>,
     /// Addresses of its interfaces.
     pub addresses: Vec<(String, IpAddr)>,
     /// The file of changes of the access list.
@@ -68,6 +74,10 @@ pub struct WalkOptions {
     pub semantics: Option<Backend>,
     /// The kernel whose answers are wanted.
     pub kernel: Option<Kernel>,
+    /// What the programs on queues answer, by their numbers, or on all that are not named.
+    pub queue_verdicts: Vec<(Option<u16>, QueueVerdict)>,
+    /// The time zone that the host's kernel was told of.
+    pub zone: Option<Zone>,
     /// Refuse rules text that iptables-restore would refuse.
     pub strict_input: bool,
 }
@@ -87,6 +97,8 @@ impl Default for WalkOptions {
             links: None,
             bridge: None,
             ipset: None,
+            geoip: None,
+            osf_file: None,
             addresses: Vec::new(),
             bans: None,
             ct: None,
@@ -95,6 +107,8 @@ impl Default for WalkOptions {
             checksums: Checksums::Arrivals,
             semantics: None,
             kernel: None,
+            queue_verdicts: Vec::new(),
+            zone: None,
             strict_input: false,
         }
     }
@@ -120,6 +134,18 @@ fn refuse_equal(nets: &[(String, Network)]) -> Result<(), Error> {
     Ok(())
 }
 
+/// What programs on queues answer.
+///
+/// # Errors
+/// Two of these differ about the same queue.
+pub(crate) fn queues(given: &[(Option<u16>, QueueVerdict)]) -> Result<Queues, Error> {
+    Queues::of(given).map_err(|(queue, verdict)| {
+        let of = queue.map_or_else(|| "all others".to_owned(), |queue| format!("queue {queue}"));
+        let verdict = verdict.word();
+        Error::Given(format!("--queue-verdict: expected one verdict of {of}, found {verdict}, too"))
+    })
+}
+
 impl WalkOptions {
     /// The options to be typed again beside those that rules and configuration tell, each with a blank
     /// before it.
@@ -128,19 +154,28 @@ impl WalkOptions {
         let mut options = String::new();
         let family = self.family.map(|family| family.name().to_owned());
         let kernel = self.kernel.map(|kernel| kernel.to_string());
+        let zone = self.zone.as_ref().map(Zone::to_string);
         let named = [
             ("family", &family),
             ("kernel", &kernel),
+            ("tz", &zone),
             ("table", &self.table),
             ("routes", &self.routes),
             ("links", &self.links),
             ("ipset", &self.ipset),
+            ("geoip", &self.geoip),
+            ("osf-file", &self.osf_file),
             ("bridge", &self.bridge),
         ];
         for (name, value) in named {
             if let Some(value) = value {
                 options.push_str(&shell::option(name, value));
             }
+        }
+        for (queue, verdict) in &self.queue_verdicts {
+            let queue = queue.map_or_else(String::new, |queue| format!("{queue}="));
+            let value = format!("{queue}{}", verdict.word());
+            options.push_str(&shell::option("queue-verdict", &value));
         }
         options
     }
@@ -249,9 +284,16 @@ impl WalkOptions {
         if let Some(file) = &self.links {
             host.links = read(file, Links::parse)?;
         }
+        if let Some(file) = &self.osf_file {
+            host.fingerprints = Some(Arc::new(read(file, Fingerprints::parse)?));
+        }
+        let own = || folder.and_then(HostFolder::geoip);
+        host.geoip = self.geoip.clone().or_else(own).map(|name| geoip::open(&name)).transpose()?;
         host.bridge = self.bridge.clone().or(host.bridge);
         host.addresses = self.addresses.clone();
         host.kernel = self.kernel.or(host.kernel);
+        host.queues = queues(&self.queue_verdicts)?;
+        host.zone = self.zone.clone();
         Ok(host)
     }
 }

@@ -1,8 +1,8 @@
 //! Bob Jenkins' `lookup3` hash over 32-bit words (public domain, 2006), by which the kernel picks one address
-//! of a range.
+//! of a range, the node of a cluster, and `-j HMARK` a mark.
 
 /// The hash of words.
-pub(super) fn jhash2(words: &[u32], seed: u32) -> u32 {
+pub(crate) fn jhash2(words: &[u32], seed: u32) -> u32 {
     let start = 0xdead_beef_u32.wrapping_add((words.len() as u32) << 2).wrapping_add(seed);
     let mut state = [start; 3];
     let mut rest = words;

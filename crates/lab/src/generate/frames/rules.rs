@@ -113,6 +113,27 @@ impl Frames {
         if self.one_in(10) {
             self.stp(rule);
         }
+        if self.one_in(8) {
+            self.string(rule);
+        }
+    }
+
+    /// Bytes that frames have, at places where they may be.
+    fn string(&mut self, rule: &mut String) {
+        let texts =
+            ["--string aa", "--string AAA", "--string-hex |0a0001|", "--string-hex |2001|a"];
+        let (bang, text, algorithm) = (self.bang(), self.pick(&texts), self.pick(&["bm", "kmp"]));
+        let _ = write!(rule, " {bang}{text} --string-algo {algorithm}");
+        let from = if self.one_in(2) { 0 } else { self.rng.u16(..40) };
+        if from != 0 {
+            let _ = write!(rule, " --string-from {from}");
+        }
+        if self.one_in(2) {
+            let _ = write!(rule, " --string-to {}", from + self.rng.u16(..40));
+        }
+        if self.one_in(3) {
+            rule.push_str(" --string-icase");
+        }
     }
 
     fn ip(&mut self, rule: &mut String) {

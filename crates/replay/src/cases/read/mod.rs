@@ -5,7 +5,7 @@
 use conntrack::Mode;
 use dataplane::Path;
 use dataplane::keys::{Section, Value, Wrong, document, only, string};
-use host::Network;
+use host::{Network, Queues, parse_verdict};
 
 use super::{Case, Cases, Defaults, Expect, Expected, ExpectedBy, NamedFile, PlaceName};
 use crate::error::Error;
@@ -158,7 +158,7 @@ fn by(case: &Section<'_, '_>) -> Result<Option<ExpectedBy>, Wrong> {
 }
 
 fn defaults(value: &Value<'_>) -> Result<Defaults, Wrong> {
-    let keys = ["in", "out", "net", "local", "path", "ct"];
+    let keys = ["in", "out", "net", "local", "path", "ct", "queue-verdict"];
     let table = Section::new("[defaults]", value, &keys, &[])?;
     let owned = |key: &str| table.get(key).map(|value| Ok(string(value)?.to_owned())).transpose();
     let path = |path: Path| (path.name(), Some(path));
@@ -167,17 +167,30 @@ fn defaults(value: &Value<'_>) -> Result<Defaults, Wrong> {
     Ok(Defaults {
         input: owned("in")?,
         output: owned("out")?,
-        nets: networks(&table, "net", "IFACE=ADDRESS/BITS", |text| {
+        nets: each(&table, "net", "IFACE=ADDRESS/BITS", |text| {
             let (name, net) = text.split_once('=').filter(|(name, _)| !name.is_empty())?;
             Some((name.to_owned(), Network::parse(net)?))
         })?,
-        local: networks(&table, "local", "ADDRESS or ADDRESS/BITS", Network::parse)?,
+        local: each(&table, "local", "ADDRESS or ADDRESS/BITS", Network::parse)?,
         path: table.choice("path", &paths, &[])?.flatten(),
         ct: table.choice("ct", &modes, &[])?,
+        queues: queues(&table)?,
     })
 }
 
-fn networks<T>(
+/// What programs on queues answer.
+fn queues(table: &Section<'_, '_>) -> Result<Queues, Wrong> {
+    let form = "accept, drop, none or unknown, or NUM=VERDICT";
+    let given = each(table, "queue-verdict", form, parse_verdict)?;
+    match (Queues::of(&given), table.get("queue-verdict")) {
+        (Ok(queues), _) => Ok(queues),
+        (Err(_), Some(value)) => Err(expected(value, "one verdict of each queue")),
+        (Err(_), None) => Ok(Queues::default()),
+    }
+}
+
+/// A value, or each of a list.
+fn each<T>(
     table: &Section<'_, '_>,
     key: &str,
     form: &str,

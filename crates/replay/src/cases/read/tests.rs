@@ -29,6 +29,7 @@ net = ["eth0=0.0.0.0/0", "eth1=10.0.0.0/8"]
 local = "192.0.2.1"
 path = "input"
 ct = "kernel"
+queue-verdict = ["accept", "3=drop"]
 [[case]]
 name = "one"
 packet = "tcp 1.2.3.4:5 > 6.7.8.9:10 syn"
@@ -49,8 +50,9 @@ by_text = "-A FORWARD -j ACCEPT"
     assert_eq!(cases.defaults.local, [Network::parse("192.0.2.1").unwrap()]);
     assert_eq!(cases.defaults.path, Some(Path::Input));
     assert_eq!(cases.defaults.ct, Some(Mode::Kernel));
+    assert_eq!(cases.defaults.queues.to_string(), "accept, 3=drop");
     let [one, two] = &cases.cases[..] else { panic!("{cases:?}") };
-    assert_eq!((one.line, two.line), (11, 17));
+    assert_eq!((one.line, two.line), (12, 18));
     assert_eq!(one.packets[0].verdict, Expect::Drop);
     assert_eq!(one.by, Some(ExpectedBy::Place(PlaceName::parse("filter/FORWARD/policy").unwrap())));
     let verdicts: Vec<_> = two.packets.iter().map(|packet| packet.verdict).collect();

@@ -86,17 +86,20 @@ fn what_depends_on_a_payload_is_not_written() {
 
 #[test]
 fn options_of_the_command_line_become_defaults() {
-    let config = Config {
+    let mut config = Config {
         path: Some(Path::Input),
         input: Some("a\"b".to_owned()),
         output: Some("eth1".to_owned()),
         ..office()
     };
+    let verdicts = ["none", "7=accept"].map(|text| host::parse_verdict(text).unwrap());
+    config.host.queues = host::Queues::of(&verdicts).unwrap();
     let written =
         defaults(&config) + "[[case]]\nname='n'\npacket='icmp 1.2.3.4 > 5.6.7.8'\nexpect='drop'";
     let read = Cases::from_text("c.toml", &written).unwrap().defaults;
     assert_eq!((read.path, read.input, read.output), (config.path, config.input, config.output));
     assert_eq!(read.nets, config.nets);
+    assert_eq!(read.queues, config.host.queues);
 }
 
 #[test]

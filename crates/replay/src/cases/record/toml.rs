@@ -149,6 +149,10 @@ pub(super) fn defaults(config: &Config) -> String {
     if config.ct.mode != CT {
         key("ct", quoted(ct_name(config.ct.mode)));
     }
+    let queues = config.host.queues.words();
+    if !queues.is_empty() {
+        key("queue-verdict", list(queues.iter().map(|text| quoted(text))));
+    }
     if lines.is_empty() { lines } else { format!("\n[defaults]\n{lines}") }
 }
 

@@ -374,6 +374,7 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
                     }
                     Effect::Drop => self.end(Verdict::Drop, by, sure, stack),
                     Effect::Reject => self.end(Verdict::Reject, by, sure, stack),
+                    Effect::Either => self.either(at, sure, stack),
                     Effect::Unknown => {
                         self.anything(at, stack, transit);
                         *self.key = key::<O>(transit);
@@ -419,6 +420,13 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
         self.here = if sure { Alive::Gone } else { Alive::Maybe };
     }
 
+    /// A target accepts the packet or drops it.
+    fn either(&mut self, at: RuleRef, sure: bool, stack: &mut Stack<S::Cursor>) {
+        self.observer.unknown(at, Cause::Target);
+        self.end(Verdict::Accept, Some(By::Rule(at)), sure, stack);
+        self.end(Verdict::Drop, Some(By::Rule(at)), sure, stack);
+    }
+
     /// A target of which nothing is known.
     fn anything(
         &mut self,
@@ -426,9 +434,7 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
         stack: &mut Stack<S::Cursor>,
         transit: &mut Transit<'p, '_>,
     ) {
-        self.observer.unknown(at, Cause::Target);
-        self.end(Verdict::Accept, Some(By::Rule(at)), false, stack);
-        self.end(Verdict::Drop, Some(By::Rule(at)), false, stack);
+        self.either(at, false, stack);
         transit.mark = Mark { value: 0, unknown: u32::MAX };
         transit.forget_net(0..transit.packet.len());
     }

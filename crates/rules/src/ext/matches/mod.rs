@@ -21,6 +21,7 @@ pub(super) mod ecn;
 pub(super) mod esp;
 pub(super) mod eui64;
 pub(super) mod frag;
+pub(super) mod geoip;
 pub(super) mod hashlimit;
 pub(super) mod helper;
 pub(super) mod icmp;
@@ -66,3 +67,5 @@ pub(super) mod u32;
 pub(super) mod udp;
 pub(super) mod vlan;
 pub(super) mod watch;
+
+pub(crate) use addrtype::types as address_types;

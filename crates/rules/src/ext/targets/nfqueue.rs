@@ -1,9 +1,11 @@
-//! `-j NFQUEUE`: hands the packet to a program, whose verdict is unknown.
+//! `-j NFQUEUE`: hands the packet to a program, whose answer the host tells, or nobody.
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_NFQUEUE.c`.
 
 use crate::error::What;
-use crate::ext::{Args, Given, IP, Opt, Printer, Support, Target, TargetKind};
+use crate::ext::kit::queued::Queued;
+use crate::ext::{Args, Course, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind};
+use crate::transit::Transit;
 use crate::value;
 
 pub(crate) static KIND: TargetKind = TargetKind {
@@ -15,7 +17,7 @@ pub(crate) static KIND: TargetKind = TargetKind {
         Opt::flag("queue-bypass"),
         Opt::flag("queue-cpu-fanout"),
     ],
-    support: Support::Parsed,
+    support: Support::Evaluated,
     parse,
 };
 
@@ -23,10 +25,9 @@ const MAX_BALANCED: u64 = 65534;
 
 #[derive(Debug)]
 struct Nfqueue {
-    first: u16,
-    /// The last queue of `--queue-balance`.
-    last: Option<u16>,
-    bypass: bool,
+    queued: Queued,
+    /// `--queue-balance`, whose range the queues are.
+    balances: bool,
     cpu_fanout: bool,
 }
 
@@ -42,7 +43,12 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Target>, What> {
         }
         (None, None) => (0, None),
     };
-    Ok(Box::new(Nfqueue { first, last, bypass: args.has("queue-bypass"), cpu_fanout }))
+    let queued = Queued {
+        queues: (first, last.unwrap_or(first)),
+        bypass: args.has("queue-bypass"),
+        in_nat: Queued::is_in_nat(args),
+    };
+    Ok(Box::new(Nfqueue { queued, balances: last.is_some(), cpu_fanout }))
 }
 
 fn balance(given: &Given<'_>) -> Result<(u16, Option<u16>), What> {
@@ -54,15 +60,23 @@ fn balance(given: &Given<'_>) -> Result<(u16, Option<u16>), What> {
 
 impl Target for Nfqueue {
     fn print(&self, to: &mut Printer) {
-        match self.last {
-            Some(last) => to.option(false, "queue-balance", format_args!("{}:{last}", self.first)),
-            None => to.option(false, "queue-num", self.first),
+        let (first, last) = self.queued.queues;
+        match self.balances {
+            true => to.option(false, "queue-balance", format_args!("{first}:{last}")),
+            false => to.option(false, "queue-num", first),
         };
-        if self.bypass {
+        if self.queued.bypass {
             to.flag(false, "queue-bypass");
         }
         if self.cpu_fanout {
             to.flag(false, "queue-cpu-fanout");
         }
+    }
+    fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
+        self.queued.apply(transit)
+    }
+
+    fn course(&self) -> Course {
+        Course::Ends(Effect::Either)
     }
 }

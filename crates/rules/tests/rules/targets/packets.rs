@@ -1,7 +1,7 @@
 //! What targets do to a packet.
 
 use conntrack::Side;
-use host::Host;
+use host::{Host, Queues, parse_verdict};
 use packet::craft::{Addresses, Craft, Message};
 use packet::{Checksums, Link, Mark, Packet, Read};
 use rules::eval::{Alive, Claim, Memories, Observer, Verdict, Verdicts, walk};
@@ -49,15 +49,25 @@ fn walked_by<R>(
     frame: &mut [u8],
     see: impl FnOnce(&Verdicts, &Transit<'_, '_>) -> R,
 ) -> R {
+    walked_on(&Host::default(), rules, (hook, input), frame, see)
+}
+
+/// Likewise, on a host.
+fn walked_on<R>(
+    host: &Host,
+    rules: &Ruleset,
+    (hook, input): (Hook, Iface<'_>),
+    frame: &mut [u8],
+    see: impl FnOnce(&Verdicts, &Transit<'_, '_>) -> R,
+) -> R {
     let len = frame.len();
     let mut packet = Packet::parse(frame, len, Link::Raw, Checksums::Ignore);
-    let host = Host::default();
     let mut transit = Transit {
         input,
         output: Iface::Absent,
         mark: Mark { value: 0x55, unknown: 0 },
         backend: Backend::Legacy,
-        ..Transit::new(&mut packet, rules.family, hook, &host)
+        ..Transit::new(&mut packet, rules.family, hook, host)
     };
     let mut memories = Memories::of(rules);
     let verdicts = walk(rules, 0, &mut transit, Alive::Certain, &mut memories, &mut Silent);
@@ -86,13 +96,57 @@ fn targets_that_watch_go_on_to_the_next_rule() {
 }
 
 #[test]
-fn a_queued_packet_may_get_any_verdict() {
+fn a_queued_packet_is_accepted_or_dropped_and_no_later_rule_gets_it() {
     for rule in ["-p udp -j QUEUE", "-p udp -j NFQUEUE --queue-bypass"] {
-        let rules = ruleset(Ipv4, "filter", &format!("-A FORWARD {rule}")).unwrap();
+        let text = format!("-A FORWARD {rule}\n-A FORWARD -j REJECT");
+        let rules = ruleset(Ipv4, "filter", &text).unwrap();
         walked(&rules, Hook::Forward, &mut udp(Ipv4), |verdicts, transit| {
             assert!(verdicts.may_be(Verdict::Accept) && verdicts.may_be(Verdict::Drop), "{rule}");
+            assert!(!verdicts.may_be(Verdict::Reject), "{rule}");
             assert_eq!(transit.net::<1>(8), Read::Unknown);
         });
+    }
+}
+
+#[test]
+fn a_queued_packet_gets_the_verdict_that_is_told_of_its_queue() {
+    let told = ["accept", "3=drop", "4=none", "5=unknown"].map(|text| parse_verdict(text).unwrap());
+    let host = Host { queues: Queues::of(&told).unwrap(), ..Host::default() };
+    for (rule, expected) in [
+        ("-j QUEUE", Some(Verdict::Accept)),
+        ("-j NFQUEUE --queue-num 2", Some(Verdict::Accept)),
+        ("-j NFQUEUE --queue-num 3 --queue-bypass", Some(Verdict::Drop)),
+        ("-j NFQUEUE --queue-num 4", Some(Verdict::Drop)),
+        ("-j NFQUEUE --queue-num 4 --queue-bypass", Some(Verdict::Accept)),
+        ("-j NFQUEUE --queue-num 5 --queue-bypass", None),
+        // Which of several queues a packet comes to is not known.
+        ("-j NFQUEUE --queue-balance 0:2", Some(Verdict::Accept)),
+        ("-j NFQUEUE --queue-balance 3:4", Some(Verdict::Drop)),
+        ("-j NFQUEUE --queue-balance 3:4 --queue-bypass", None),
+        ("-j NFQUEUE --queue-balance 2:3 --queue-cpu-fanout", None),
+    ] {
+        let text = format!("-A FORWARD -p udp {rule}\n-A FORWARD -j REJECT");
+        let rules = ruleset(Ipv4, "filter", &text).unwrap();
+        let verdict =
+            walked_on(&host, &rules, (Hook::Forward, Iface::Absent), &mut udp(Ipv4), |v, _| {
+                only(v)
+            });
+        assert_eq!(verdict, expected, "{rule}");
+    }
+}
+
+#[test]
+fn an_accepted_packet_of_a_queue_in_nat_goes_without_a_translation() {
+    let told = |text| Queues::of(&[parse_verdict(text).unwrap()]).unwrap();
+    for (verdict, expected) in [("accept", None), ("drop", Some(Verdict::Drop)), ("none", None)] {
+        let host = Host { queues: told(verdict), ..Host::default() };
+        let text = "-A PREROUTING -j NFQUEUE --queue-bypass";
+        let rules = ruleset(Ipv4, "nat", text).unwrap();
+        let found =
+            walked_on(&host, &rules, (Hook::Prerouting, Iface::Absent), &mut udp(Ipv4), |v, _| {
+                only(v)
+            });
+        assert_eq!(found, expected, "{verdict}");
     }
 }
 
@@ -106,15 +160,19 @@ fn restoring_a_mark_makes_only_the_masked_bits_unknown() {
 }
 
 #[test]
-fn a_hashed_or_mapped_mark_is_unknown() {
-    for rule in [
-        "-j HMARK --hmark-tuple src --hmark-mod 9 --hmark-rnd 1",
-        "-j SET --map-set s src --map-mark",
-    ] {
-        let rules = ruleset(Ipv4, "mangle", &format!("-A FORWARD {rule}")).unwrap();
-        let mark = walked(&rules, Hook::Forward, &mut udp(Ipv4), |_, transit| transit.mark);
-        assert_eq!(mark.unknown, u32::MAX, "{rule}");
-    }
+fn a_mapped_mark_is_unknown_without_sets() {
+    let rule = "-A FORWARD -j SET --map-set s src --map-mark";
+    let rules = ruleset(Ipv4, "mangle", rule).unwrap();
+    let mark = walked(&rules, Hook::Forward, &mut udp(Ipv4), |_, transit| transit.mark);
+    assert_eq!(mark.unknown, u32::MAX);
+}
+
+#[test]
+fn the_mark_of_a_connection_s_hash_is_unknown_where_the_connection_is() {
+    let rule = "-A FORWARD -j HMARK --hmark-tuple ct,src --hmark-mod 9 --hmark-rnd 1";
+    let rules = ruleset(Ipv4, "mangle", rule).unwrap();
+    let mark = walked(&rules, Hook::Forward, &mut udp(Ipv4), |_, transit| transit.mark);
+    assert_eq!(mark.unknown, u32::MAX);
 }
 
 /// What the rule that translates the packet's flow makes of it.

@@ -7,6 +7,7 @@
 //! `net/netfilter/xt_string.c`, `lib/ts_bm.c`, and `skb_find_text` as of Linux 6.2.
 
 mod capitals;
+mod frame;
 mod pattern;
 
 use std::ops::Range;
@@ -21,6 +22,7 @@ use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
 use crate::transit::Transit;
 use capitals::Capitals;
+pub(crate) use frame::FRAME_KIND;
 use pattern::fold;
 
 const MAX_OFFSET: u16 = u16::MAX;
@@ -64,24 +66,7 @@ const FOLDED: u32 = 8;
 fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
     args.any_of(&["string", "hex-string"])?;
     args.one_of(&["string", "hex-string"])?;
-    let given = args.get("string").map_or_else(|| args.required("hex-string"), Ok)?;
-    let pattern = match given.name {
-        "string" => Ok(given.text().as_bytes().to_vec()),
-        _ => pattern::parse_hex(given.text()),
-    };
-    let pattern = pattern.and_then(pattern::checked).map_err(|what| given.expected(what))?;
-    let offset = |name| args.get(name).map(parse_offset).transpose();
-    let (from, to) = (offset("from")?.unwrap_or(0), offset("to")?.unwrap_or(MAX_OFFSET));
-    if from > to {
-        return Err(args.expected("--from not beyond --to"));
-    }
-    let needle = match args.has("icase") {
-        true => Needle::AnyCase(Capitals::of(&pattern)),
-        false => Needle::Exact(Box::new(Finder::new(&pattern).into_owned())),
-    };
-    let algorithm = words::one_of(args.required("algo")?, &[("bm", "bm"), ("kmp", "kmp")])?;
-    let pattern = pattern.into();
-    Ok(Box::new(Text { pattern, needle, invert: given.invert, algorithm, from, to }))
+    Ok(Box::new(Text::parse(args, ["string", "hex-string", "from", "to", "algo", "icase"])?))
 }
 
 fn parse_offset(given: &Given<'_>) -> Result<u16, What> {
@@ -99,6 +84,30 @@ impl Needle {
 }
 
 impl Text {
+    /// Reads the options of these names: the text, the same in hexadecimal, from where and to where it is looked for,
+    /// how, and whether capitals are as good.
+    fn parse(args: &Args<'_>, names: [&'static str; 6]) -> Result<Self, What> {
+        let [text, hex, from, to, algo, icase] = names;
+        let given = args.get(text).map_or_else(|| args.required(hex), Ok)?;
+        let pattern = match given.name == text {
+            true => Ok(given.text().as_bytes().to_vec()),
+            false => pattern::parse_hex(given.text()),
+        };
+        let pattern = pattern.and_then(pattern::checked).map_err(|what| given.expected(what))?;
+        let offset = |name| args.get(name).map(parse_offset).transpose();
+        let (first, last) = (offset(from)?.unwrap_or(0), offset(to)?.unwrap_or(MAX_OFFSET));
+        if first > last {
+            return Err(args.expected(format!("--{from} not beyond --{to}")));
+        }
+        let needle = match args.has(icase) {
+            true => Needle::AnyCase(Capitals::of(&pattern)),
+            false => Needle::Exact(Box::new(Finder::new(&pattern).into_owned())),
+        };
+        let algorithm = words::one_of(args.required(algo)?, &[("bm", "bm"), ("kmp", "kmp")])?;
+        let pattern = pattern.into();
+        Ok(Self { pattern, needle, invert: given.invert, algorithm, from: first, to: last })
+    }
+
     /// Looks in a range of the frame some of whose bytes are unknown: a find counts if all its bytes
     /// are known, and nothing less than a find is an answer. Where one is not, the next that may count begins after
     /// the unknown bytes in it.

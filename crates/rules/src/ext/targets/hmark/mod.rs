@@ -1,13 +1,17 @@
-//! `-j HMARK`: sets the packet mark from a hash of its flow, and goes on. The hash is not evaluated: the
-//! mark is unknown afterwards.
+//! `-j HMARK`: sets the packet mark from a hash of its flow, and goes on. A packet of which there is nothing to hash
+//! keeps its mark.
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_HMARK.c`.
 
+mod tuple;
+
+use self::tuple::{Fields, Tuple};
 use crate::error::What;
 use crate::ext::{Args, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind};
+use crate::family::Family;
 use crate::transit::Transit;
 use crate::value;
-use packet::Mark;
+use packet::{Mark, Read};
 
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "HMARK",
@@ -27,7 +31,7 @@ pub(crate) static KIND: TargetKind = TargetKind {
         Opt::value("hmark-mod"),
         Opt::value("hmark-offset"),
     ],
-    support: Support::Parsed,
+    support: Support::Evaluated,
     parse,
 };
 
@@ -167,7 +171,43 @@ impl Target for Hmark {
     }
 
     fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
-        transit.set_mark(Mark { value: 0, unknown: u32::MAX });
+        let fields = self.fields();
+        let tuple = match (self.conntrack, transit.family) {
+            (true, _) => fields.of_connection(&transit.ct),
+            (false, Family::Ipv6) => fields.of_ipv6(transit),
+            (false, _) => fields.of_ipv4(transit),
+        };
+        match tuple {
+            Read::Known(tuple) => transit.set_mark(Mark { value: self.mark(&tuple), unknown: 0 }),
+            Read::Unknown => transit.set_mark(Mark { value: 0, unknown: u32::MAX }),
+            Read::Absent => {}
+        }
         Effect::Continue
     }
 }
+
+impl Hmark {
+    /// What is hashed of a packet. Ports and SPI are one field.
+    fn fields(&self) -> Fields {
+        let ports = |source: Option<u16>, destination: Option<u16>| {
+            u32::from(source.unwrap_or(0)) << 16 | u32::from(destination.unwrap_or(0))
+        };
+        Fields {
+            source_prefix: self.source_prefix.unwrap_or(0),
+            destination_prefix: self.destination_prefix.unwrap_or(0),
+            port_mask: ports(self.sport_mask, self.dport_mask) | self.spi_mask.unwrap_or(0),
+            port_set: ports(self.sport, self.dport) | self.spi.unwrap_or(0),
+        }
+    }
+
+    /// `hmark_hash`.
+    fn mark(&self, tuple: &Tuple) -> u32 {
+        let proto = u16::from(tuple.protocol) & self.proto_mask.unwrap_or(0);
+        let hash = tuple.hash(self.seed) ^ u32::from(proto);
+        let scaled = (u64::from(hash) * u64::from(self.modulus)) >> 32;
+        (scaled as u32).wrapping_add(self.offset.unwrap_or(0))
+    }
+}
+
+#[cfg(test)]
+mod tests;
