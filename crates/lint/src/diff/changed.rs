@@ -149,7 +149,7 @@ fn index(ruleset: &Ruleset, name: &str) -> Option<usize> {
 fn targets(ruleset: &Ruleset) -> impl Iterator<Item = &TargetUse> {
     let chains = ruleset.tables.iter().flat_map(|table| &table.chains);
     chains.flat_map(|chain| &chain.rules).filter_map(|rule| match &rule.action {
-        Action::Target(target) => Some(target),
+        Action::Target(target) => Some(&**target),
         _ => None,
     })
 }
