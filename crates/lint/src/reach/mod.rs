@@ -199,7 +199,9 @@ struct Asking<'a, 'j> {
 struct About {
     hook: Hook,
     states: States,
-    /// All that come by the way.
+    /// All that come.
+    come: Region,
+    /// Those whose own destination is this way.
     within: Region,
     is_certain: bool,
     by: Option<By>,
@@ -226,7 +228,8 @@ impl Asking<'_, '_> {
         for (is_certain, left) in [(true, sure), (false, may)] {
             for hook in self.hooks.clone() {
                 let within = self.within(come, hook)?;
-                let about = About { hook, states, within, is_certain, by: None, sent_on: None };
+                let about =
+                    About { hook, states, come, within, is_certain, by: None, sent_on: None };
                 self.list(&through, (accepted, left), &about)?;
             }
         }
@@ -326,11 +329,13 @@ impl Asking<'_, '_> {
         let (hook, states) = (about.hook, about.states);
         let of_group = |it: &&Reaching| it.way == hook && it.states == states;
         let room = MOST_REGIONS.saturating_sub(self.all.regions.iter().filter(of_group).count());
-        let mut within = about.within;
-        if about.sent_on.is_none() {
-            let asked = self.question.arriving(self.space)?;
-            within = self.space.diagrams.and(within, asked)?;
-        }
+        let within = match about.sent_on {
+            Some(_) => about.come,
+            None => {
+                let asked = self.question.arriving(self.space)?;
+                self.space.diagrams.and(about.within, asked)?
+            }
+        };
         let [shown, within] = [self.without_ways(part)?, self.without_ways(within)?];
         let pieces = self.space.pieces(shown, within, room);
         self.all.more |= pieces.more;
