@@ -8,7 +8,7 @@ use packet::{Checksums, Link, Mark, Packet, icmpv4, icmpv6, tcp, udp};
 use rules::eval::{Alive, By, Memories, Observer, RuleRef, Verdict, walk};
 use rules::model::{Family, Hook, Ruleset};
 use rules::predicate::{Field, Form, Values};
-use rules::{Iface, Transit, protocol_name};
+use rules::{Iface, KnownFlow, Request, Transit, protocol_name};
 
 use crate::around::{connection, host_of, tracker_of};
 use crate::space::address;
@@ -29,6 +29,17 @@ pub struct Walked {
     pub verdict: Option<(Verdict, Option<By>)>,
     /// Rules that certainly matched, in the order of evaluation.
     pub hits: Vec<RuleRef>,
+    /// What became of the packet itself, if that is certain.
+    pub after: Option<After>,
+}
+
+/// A packet after a walk.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct After {
+    /// Fields that rules may have changed.
+    pub numbers: Vec<(Field, u128)>,
+    /// It is not to be tracked.
+    pub untracked: bool,
 }
 
 impl Observer for Walked {
@@ -70,7 +81,24 @@ pub fn walked_after(
     let mut seen = Walked::default();
     let verdicts = walk(ruleset, table, &mut transit, Alive::Certain, memories, &mut seen);
     seen.verdict = verdicts.only();
+    seen.after = after(&transit, values);
     Some(seen)
+}
+
+fn after(transit: &Transit<'_, '_>, values: &Values) -> Option<After> {
+    let (mark, tos, ttl) = (transit.mark, transit.tos().known()?, transit.ttl().known()?);
+    let mut numbers = vec![(Field::Mark, mark.value.into()), (Field::Tos, tos.into())];
+    if values.number(Field::Ttl) != 0 {
+        numbers.push((Field::Ttl, ttl.into()));
+    }
+    match transit.ct.marked() {
+        KnownFlow::Flow(flow) => numbers.push((Field::ConnMark, flow.mark.into())),
+        KnownFlow::None => {}
+        KnownFlow::Unknown if !values.has_flow => {}
+        KnownFlow::Unknown => return None,
+    }
+    let untracked = transit.ct.request == Request::Untracked;
+    (mark.unknown == 0).then_some(After { numbers, untracked })
 }
 
 fn iface(name: &str) -> Iface<'_> {

@@ -246,6 +246,12 @@ impl Space {
         found.into_iter().collect()
     }
 
+    /// The number of a state.
+    #[must_use]
+    pub fn state(&self, state: CtState) -> u128 {
+        place(&CtState::ALL, state)
+    }
+
     /// The number of an interface of this name.
     pub fn interface(&self, name: &str) -> u128 {
         self.names.number(name)

@@ -18,10 +18,12 @@ pub use catalogue::{
 pub(crate) use matches::address_types;
 
 pub use kit::args::{Args, Given, Opt};
+pub use kit::buckets::TableConfig;
+pub(crate) use kit::named_lists::Sort;
+pub use kit::named_lists::{ListSort, ListUse, NamedLists, SharedLists};
 pub use kit::opaque::{Opaque, OpaqueWord};
 pub use kit::ports::PortRanges;
 pub use kit::printer::Printer;
-pub use kit::recent_lists::{ListUse, RecentLists, SharedLists};
 
 use self::kit::work::LONGEST;
 use crate::error::What;
@@ -120,11 +122,11 @@ pub trait Match: fmt::Debug + Send + Sync {
 /// State of one match in one rule, of whoever walks, or of all workers; or a match that changes what it looks at.
 pub trait Memory: fmt::Debug + Send {
     /// What the match says about the next packet that reaches it; [`Transit::certain`] tells whether it
-    /// certainly does. `lists` are those of `-m recent`, which rules share.
-    fn evaluate(&mut self, transit: &mut Transit<'_, '_>, lists: &mut RecentLists) -> Outcome;
+    /// certainly does. `lists` are those that rules share by name.
+    fn evaluate(&mut self, transit: &mut Transit<'_, '_>, lists: &mut NamedLists) -> Outcome;
 
     /// Takes its place in the lists before the first packet, in the order of the rules.
-    fn join(&mut self, _lists: &mut RecentLists) {}
+    fn join(&mut self, _lists: &mut NamedLists) {}
 
     /// What it went by the last time, as text for explanations.
     fn remark(&self) -> Option<String> {

@@ -5,7 +5,7 @@
 
 use crate::error::What;
 use crate::ext::kit::number;
-use crate::ext::{Args, Given, IP, Match, MatchKind, Memory, Opt, Printer, RecentLists, Support};
+use crate::ext::{Args, Given, IP, Match, MatchKind, Memory, NamedLists, Opt, Printer, Support};
 use crate::family::Family;
 use crate::ipset::{CounterTest, Query, Sets, Touched};
 use crate::outcome::Outcome;
@@ -145,7 +145,7 @@ impl Match for Set {
 
 /// The sets are the host's, and keep account of doubt themselves.
 impl Memory for Set {
-    fn evaluate(&mut self, transit: &mut Transit<'_, '_>, _lists: &mut RecentLists) -> Outcome {
+    fn evaluate(&mut self, transit: &mut Transit<'_, '_>, _lists: &mut NamedLists) -> Outcome {
         let Some(sets) = transit.sets.take() else { return Outcome::MAYBE };
         let query = self.query(!self.skip_counters);
         let found = sets.ask(&self.name, &query, transit, &mut Touched::default());
