@@ -128,7 +128,7 @@ fn compare(read: &Arc<Fingerprints>, rng: &mut Rng) -> io::Result<Result<Vec<u64
         }
         let mut asked = std::collections::BTreeMap::new();
         session.evaluator().asked(&mut asked);
-        for asked in asked.get("osf") {
+        if let Some(asked) = asked.get("osf") {
             matched[0] += asked.yes;
             matched[1] += asked.asked - asked.yes;
         }
