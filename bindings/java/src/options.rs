@@ -127,6 +127,7 @@ impl Options {
             semantics: self.value("semantics", backend)?,
             kernel: self.value("kernel", words::kernel)?,
             queue_verdicts: self.values("queue-verdict", words::queue_verdict)?,
+            zone: self.value("tz", words::zone)?,
             strict_input: self.is_set("strict-input")?,
         })
     }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use clap::{Args, ValueEnum};
 use conntrack::{Mode, config::DEFAULT_MAX};
 use dataplane::Path;
-use host::{Kernel, Network, QueueVerdict};
+use host::{Kernel, Network, QueueVerdict, Zone};
 use packet::Checksums;
 use replay::walk::{HostFolder, WalkOptions, geoip, words};
 use rules::Backend;
@@ -92,6 +92,10 @@ pub(crate) struct WalkArgs {
     /// number of one queue, without of all others; may be repeated [default: unknown]
     #[arg(long = "queue-verdict", value_name = "[NUM=]VERDICT", value_parser = words::queue_verdict)]
     pub queue_verdicts: Vec<(Option<u16>, QueueVerdict)>,
+    /// The time zone that the host's kernel was told of, which -m time --kerneltz counts by: UTC, an offset such as
+    /// +02:00, or a name such as Europe/Berlin, whose offset is that of each packet's day
+    #[arg(long, value_name = "ZONE", value_parser = words::zone, allow_hyphen_values = true)]
+    pub tz: Option<Zone>,
     /// Refuse rules text that iptables-restore would refuse
     #[arg(long)]
     pub strict_input: bool,
@@ -203,6 +207,7 @@ impl WalkArgs {
             semantics: self.semantics.map(Backend::from),
             kernel: self.kernel,
             queue_verdicts: self.queue_verdicts.clone(),
+            zone: self.tz.clone(),
             strict_input: self.strict_input,
         }
     }

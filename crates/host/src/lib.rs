@@ -29,6 +29,7 @@ mod source;
 mod sysctl;
 mod tables;
 mod text;
+mod zone;
 
 pub use addresses::{Address, Addresses};
 pub use back::WayBack;
@@ -44,6 +45,7 @@ pub use read::HostError;
 pub use routed::{Assumed, FrameKind, Incoming, Missing, Outgoing, Reached, Refused, Routed};
 pub use sysctl::Sysctl;
 pub use text::TextError;
+pub use zone::Zone;
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -85,6 +87,8 @@ pub struct Host {
     pub geoip: Option<Arc<Geoip>>,
     /// What the programs answer that packets are queued for.
     pub queues: Queues,
+    /// The time zone that its kernel was told of; `None` if not given.
+    pub zone: Option<Zone>,
 }
 
 impl Host {
@@ -93,6 +97,19 @@ impl Host {
     #[must_use]
     pub fn has(&self, change: Change) -> Option<bool> {
         self.kernel.unwrap_or_default().has(change)
+    }
+
+    /// Whether an IPv4 packet may have a routing realm other than 0: a route or a policy rule names one. `None` where
+    /// either is not known: without policy rules, routes beyond the usual tables tell of some.
+    #[must_use]
+    pub fn has_realms(&self) -> Option<bool> {
+        let routes = self.routes.as_ref()?;
+        let policy = self.policy.as_ref().map(Policy::has_realms);
+        match (routes.all().iter().any(|route| route.realm), policy) {
+            (true, _) | (_, Some(true)) => Some(true),
+            (false, Some(false)) => Some(false),
+            (false, None) => None,
+        }
     }
 
     /// Its links.

@@ -38,6 +38,8 @@ pub struct Link {
     pub pointopoint: bool,
     /// It is up.
     pub up: bool,
+    /// The group that it belongs to, if that is printed and its number is known: of names only `default` tells.
+    pub group: Option<u32>,
 }
 
 /// What a link is.
@@ -216,6 +218,10 @@ fn read_link(record: &Record<'_>) -> Result<Link, TextError> {
         noarp: flags.contains(&"NOARP"),
         pointopoint: flags.contains(&"POINTOPOINT"),
         up: flags.contains(&"UP"),
+        group: head.after("group").and_then(|word| match word.text {
+            "default" => Some(0),
+            number => number.parse().ok(),
+        }),
     })
 }
 
@@ -291,6 +297,7 @@ mod tests {
         );
         assert!(links.at(5).unwrap().noarp && links.at(5).unwrap().pointopoint);
         assert_eq!(links.at(7).unwrap().parent, None);
+        assert_eq!((links.at(1).unwrap().group, links.at(2).unwrap().group), (Some(0), None));
         assert_eq!(&*links.with_mac([0x52, 0x25, 0xfc, 0x45, 0x3d, 0xbe]).unwrap().name, "br0.5");
         let upper = |name: &str, vlan| links.upper(name, vlan).map(|link| &*link.name);
         assert_eq!(upper("v0", None), Some("br0"));

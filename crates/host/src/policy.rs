@@ -38,6 +38,8 @@ pub struct PolicyRule {
     ports: [Option<(u16, u16)>; 2],
     /// It tests something that is not modelled.
     is_open: bool,
+    /// It gives packets a realm.
+    realm: bool,
     /// It asks for the table of a routing domain.
     pub(crate) l3mdev: bool,
     pub(crate) action: Action,
@@ -106,6 +108,11 @@ impl Policy {
         if is_v6 { self.v6.as_deref() } else { self.v4.as_deref() }
     }
 
+    /// Whether an IPv4 rule gives packets a realm.
+    pub(crate) fn has_realms(&self) -> bool {
+        self.v4.iter().flatten().any(|rule| rule.realm)
+    }
+
     /// Whether somebody made IPv4 rules of their own: tables `local` and `main` are then searched apart.
     pub(crate) fn is_custom_v4(&self) -> bool {
         self.is_custom_v4
@@ -132,6 +139,7 @@ impl PolicyRule {
             protocol: None,
             ports: [None; 2],
             is_open: false,
+            realm: false,
             l3mdev: false,
             action: Action::Lookup(table.into()),
             suppress: None,
@@ -251,7 +259,8 @@ fn read_word(
             rule.suppress = Some(bits);
         }
         // These say nothing of which packets it holds for.
-        "proto" | "realms" | "map-to" | "protocol" => {}
+        "realms" => rule.realm = true,
+        "proto" | "map-to" | "protocol" => {}
         "suppress_ifgroup" | "uidrange" | "tun_id" | "dscp" | "flowlabel" => rule.is_open = true,
         text => {
             rule.action = match text {

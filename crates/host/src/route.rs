@@ -34,6 +34,8 @@ pub struct Route {
     pub by_kernel: Option<bool>,
     /// Of IPv6 routes that are equal the preferred one counts: 0 low, 1 medium, 2 high.
     pub preference: u8,
+    /// It, or one of its ways, names a realm.
+    pub realm: bool,
     /// Its interface is down (`dead`) or has no carrier (`linkdown`).
     pub state: NextState,
     /// The ways that packets are shared out over, if there are several.

@@ -102,8 +102,13 @@ impl Routes {
 
 fn add_way(route: &mut Route, line: &Line<'_>) {
     route.gateway |= line.has("via");
+    route.realm |= has_realm(line);
     let device = line.after("dev").map(|word| word.text.into());
     route.ways.push(Way { device, state: state(line) });
+}
+
+fn has_realm(line: &Line<'_>) -> bool {
+    line.has("realm") || line.has("realms")
 }
 
 fn state(line: &Line<'_>) -> NextState {
@@ -167,6 +172,7 @@ fn read_route(line: &Line<'_>, after_v6: bool) -> Result<Route, TextError> {
             Some("high") => 2,
             _ => 1,
         },
+        realm: has_realm(line),
         state: state(line),
         ways: Vec::new(),
     })

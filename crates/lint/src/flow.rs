@@ -10,7 +10,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use rules::eval::{By, RuleRef};
-use rules::ext::{Alters, Course, Effect, MatchUse, Printer, Support, TargetUse};
+use rules::ext::{Alters, Course, Effect, MatchUse, Printer, TargetUse};
 use rules::model::{Action, Chain, FallThrough, Hook, Policy, Rule, Ruleset};
 
 use crate::diagram::{Region, TooLarge};
@@ -317,15 +317,19 @@ impl<'s> Sending<'s, '_> {
             Course::Passes(Alters::Nothing) => (None, false),
             Course::Passes(Alters::Unnamed) => {
                 self.alter(&text, (here.entry, hit))?;
+                let changes = target.body.changes();
+                if changes.iter().any(|change| self.space.is_tested(change.field)) {
+                    let true_hit = self.space.diagrams.and(here.entry, hit)?;
+                    let altered = self.space.after(true_hit, &changes)?;
+                    self.go_on_altered(hit, altered, here)?;
+                }
                 (None, false)
             }
             Course::Passes(Alters::State) => {
                 self.alter(&text, (here.entry, hit))?;
                 let true_hit = self.space.diagrams.and(here.entry, hit)?;
                 let altered = self.space.in_any_state(true_hit)?;
-                here.reach = self.space.diagrams.without(here.reach, hit)?;
-                self.settle(here)?;
-                here.reach = self.space.diagrams.or(here.reach, altered)?;
+                self.go_on_altered(hit, altered, here)?;
                 (None, false)
             }
             Course::Ends(Effect::Accept) => (Some(Fate::Accept), true),
@@ -344,6 +348,19 @@ impl<'s> Sending<'s, '_> {
                 (Some(Fate::Open(text)), true)
             }
         })
+    }
+
+    /// Packets that a rule matched go on as others.
+    fn go_on_altered(
+        &mut self,
+        hit: Region,
+        altered: Region,
+        here: &mut Here,
+    ) -> Result<(), TooLarge> {
+        here.reach = self.space.diagrams.without(here.reach, hit)?;
+        self.settle(here)?;
+        here.reach = self.space.diagrams.or(here.reach, altered)?;
+        Ok(())
     }
 
     /// From now on, tests that can only be asked are others.
@@ -395,10 +412,10 @@ impl<'s> Sending<'s, '_> {
         (entry, reach): (Region, Region),
     ) -> Result<Region, TooLarge> {
         let text = match_text(used);
-        if let Some(predicate) = used.body.predicate() {
+        if let Some(predicate) = self.space.predicate_of(used) {
             return self.space.of_match(&predicate, &text);
         }
-        if used.support == Support::Evaluated && used.body.repeats() {
+        if self.space.repeats(used) {
             return match self.flow.alterations {
                 0 => self.space.asked(&text),
                 number => self.space.asked(&format!("{text} (altered, {number:x})")),

@@ -1,6 +1,7 @@
 //! Rules without packets: what is dead in them, and what a change of them changes.
 #![forbid(unsafe_code)]
 
+mod around;
 mod diagram;
 mod diff;
 mod flow;
@@ -10,9 +11,9 @@ mod report;
 mod space;
 
 pub use diagram::{Diagrams, Region, TooLarge};
-pub use diff::{Compared, Difference, Differences, Incomparable, diff};
+pub use diff::{Compared, Difference, Differences, Given, Incomparable, diff, diff_on};
 pub use flow::{Altered, Decision, Fate, Flow, Remembering, Sent, Visit, flow};
 pub use lint::{Code, Finding, Findings, Severity, lint};
-pub use packet::{Walked, spec, walked, walked_after};
+pub use packet::{After, Walked, spec, walked, walked_after};
 pub use report::{InFile, Report};
 pub use space::{Part, Piece, Pieces, Preferred, Sample, Space};

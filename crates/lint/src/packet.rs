@@ -1,20 +1,23 @@
 //! A packet of a region in bytes and in the words of a packet spec, and the reference walk of it: what every finding is
 //! held to.
 
-use conntrack::{CtState, CtView, States};
-use host::Host;
+use conntrack::CtState;
 use packet::craft::{Addresses, Craft, Ethernet, Fragment, Message};
 use packet::tcp::Flags;
-use packet::{Checksums, Link, Packet, icmpv4, icmpv6, tcp, udp};
+use packet::{Checksums, Link, Mark, Packet, icmpv4, icmpv6, tcp, udp};
 use rules::eval::{Alive, By, Memories, Observer, RuleRef, Verdict, walk};
 use rules::model::{Family, Hook, Ruleset};
 use rules::predicate::{Field, Form, Values};
-use rules::{Connection, Iface, Transit, protocol_name};
+use rules::{Iface, KnownFlow, Request, Transit, protocol_name};
 
+use crate::around::{connection, host_of, tracker_of};
 use crate::space::address;
 
 /// Protocol numbers that IPv6 takes for extension headers, or for none: no packet is of such a protocol.
 const OF_IPV6_HEADERS: [u8; 8] = [0, 43, 44, 50, 51, 60, 59, 135];
+
+/// Longest packet that is made.
+const LONGEST: usize = 65_535;
 
 /// Where a later fragment lies in its packet.
 const LATER: u16 = 1480;
@@ -26,6 +29,17 @@ pub struct Walked {
     pub verdict: Option<(Verdict, Option<By>)>,
     /// Rules that certainly matched, in the order of evaluation.
     pub hits: Vec<RuleRef>,
+    /// What became of the packet itself, if that is certain.
+    pub after: Option<After>,
+}
+
+/// A packet after a walk.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct After {
+    /// Fields that rules may have changed.
+    pub numbers: Vec<(Field, u128)>,
+    /// It is not to be tracked.
+    pub untracked: bool,
 }
 
 impl Observer for Walked {
@@ -50,28 +64,45 @@ pub fn walked_after(
     (table, hook): (usize, Hook),
     values: &Values,
 ) -> Option<Walked> {
-    let mut frame = craft(ruleset.family, values)?.frame();
+    let craft = craft(ruleset.family, values)?;
+    let mut frame = craft.frame();
     let link = if values.has_mac { Link::Ethernet } else { Link::Raw };
     let len = frame.len();
     let mut packet = Packet::parse(&mut frame, len, link, Checksums::Ignore);
-    let host = Host::default();
+    let host = host_of(ruleset.family, values);
+    let mut tracker = tracker_of(values);
+    let ct = connection(tracker.as_mut(), craft.addresses, values);
     let mut transit = Transit::new(&mut packet, ruleset.family, hook, &host);
     transit.backend = ruleset.backend;
     transit.input = iface(&values.input);
     transit.output = iface(&values.output);
-    transit.ct = Connection { view: view(values.state), ..Connection::default() };
+    transit.mark = Mark { value: values.number(Field::Mark) as u32, unknown: 0 };
+    transit.ct = ct;
     let mut seen = Walked::default();
     let verdicts = walk(ruleset, table, &mut transit, Alive::Certain, memories, &mut seen);
     seen.verdict = verdicts.only();
+    seen.after = after(&transit, values);
     Some(seen)
+}
+
+fn after(transit: &Transit<'_, '_>, values: &Values) -> Option<After> {
+    let (mark, tos, ttl) = (transit.mark, transit.tos().known()?, transit.ttl().known()?);
+    let mut numbers = vec![(Field::Mark, mark.value.into()), (Field::Tos, tos.into())];
+    if values.number(Field::Ttl) != 0 {
+        numbers.push((Field::Ttl, ttl.into()));
+    }
+    match transit.ct.marked() {
+        KnownFlow::Flow(flow) => numbers.push((Field::ConnMark, flow.mark.into())),
+        KnownFlow::None => {}
+        KnownFlow::Unknown if !values.has_flow => {}
+        KnownFlow::Unknown => return None,
+    }
+    let untracked = transit.ct.request == Request::Untracked;
+    (mark.unknown == 0).then_some(After { numbers, untracked })
 }
 
 fn iface(name: &str) -> Iface<'_> {
     if name.is_empty() { Iface::Absent } else { Iface::Named(name) }
-}
-
-fn view(state: CtState) -> CtView {
-    CtView::without_flow(States::of(state))
 }
 
 fn craft(family: Family, values: &Values) -> Option<Craft> {
@@ -93,12 +124,33 @@ fn craft(family: Family, values: &Values) -> Option<Craft> {
     let mut craft = Craft::new(addresses, message(family, protocol, values));
     let [.., a, b, c, d, e, f] = values.number(Field::SourceMac).to_be_bytes();
     let source = [a, b, c, d, e, f];
-    craft.ethernet = values.has_mac.then(|| Ethernet { source, ..Ethernet::default() });
+    let destination = link_destination(values.number(Field::PacketType))?;
+    craft.ethernet =
+        values.has_mac.then(|| Ethernet { source, destination, ..Ethernet::default() });
+    craft.tos = values.number(Field::Tos) as u8;
+    craft.ttl = Some(values.number(Field::Ttl) as u8).filter(|ttl| *ttl > 0).unwrap_or(craft.ttl);
     if values.form == Form::LaterFragment {
         craft.fragment = Some(Fragment { offset: LATER, more: false });
         craft.payload_len = 32;
     }
+    if values.number(Field::Length) > 0 {
+        let len =
+            usize::try_from(values.number(Field::Length)).ok().filter(|len| *len <= LONGEST)?;
+        let header = craft.header_len();
+        craft.payload_len = len.checked_sub(header)?;
+    }
     Some(craft)
+}
+
+/// An address of the link layer for a packet to whom a type says.
+fn link_destination(kind: u128) -> Option<[u8; 6]> {
+    match kind {
+        0 => Some(Ethernet::default().destination),
+        1 => Some([0xff; 6]),
+        2 => Some([1, 0, 0x5e, 0, 0, 1]),
+        // Which host that is the link alone tells.
+        _ => None,
+    }
 }
 
 fn message(family: Family, protocol: u8, values: &Values) -> Message {
@@ -135,6 +187,10 @@ fn ports(values: &Values) -> [u16; 2] {
 #[must_use]
 pub fn spec(family: Family, hook: Hook, values: &Values) -> Option<String> {
     craft(family, values).filter(|_| values.has_mac)?;
+    let has_words = [Field::ConnMark, Field::Translated, Field::PacketType];
+    if has_words.iter().any(|field| values.number(*field) != 0) {
+        return None;
+    }
     let protocol = values.number(Field::Protocol) as u8;
     let [source, destination] =
         [Field::Source, Field::Destination].map(|field| address(family, values.number(field)));
@@ -178,6 +234,20 @@ fn with_keys(packet: String, hook: Hook, values: &Values) -> String {
     }
     if values.form == Form::LaterFragment {
         words.push(format!("frag={LATER}"));
+    }
+    if values.number(Field::Mark) != 0 {
+        words.push(format!("mark={:#x}", values.number(Field::Mark)));
+    }
+    if values.number(Field::Tos) != 0 {
+        words.push(format!("tos={:#04x}", values.number(Field::Tos)));
+    }
+    if values.number(Field::Length) != 0 {
+        words.push(format!("len={}", values.number(Field::Length)));
+    }
+    if values.number(Field::Ttl) != 0 {
+        // On the way through the host FORWARD sees one less than the packet had.
+        let lowered = u128::from(hook == Hook::Forward);
+        words.push(format!("ttl={}", values.number(Field::Ttl) + lowered));
     }
     let path = match hook {
         Hook::Input => Some("input"),

@@ -1,7 +1,7 @@
 //! What matches remember, when other rules take the place of theirs.
 //!
 //! A rule is the one it was before if it reads the same and stands in a chain of the same name; of several that are
-//! alike the first stays the first. Lists of `-m recent` stay by their name as long as a rule names them, whatever
+//! alike the first stays the first. Lists that rules share stay by their name as long as a rule names them, whatever
 //! else it says: so the kernel keeps them.
 
 use std::collections::{HashMap, VecDeque};
@@ -20,9 +20,7 @@ impl Memories {
     /// that is there, and a list that of the rules that name it. What it takes depends on lists that come and go, and
     /// on no rules: states come to be with the first packet, and those of rules that are gone make way for others.
     pub fn follow(&mut self, revision: &Revision) {
-        let list = |(name, list): (_, Declared)| {
-            (ListUse { name, mask: list.mask, room: list.room }, list.by)
-        };
+        let list = |(name, list): (_, Declared)| (ListUse { name, sort: list.sort }, list.by);
         self.go_on(revision.ids(), revision.lists_changed(), revision.lists().map(list));
     }
 

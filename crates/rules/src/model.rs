@@ -12,7 +12,9 @@ use crate::backend::Backend;
 use crate::ext::{MatchUse, TargetUse};
 
 pub use crate::family::{Family, Hook};
-pub use crate::header::{Field, FieldTest, Header, IfaceTest, MaskedAddr, ProtocolTest};
+pub use crate::header::{
+    Field, FieldTest, Header, HeaderTests, IfaceTest, MaskedAddr, ProtocolTest,
+};
 
 /// What happens to a packet that falls off a built-in chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -92,9 +94,9 @@ pub struct Base {
 #[derive(Debug, Clone)]
 pub struct Rule {
     /// The family's own tests (`-s -d -i -o -p -f`); `None` when the rule has none of them.
-    pub header: Option<Box<Header>>,
+    pub header: Option<Header>,
     /// Matches in the order they are evaluated.
-    pub matches: Vec<MatchUse>,
+    pub matches: Box<[MatchUse]>,
     /// What happens when all of them match.
     pub action: Action,
     /// Counters as the file gave them.
@@ -123,7 +125,7 @@ pub enum Action {
     /// `-g CHAIN`, by index in [`Table::chains`].
     Goto(u32),
     /// `-j TARGET` of an extension.
-    Target(TargetUse),
+    Target(Box<TargetUse>),
 }
 
 impl Ruleset {

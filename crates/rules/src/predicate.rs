@@ -33,6 +33,25 @@ pub enum Field {
     IcmpCode,
     /// Source address of an Ethernet header.
     SourceMac,
+    /// What the source address is to this host: the place of its type among those of `addrtype`, UNSPEC 0, UNICAST 1,
+    /// and so on; of an IPv6 address what the route to it tells, UNICAST where that is none of the others.
+    SourceType,
+    /// What the destination address is to it.
+    DestinationType,
+    /// Whom the link layer addressed: 0 this host, 1 all, 2 a group, 3 another host.
+    PacketType,
+    /// Mark of the packet.
+    Mark,
+    /// Mark of its connection.
+    ConnMark,
+    /// What was translated of its connection: 1 the source, 2 the destination.
+    Translated,
+    /// Bytes of the IP packet.
+    Length,
+    /// Time to live or hop limit.
+    Ttl,
+    /// Type of service or traffic class.
+    Tos,
 }
 
 /// [`Field::Protocol`] of a packet without an upper layer, as IPv6 has.
@@ -40,7 +59,7 @@ pub const NO_PROTOCOL: u128 = 256;
 
 impl Field {
     /// Every field.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 18] = [
         Self::Source,
         Self::Destination,
         Self::Protocol,
@@ -50,6 +69,15 @@ impl Field {
         Self::IcmpType,
         Self::IcmpCode,
         Self::SourceMac,
+        Self::SourceType,
+        Self::DestinationType,
+        Self::PacketType,
+        Self::Mark,
+        Self::ConnMark,
+        Self::Translated,
+        Self::Length,
+        Self::Ttl,
+        Self::Tos,
     ];
 
     /// Its bits.
@@ -59,8 +87,11 @@ impl Field {
             Self::Source | Self::Destination => family.addr_len() as u32 * 8,
             Self::Protocol => 9,
             Self::SourcePort | Self::DestinationPort => 16,
-            Self::TcpFlags | Self::IcmpType | Self::IcmpCode => 8,
+            Self::TcpFlags | Self::IcmpType | Self::IcmpCode | Self::Ttl | Self::Tos => 8,
             Self::SourceMac => 48,
+            Self::SourceType | Self::DestinationType => 4,
+            Self::PacketType | Self::Translated => 2,
+            Self::Mark | Self::ConnMark | Self::Length => 32,
         }
     }
 }
@@ -106,6 +137,69 @@ pub enum Predicate {
     HasMac,
 }
 
+/// The types of addresses by their numbers in [`Field::SourceType`] and [`Field::DestinationType`].
+pub use crate::ext::address_types::{NAMES as ADDRESS_TYPES, TypeRange, type_ranges};
+
+/// What becomes of a bit of a field under a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bit {
+    /// It is this.
+    Is(bool),
+    /// It is that bit of a field, counted from the least; or its contrary.
+    Of {
+        /// The field.
+        field: Field,
+        /// Its bit.
+        bit: u32,
+        /// The contrary.
+        inverted: bool,
+    },
+    /// It is not known.
+    Lost,
+}
+
+/// A bit that a target changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// The field.
+    pub field: Field,
+    /// Its bit, counted from the least.
+    pub bit: u32,
+    /// What becomes of it.
+    pub to: Bit,
+    /// It is one of the connection's, and packets without a connection keep what they have.
+    pub of_connection: bool,
+}
+
+impl Change {
+    /// A bit of the packet's own.
+    #[must_use]
+    pub fn new(field: Field, bit: u32, to: Bit) -> Self {
+        Self { field, bit, to, of_connection: false }
+    }
+
+    /// Every bit of a field, of so many, becomes unknown.
+    #[must_use]
+    pub fn lost(field: Field, bits: u32) -> Vec<Self> {
+        (0..bits).map(|bit| Self::new(field, bit, Bit::Lost)).collect()
+    }
+
+    /// `field = (field & !mask) ^ value`.
+    #[must_use]
+    pub fn masked(field: Field, bits: u32, value: u128, mask: u128) -> Vec<Self> {
+        let changes = (0..bits).filter_map(|bit| {
+            let is_one = value >> bit & 1 == 1;
+            let to = match mask >> bit & 1 {
+                1 => Bit::Is(is_one),
+                _ if is_one => Bit::Of { field, bit, inverted: true },
+                _ => return None,
+            };
+            Some(Self::new(field, bit, to))
+        });
+        changes.collect()
+    }
+}
+
 impl Predicate {
     /// Holds for every packet.
     pub const ALWAYS: Self = Self::All(Vec::new());
@@ -122,6 +216,20 @@ impl Predicate {
     #[must_use]
     pub fn range(field: Field, (low, high): (u16, u16), invert: bool) -> Self {
         Self::Range { field, low: low.into(), high: high.into() }.inverted(invert)
+    }
+
+    /// One value of a field.
+    #[must_use]
+    pub fn is(field: Field, value: u128) -> Self {
+        Self::Range { field, low: value, high: value }
+    }
+
+    /// The packet has a connection.
+    #[must_use]
+    pub fn has_connection() -> Self {
+        let states = [CtState::New, CtState::Established, CtState::Related];
+        let states = states.into_iter().map(States::of).reduce(States::or);
+        states.map_or(Self::NEVER, Self::State)
     }
 
     /// Some bits of a byte.
@@ -180,6 +288,8 @@ pub struct Values {
     pub form: Form,
     /// It has an Ethernet header.
     pub has_mac: bool,
+    /// What its connection is said to be, mark and translation, counts.
+    pub has_flow: bool,
 }
 
 impl Default for Values {
@@ -192,6 +302,7 @@ impl Default for Values {
             state: CtState::New,
             form: Form::Whole,
             has_mac: true,
+            has_flow: false,
         }
     }
 }
@@ -213,22 +324,21 @@ impl Header {
     /// Each of its tests; `None` where one of them can only be asked.
     #[must_use]
     pub fn predicate(&self, family: Family) -> Option<Predicate> {
-        let has_more = self.logical_input.is_some() || self.logical_output.is_some();
-        if !family.is_ip() || has_more || !self.fields.is_empty() {
+        let has_more = self.logical_input().is_some() || self.logical_output().is_some();
+        if !family.is_ip() || has_more || !self.fields().is_empty() {
             return None;
         }
-        let source = self.source.as_ref().map(|test| test.predicate(Field::Source, family));
-        let destination =
-            self.destination.as_ref().map(|test| test.predicate(Field::Destination, family));
-        let protocol = self.protocol.map(|test| {
+        let source = self.source().map(|test| test.predicate(Field::Source, family));
+        let destination = self.destination().map(|test| test.predicate(Field::Destination, family));
+        let protocol = self.protocol().map(|test| {
             let same = Predicate::byte_of_protocol(test.number);
             // A packet without a protocol has none that is another, either.
             let any = Predicate::Range { field: Field::Protocol, low: 0, high: 255 };
             Predicate::All(vec![any, same.inverted(test.invert)])
         });
-        let input = self.input.clone().map(Predicate::Input);
-        let output = self.output.clone().map(Predicate::Output);
-        let fragment = self.fragment.map(|invert| Predicate::LaterFragment.inverted(invert));
+        let input = self.input().cloned().map(Predicate::Input);
+        let output = self.output().cloned().map(Predicate::Output);
+        let fragment = self.fragment().map(|invert| Predicate::LaterFragment.inverted(invert));
         let tests = [source, destination, input, output, protocol, fragment];
         Some(Predicate::All(tests.into_iter().flatten().collect()))
     }

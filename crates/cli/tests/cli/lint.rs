@@ -93,7 +93,8 @@ fn a_change_is_told_by_regions_and_by_its_exit_code() {
         let why = tamis(&["why", rules, "--packet", witness]);
         assert!(why.out.contains(verdict), "{witness}\n{}", why.out);
     }
-    let unknown = RULES.replace("COMMIT", "-A INPUT -m mark --mark 0x1 -j ACCEPT\nCOMMIT");
+    let unknown =
+        RULES.replace("COMMIT", "-A INPUT -m string --algo bm --string x -j ACCEPT\nCOMMIT");
     let unknown = scratch.write("unknown", unknown.as_bytes());
     let ran = tamis(&["diff", &old, &unknown]);
     assert_eq!(ran.code, Some(4), "{}", ran.out);

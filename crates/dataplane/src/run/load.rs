@@ -189,8 +189,8 @@ pub(super) fn has_addresses(settings: &Settings, ruleset: &Ruleset) -> Result<()
         let Action::Target(target) = &rule.action else { continue };
         let header = rule.header.as_ref();
         let test = match &*target.name {
-            "MASQUERADE" => header.and_then(|header| header.output.as_ref()),
-            "REDIRECT" => header.and_then(|header| header.input.as_ref()),
+            "MASQUERADE" => header.and_then(|header| header.output()),
+            "REDIRECT" => header.and_then(|header| header.input()),
             _ => continue,
         };
         let is_met = |port: &&PortSettings| test.is_none_or(|test| admits(test, &port.name));

@@ -36,7 +36,7 @@ pub(super) fn idle_rules(ruleset: &Ruleset, settings: &Settings) -> Vec<(u32, St
                 idle.push((rule.line, format!("-j REDIRECT: {what}")));
             }
             let Some(header) = &rule.header else { continue };
-            for (option, test) in [("-i", &header.input), ("-o", &header.output)] {
+            for (option, test) in [("-i", header.input()), ("-o", header.output())] {
                 let Some(test) = test else { continue };
                 if test.invert || settings.joined().any(|port| admits(test, &port.name)) {
                     continue;

@@ -53,13 +53,14 @@ pub(super) fn extension(draw: &mut Draw, kind: u8) -> Vec<u8> {
 fn options(draw: &mut Draw) -> Vec<u8> {
     let mut options = vec![0];
     for _ in 0..draw.rng.u8(..4) {
-        let kind = draw.pick(&[0, 1, 5, 0x0b, 0x1e, 0x3e, 0x3f, 4, 0xc9, 0x26]);
+        let kind = draw.pick(&[0, 1, 5, 7, 0x0b, 0x1e, 0x31, 0x3e, 0x3f, 4, 0xc9, 0x26]);
         let len = match kind {
             0 => {
                 options.push(0);
                 continue;
             }
             5 => 2,
+            7 => draw.pick(&[8, 12, 32]),
             _ => draw.pick(&[0, 1, 2, 4, 8, 16]),
         };
         options.extend([kind, len]);

@@ -8,11 +8,11 @@ use crate::generate::Piece;
 
 /// The tests, in the order in which they are printed.
 pub(super) fn pieces(header: &Header, family: Family, into: &mut Vec<Piece>) {
-    into.extend(header.source.map(|test| address("-s", test, family)));
-    into.extend(header.destination.map(|test| address("-d", test, family)));
-    into.extend(header.input.as_ref().map(|test| interface("-i", test)));
-    into.extend(header.output.as_ref().map(|test| interface("-o", test)));
-    into.extend(header.protocol.map(|test| {
+    into.extend(header.source().map(|test| address("-s", test, family)));
+    into.extend(header.destination().map(|test| address("-d", test, family)));
+    into.extend(header.input().map(|test| interface("-i", test)));
+    into.extend(header.output().map(|test| interface("-o", test)));
+    into.extend(header.protocol().map(|test| {
         let (number, invert) = (test.number, test.invert);
         Piece::new(format!("{}-p {number}", bang(invert)), move |p| {
             if !invert && number != 0 {
@@ -20,7 +20,7 @@ pub(super) fn pieces(header: &Header, family: Family, into: &mut Vec<Piece>) {
             }
         })
     }));
-    into.extend(header.fragment.map(|invert| {
+    into.extend(header.fragment().map(|invert| {
         Piece::new(format!("{}-f", bang(invert)), move |p| {
             p.fragment = if invert { 0 } else { 0x2001 };
         })
@@ -29,7 +29,7 @@ pub(super) fn pieces(header: &Header, family: Family, into: &mut Vec<Piece>) {
 
 /// Adds the devices that the tests name: those coming in first, those going out second.
 pub(super) fn devices(header: &Header, into: &mut [BTreeSet<String>; 2]) {
-    for (test, names) in [&header.input, &header.output].into_iter().zip(into) {
+    for (test, names) in [header.input(), header.output()].into_iter().zip(into) {
         let Some(test) = test else { continue };
         let end = if test.prefix { "0" } else { "" };
         names.insert(format!("{}{end}", test.name));

@@ -20,7 +20,9 @@ const TRACKING_MATCHES: &[&str] = &[
     "state",
 ];
 /// Matches that depend on what the host has.
-const HOST_MATCHES: &[&str] = &["owner", "set", "socket"];
+const HOST_MATCHES: &[&str] = &["cgroup", "devgroup", "owner", "realm", "set", "socket"];
+/// Those of them that are not compared packet by packet either.
+const OF_THE_HOST: &[&str] = &["cgroup", "devgroup", "owner", "realm"];
 /// Targets that belong to one table or hook, that this kernel does not have, that send copies, or after which
 /// tamis leaves the packet's bytes open (TCPMSS: the path's MTU, and a header that grows).
 const TARGETS: &[&str] = &[
@@ -49,7 +51,7 @@ pub(super) struct LeftOut {
 
 /// Packet by packet: nothing may depend on an earlier one.
 pub(super) const OF_PACKETS: LeftOut = LeftOut {
-    matches: &[TIMED_MATCHES, REMEMBERING_MATCHES, TRACKING_MATCHES],
+    matches: &[TIMED_MATCHES, REMEMBERING_MATCHES, TRACKING_MATCHES, OF_THE_HOST],
     targets: &[TARGETS, TRACKING_TARGETS],
 };
 /// In whole conversations: what they make of state is compared.

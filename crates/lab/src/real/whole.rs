@@ -80,7 +80,8 @@ fn devices(ruleset: &Ruleset) -> [Vec<Device>; 2] {
 fn addresses(ruleset: &Ruleset) -> Vec<(MaskedAddr, Option<Device>)> {
     let mut all = Vec::new();
     for header in all_rules(ruleset).filter_map(|rule| rule.header.as_ref()) {
-        for (test, behind) in [(header.source, &header.input), (header.destination, &header.output)]
+        for (test, behind) in
+            [(header.source(), header.input()), (header.destination(), header.output())]
         {
             let Some(test) = test else { continue };
             let behind = behind.as_ref().filter(|behind| !behind.invert && !behind.prefix);

@@ -1,23 +1,55 @@
-//! Rules against rules: which packets get another verdict, table by table and hook by hook.
+//! Rules against rules: which packets get another verdict, all tables of their way taken together.
 //!
-//! The packets of a region are as the chain sees them: after translation of their destination, before that of their
-//! source. What cannot be told without a packet at hand is said to be unknown: a test that can only be asked, a target
-//! whose effect depends on the packet, another translation or another mark on the way.
+//! Packets are as they come: what targets make of them on the way, marks and other destinations, is followed. What cannot
+//! be told without a packet at hand is said to be unknown: a test that can only be asked, a target whose effect depends on
+//! the packet, whether an address is the host's own, another mark where routing sees it.
+//!
+//! Only packets that may match a changed rule are sent through the rules (`changed`), so that most comparisons are small
+//! however many rules there are. `altered` is what was made of packets, `send` a chain, `way` all chains of a way,
+//! `compare` the two rulesets, `witness` the packets that walks confirm.
 
-mod ends;
+mod altered;
+mod causes;
+mod changed;
+mod compare;
+mod send;
+mod translate;
+mod way;
+mod witness;
 
 use std::collections::BTreeSet;
 
+use host::Host;
 use rules::Backend;
+use rules::ipset::Sets;
 use rules::model::{Family, Hook, Ruleset};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::diagram::{Region, TooLarge};
-use crate::flow::{Altered, Fate, Flow, Remembering, Sent, flow};
-use crate::space::{Piece, Space};
+use crate::flow::Fate;
+use crate::space::{Part, Piece, Space};
 
-use ends::{Ends, Side};
+use altered::Alterations;
+use changed::Changed;
+use compare::Comparison;
+use send::{EVERYTHING, rules_of_lists};
+use way::{Both, Origin, Passed};
+
+/// What is known of the host, and which packets are meant.
+#[derive(Debug, Clone, Default)]
+pub struct Given {
+    /// The host that the rules stand on.
+    pub host: Host,
+    /// Its sets, if they are known.
+    pub sets: Option<Sets>,
+    /// The interface that packets come in by.
+    pub input: Option<String>,
+    /// The interface that they go out by.
+    pub output: Option<String>,
+    /// The way that they take: INPUT, FORWARD or OUTPUT.
+    pub way: Option<Hook>,
+}
 
 /// Packets that get another verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +64,8 @@ pub struct Difference {
     pub piece: Piece,
     /// One of them, as `tamis why --packet` takes it.
     pub witness: String,
+    /// Options that have to be given beside it.
+    pub given: Vec<String>,
 }
 
 /// All that differs.
@@ -43,6 +77,8 @@ pub struct Differences {
     pub more: bool,
     /// What may differ, or not.
     pub unknown: Vec<String>,
+    /// What to give to know more.
+    pub to_know: BTreeSet<String>,
 }
 
 /// What a comparison came to.
@@ -66,11 +102,19 @@ const MOST_UNKNOWN: usize = 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Incomparable(pub Family, pub Family);
 
-/// Compares rules of one family.
+/// Compares rules of one family, of whatever host.
 ///
 /// # Errors
 /// They are of different families.
 pub fn diff(old: &Ruleset, new: &Ruleset) -> Result<Differences, Incomparable> {
+    diff_on(old, new, &Given::default())
+}
+
+/// Compares rules of one family.
+///
+/// # Errors
+/// They are of different families.
+pub fn diff_on(old: &Ruleset, new: &Ruleset, given: &Given) -> Result<Differences, Incomparable> {
     if old.family != new.family {
         return Err(Incomparable(old.family, new.family));
     }
@@ -80,14 +124,106 @@ pub fn diff(old: &Ruleset, new: &Ruleset) -> Result<Differences, Incomparable> {
         let (old, new) = (name(old.backend), name(new.backend));
         found.unknown.push(format!("the old rules are for {old}, the new ones for {new}"));
     }
-    let tables: BTreeSet<&str> =
-        [old, new].into_iter().flat_map(|it| it.tables.iter().map(|table| table.name)).collect();
-    for table in tables {
-        if of_table([old, new], table, &mut found).is_err() {
-            found.unknown.push(format!("table {table}: too large to compare"));
-        }
+    let changed = Changed::of([old, new]);
+    if !changed.is_nothing() && of_changed([old, new], given, changed, &mut found).is_err() {
+        found.unknown.push("too large to compare".to_owned());
     }
     Ok(found)
+}
+
+/// Sends the packets that are meant through both rulesets, until no test that remembers packets is asked about others
+/// that were not looked at.
+fn of_changed(
+    rulesets: [&Ruleset; 2],
+    given: &Given,
+    mut changed: Changed,
+    found: &mut Differences,
+) -> Result<(), TooLarge> {
+    let mut apart = BTreeSet::from([EVERYTHING.to_owned()]);
+    loop {
+        let mut space = Space::on(&rulesets, &given.host, given.sets.as_ref());
+        let mut alterations = Alterations::default();
+        let meant = changed.packets(&mut space, rulesets)?;
+        let mut passed = Vec::new();
+        for origin in [Origin::Arriving, Origin::Sent] {
+            let Some(all) = universe(&mut space, origin, given)? else { continue };
+            let entry = space.diagrams.and(all, meant)?;
+            let mut both = Both { space: &mut space, alterations: &mut alterations, apart: &apart };
+            let old = both.pass(rulesets[0], 0, origin, entry)?;
+            let new = both.pass(rulesets[1], 1, origin, entry)?;
+            passed.push((origin, all, [old, new]));
+        }
+        if set_apart(rulesets, &passed, &mut apart, &mut changed) {
+            continue;
+        }
+        for (origin, all, passed) in &passed {
+            let (origin, all) = (*origin, *all);
+            let (space, alterations) = (&mut space, &alterations);
+            Comparison { space, alterations, rulesets, origin, all, passed, found }.compare()?;
+        }
+        return Ok(());
+    }
+}
+
+/// Every packet that is meant, whatever the rules.
+fn universe(space: &mut Space, origin: Origin, given: &Given) -> Result<Option<Region>, TooLarge> {
+    let mut all = match (origin, given.way) {
+        (Origin::Arriving, None | Some(Hook::Input | Hook::Forward)) => space.arriving()?,
+        (Origin::Sent, None | Some(Hook::Output)) => space.sent()?,
+        _ => return Ok(None),
+    };
+    let interfaces = [(Part::Input, &given.input), (Part::Output, &given.output)];
+    for (part, name) in interfaces {
+        let is_there = part == Part::Output || origin == Origin::Arriving;
+        if let Some(name) = name.as_ref().filter(|_| is_there) {
+            let number = space.interface(name);
+            let one = space.range(part, number, number)?;
+            all = space.diagrams.and(all, one)?;
+        }
+    }
+    if let Some(way @ (Hook::Input | Hook::Forward)) = given.way {
+        let way = u128::from(way == Hook::Forward);
+        let one = space.range(Part::Way, way, way)?;
+        all = space.diagrams.and(all, one)?;
+    }
+    Ok(Some(all))
+}
+
+/// Sets those tests apart that remember packets and are asked about others than on the other side, with all that share
+/// their memory; whether there were any that were not apart, or not looked at, before.
+fn set_apart(
+    rulesets: [&Ruleset; 2],
+    passed: &[(Origin, Region, [Passed; 2])],
+    apart: &mut BTreeSet<String>,
+    changed: &mut Changed,
+) -> bool {
+    let mut is_new = false;
+    let keys = |side: usize| -> BTreeSet<&str> {
+        let asked = passed.iter().flat_map(move |(_, _, sides)| &sides[side].asked);
+        asked.map(|asked| &*asked.key).collect()
+    };
+    let sides = [keys(0), keys(1)];
+    let both: BTreeSet<&str> = sides[0].intersection(&sides[1]).copied().collect();
+    let all = || passed.iter().flat_map(|(_, _, sides)| sides.iter().flat_map(|it| &it.asked));
+    for asked in all().filter(|asked| !both.contains(&*asked.key)) {
+        let list = asked.list.iter().filter(|list| !apart.contains(*list));
+        let lists: Vec<String> = list.cloned().collect();
+        is_new |= !lists.is_empty();
+        apart.extend(lists);
+    }
+    if changed.is_everything() {
+        return is_new;
+    }
+    for asked in all().filter(|asked| !both.contains(&*asked.key)) {
+        let (side, rule) = asked.rule;
+        is_new |= changed.note(side, rule);
+    }
+    for (side, ruleset) in rulesets.into_iter().enumerate() {
+        for rule in rules_of_lists(ruleset, apart) {
+            is_new |= changed.note(side, rule);
+        }
+    }
+    is_new
 }
 
 impl Differences {
@@ -105,17 +241,20 @@ impl Differences {
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
-        for Difference { place, fates: [from, to], deciders: [old, new], piece, witness } in
-            &self.regions
-        {
+        for region in &self.regions {
+            let Difference { place, fates: [from, to], deciders: [old, new], piece, .. } = region;
             text.push_str(&format!("{place}: {from} -> {to}: {piece}\n"));
             text.push_str(&format!("    old {}\n    new {}\n", decider(old), decider(new)));
-            text.push_str(&format!("    such as {witness}\n"));
+            text.push_str(&format!("    such as {}\n", region.witness));
+            if !region.given.is_empty() {
+                text.push_str(&format!("    under {}\n", region.given.join(" ")));
+            }
         }
         if self.more {
             text.push_str("there are more than these\n");
         }
         self.unknown.iter().for_each(|what| text.push_str(&format!("unknown: {what}\n")));
+        self.to_know.iter().for_each(|what| text.push_str(&format!("to know it, {what}\n")));
         text.push_str(match self.compared() {
             Compared::Same => "same: every packet gets the same verdict\n",
             Compared::Different => "different\n",
@@ -136,6 +275,7 @@ impl Differences {
             "regions": regions,
             "more": self.more,
             "unknown": self.unknown,
+            "to_know": self.to_know,
         })
     }
 }
@@ -145,7 +285,8 @@ fn decider((line, text): &(u32, String)) -> String {
 }
 
 fn region_json(region: &Difference) -> Value {
-    let Difference { place, fates: [from, to], deciders: [old, new], piece, witness } = region;
+    let Difference { place, fates: [from, to], deciders: [old, new], piece, witness, given } =
+        region;
     let fields: Map<String, Value> =
         piece.fields.iter().map(|(part, words)| (part.name().to_owned(), json!(words))).collect();
     json!({
@@ -158,70 +299,8 @@ fn region_json(region: &Difference) -> Value {
         "new_by": new.1,
         "fields": fields,
         "witness": witness,
+        "given": given,
     })
-}
-
-/// The flows of a table under both rulesets, hook by hook.
-type Pair = (Hook, [Option<Flow>; 2]);
-
-fn of_table(rulesets: [&Ruleset; 2], table: &str, found: &mut Differences) -> Result<(), TooLarge> {
-    let mut space = Space::of(&rulesets);
-    let together = [Remembering::Together; 2];
-    let mut pairs = flows(&mut space, rulesets, table, together)?;
-    if !remember_alike(&pairs) {
-        let apart = [Remembering::Apart("old"), Remembering::Apart("new")];
-        pairs = flows(&mut space, rulesets, table, apart)?;
-    }
-    for (hook, pair) in &pairs {
-        let sides = [0, 1].map(|side| Side {
-            ruleset: rulesets[side],
-            table: index(rulesets[side], table),
-            flow: pair[side].as_ref(),
-        });
-        let place = format!("{table} {}", hook_name(*hook));
-        Ends { space: &mut space, hook: *hook, place, sides, found }.compare()?;
-    }
-    Ok(())
-}
-
-fn flows(
-    space: &mut Space,
-    rulesets: [&Ruleset; 2],
-    table: &str,
-    remembering: [Remembering<'_>; 2],
-) -> Result<Vec<Pair>, TooLarge> {
-    let mut pairs = Vec::new();
-    for hook in Hook::ALL {
-        let mut pair = [None, None];
-        for side in [0, 1] {
-            let sent = Sent { remembering: remembering[side], altered: Altered::IsOpen };
-            if let Some(index) = index(rulesets[side], table) {
-                pair[side] = flow(space, rulesets[side], index, hook, sent)?;
-            }
-        }
-        if pair.iter().any(Option::is_some) {
-            pairs.push((hook, pair));
-        }
-    }
-    Ok(pairs)
-}
-
-fn index(ruleset: &Ruleset, table: &str) -> Option<usize> {
-    ruleset.tables.iter().position(|one| one.name == table)
-}
-
-/// Both rulesets ask the same tests that remember packets, each about the same packets.
-fn remember_alike(pairs: &[Pair]) -> bool {
-    let of = |side: usize| {
-        let asked = pairs.iter().flat_map(|(hook, pair)| {
-            let tests = pair[side].iter().flat_map(|flow| &flow.remembering);
-            tests.map(move |(text, about)| (*hook as usize, text, *about))
-        });
-        let mut asked: Vec<(usize, &String, Region)> = asked.collect();
-        asked.sort_unstable();
-        asked
-    };
-    of(0) == of(1)
 }
 
 fn hook_name(hook: Hook) -> String {

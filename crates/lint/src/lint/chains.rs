@@ -78,7 +78,7 @@ pub(super) fn lacking_interfaces(ruleset: &Ruleset, table: &Table, links: &Links
     for chain in &table.chains {
         for rule in &chain.rules {
             let header = rule.header.iter();
-            let tests = header.flat_map(|header| [("-i", &header.input), ("-o", &header.output)]);
+            let tests = header.flat_map(|header| [("-i", header.input()), ("-o", header.output())]);
             for (option, test) in tests {
                 let Some(test) = test.as_ref().filter(|test| lacks(links, test)) else { continue };
                 let end = if test.prefix { "+" } else { "" };

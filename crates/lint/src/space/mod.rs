@@ -5,19 +5,25 @@
 //! tell them apart) and the form of the packet. A test that can only be asked is a bit of its own, named by its text:
 //! what is not said about packets by a region that holds with and without it depends on nothing unknown.
 
+mod hook;
+mod marks;
 mod names;
 mod pieces;
 mod sample;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use conntrack::CtState;
+use host::Host;
 use rules::Backend;
-use rules::model::{Family, Hook, IfaceTest, Rule, Ruleset};
-use rules::predicate::{Field, Form, NO_PROTOCOL, Predicate, Values};
+use rules::ext::{MatchUse, Support};
+use rules::ipset::Sets;
+use rules::model::{Action, Family, IfaceTest, Rule, Ruleset};
+use rules::predicate::{Bit, Change, Field, Form, Predicate, Values};
 
 use crate::diagram::{Diagrams, Region, TooLarge};
 
+use marks::{Marks, cubes};
 use names::Names;
 pub(crate) use pieces::address;
 pub use pieces::{Part, Piece, Pieces};
@@ -64,15 +70,30 @@ pub struct Space {
     pub diagrams: Diagrams,
     names: Names,
     dimensions: Vec<Dimension>,
+    marks: Marks,
     /// Tests that can only be asked, by name.
     asked: HashMap<String, u32>,
     asked_names: Vec<String>,
+    /// Fields that some rule tests.
+    tested: BTreeSet<Field>,
+    /// The host that the rules stand on.
+    host: Host,
+    /// Its sets, if they are known and no rule changes them.
+    sets: Option<Sets>,
+    /// Some rule changes sets.
+    sets_change: bool,
 }
 
 impl Space {
     /// The packets that these rulesets, of one family and implementation, tell apart.
     #[must_use]
     pub fn of(rulesets: &[&Ruleset]) -> Self {
+        Self::on(rulesets, &Host::default(), None)
+    }
+
+    /// The same on a host, as far as it is known.
+    #[must_use]
+    pub fn on(rulesets: &[&Ruleset], host: &Host, sets: Option<&Sets>) -> Self {
         let family = rulesets.first().map_or(Family::Ipv4, |ruleset| ruleset.family);
         let backend = rulesets.first().map_or_else(Backend::default, |ruleset| ruleset.backend);
         let rules = || rulesets.iter().flat_map(|ruleset| rules_of(ruleset));
@@ -80,6 +101,18 @@ impl Space {
         let tracks =
             !rulesets.is_empty() && rulesets.iter().all(|ruleset| rules_of(ruleset).any(tracks));
         let dimensions = dimensions(family, bits_for(names.count()));
+        let sets_change = rules().any(changes_sets);
+        let sets = sets.filter(|_| !sets_change).map(Sets::copied);
+        let matches = rules().flat_map(|rule| &rule.matches);
+        let predicates: Vec<Predicate> =
+            matches.filter_map(|used| predicate_of(used, family, sets.as_ref())).collect();
+        let mut tested = BTreeSet::new();
+        predicates.iter().for_each(|one| note_fields(one, &mut tested));
+        // Where addresses of the host are known, they say which way packets go.
+        let tells = host.local.is_some() || host.assigned.is_some() || host.routes.is_some();
+        if tells || !host.addresses.is_empty() {
+            tested.insert(Field::DestinationType);
+        }
         Self {
             family,
             backend,
@@ -87,9 +120,34 @@ impl Space {
             diagrams: Diagrams::of_most(MOST_NODES),
             names,
             dimensions,
+            marks: Marks::of(predicates.iter()),
             asked: HashMap::new(),
             asked_names: Vec::new(),
+            tested,
+            host: host.clone(),
+            sets,
+            sets_change,
         }
+    }
+
+    /// What a match asks, as data, where that says all of it.
+    #[must_use]
+    pub fn predicate_of(&self, used: &MatchUse) -> Option<Predicate> {
+        predicate_of(used, self.family, self.sets.as_ref())
+    }
+
+    /// A match, asked twice about a packet that nothing altered in between, says the same, whatever other packets there
+    /// were.
+    #[must_use]
+    pub fn repeats(&self, used: &MatchUse) -> bool {
+        let is_set_of_others = self.sets_change && used.body.asks_for_set();
+        used.support == Support::Evaluated && used.body.repeats() && !is_set_of_others
+    }
+
+    /// The host that the rules stand on.
+    #[must_use]
+    pub fn host(&self) -> &Host {
+        &self.host
     }
 
     /// The family of its packets.
@@ -154,7 +212,85 @@ impl Space {
         self.diagrams.and(free, states)
     }
 
-    fn range(&mut self, part: Part, low: u128, high: u128) -> Result<Region, TooLarge> {
+    /// Some rule tests a field.
+    #[must_use]
+    pub fn is_tested(&self, field: Field) -> bool {
+        self.tested.contains(&field)
+    }
+
+    /// The levels of a part.
+    pub fn levels(&self, part: Part) -> std::ops::Range<u32> {
+        let dimension = self.dimension(part);
+        dimension.start..dimension.end()
+    }
+
+    /// The level of a test that can only be asked.
+    pub fn asked_level(&mut self, name: &str) -> Result<u32, TooLarge> {
+        let region = self.asked(name)?;
+        Ok(self.diagrams.branch(region).map_or(0, |(level, ..)| level))
+    }
+
+    /// The names of tests that can only be asked on which a region depends.
+    pub fn asked_in(&self, region: Region) -> Vec<String> {
+        let (mut seen, mut found) = (HashSet::new(), BTreeSet::new());
+        let mut left = vec![region];
+        while let Some(at) = left.pop() {
+            let Some((level, low, high)) = self.diagrams.branch(at).filter(|_| seen.insert(at))
+            else {
+                continue;
+            };
+            let number = level.checked_sub(self.first_asked());
+            found.extend(number.and_then(|number| self.asked_names.get(number as usize)).cloned());
+            left.extend([low, high]);
+        }
+        found.into_iter().collect()
+    }
+
+    /// The number of a state.
+    #[must_use]
+    pub fn state(&self, state: CtState) -> u128 {
+        place(&CtState::ALL, state)
+    }
+
+    /// The number of an interface of this name.
+    pub fn interface(&self, name: &str) -> u128 {
+        self.names.number(name)
+    }
+
+    /// The level of a bit of a field, counted from the least.
+    pub fn level(&self, field: Field, bit: u32) -> u32 {
+        let dimension = self.dimension(Part::Field(field));
+        match field {
+            Field::Mark | Field::ConnMark => dimension.start + self.marks.level(bit),
+            _ => dimension.end() - 1 - bit,
+        }
+    }
+
+    /// What becomes of packets under these changes, and maybe others that they become.
+    ///
+    /// # Errors
+    /// There is no room.
+    pub fn after(&mut self, region: Region, changes: &[Change]) -> Result<Region, TooLarge> {
+        let mut all = region;
+        for Change { field, bit, .. } in changes {
+            let level = self.level(*field, *bit);
+            all = self.diagrams.whatever(all, level..level + 1)?;
+        }
+        let of_connection = changes.iter().any(|change| change.of_connection);
+        for change in changes.iter().filter(|_| !of_connection) {
+            let level = self.level(change.field, change.bit);
+            let (low, high) = match change.to {
+                Bit::Is(true) => (Region::NONE, Region::ALL),
+                Bit::Is(false) => (Region::ALL, Region::NONE),
+                Bit::Of { .. } | Bit::Lost => continue,
+            };
+            let is_so = self.diagrams.choice(level, low, high)?;
+            all = self.diagrams.and(all, is_so)?;
+        }
+        Ok(all)
+    }
+
+    pub(crate) fn range(&mut self, part: Part, low: u128, high: u128) -> Result<Region, TooLarge> {
         let dimension = self.dimension(part);
         if low > high || low > dimension.most() {
             return Ok(Region::NONE);
@@ -179,6 +315,7 @@ impl Space {
         if value & !mask != 0 {
             return Ok(Region::NONE);
         }
+        let (value, mask) = (self.packed(part, value), self.packed(part, mask));
         let mut same = Region::ALL;
         for level in (dimension.start..dimension.end()).rev() {
             if !dimension.has_bit(mask, level) {
@@ -243,6 +380,13 @@ impl Space {
             Predicate::Masked { field, value, mask } => {
                 self.masked(Part::Field(*field), *value, *mask)
             }
+            Predicate::Range { field: field @ (Field::Mark | Field::ConnMark), low, high } => {
+                let cubes = cubes(*low, *high, field.bits(self.family));
+                cubes.into_iter().try_fold(Region::NONE, |any, (value, mask)| {
+                    let one = self.masked(Part::Field(*field), value, mask)?;
+                    self.diagrams.or(any, one)
+                })
+            }
             Predicate::Range { field, low, high } => self.range(Part::Field(*field), *low, *high),
             Predicate::Input(test) => {
                 let accepted = self.names.accepted(test);
@@ -270,12 +414,13 @@ impl Space {
         let mut all = Region::ALL;
         for Dimension { part, .. } in self.dimensions.clone() {
             let number = match part {
+                Part::Way => continue,
                 Part::State => place(&CtState::ALL, values.state),
                 Part::Input => self.names.number(&values.input),
                 Part::Output => self.names.number(&values.output),
                 Part::Form => place(&FORMS, values.form),
                 Part::HasMac => values.has_mac.into(),
-                Part::Field(field) => values.number(field),
+                Part::Field(field) => self.packed(part, values.number(field)),
             };
             let one = self.range(part, number, number)?;
             all = self.diagrams.and(all, one)?;
@@ -283,56 +428,17 @@ impl Space {
         Ok(all)
     }
 
+    /// A number of a part in the order of its bits here.
+    fn packed(&self, part: Part, number: u128) -> u128 {
+        match part {
+            Part::Field(Field::Mark | Field::ConnMark) => self.marks.packed(number),
+            _ => number,
+        }
+    }
+
     fn form(&mut self, form: Form) -> Result<Region, TooLarge> {
         let number = place(&FORMS, form);
         self.range(Part::Form, number, number)
-    }
-
-    /// Every packet that rules at a hook may see.
-    ///
-    /// # Errors
-    /// There is no room.
-    pub fn at_hook(&mut self, hook: Hook) -> Result<Region, TooLarge> {
-        let last = self.names.count() - 1;
-        let interfaces = |is_there: Option<bool>| match is_there {
-            Some(true) => (1, last),
-            Some(false) => (0, 0),
-            None => (0, last),
-        };
-        let (input, output) = match hook {
-            Hook::Prerouting | Hook::Input => (Some(true), Some(false)),
-            Hook::Forward => (Some(true), Some(true)),
-            Hook::Output => (Some(false), Some(true)),
-            Hook::Postrouting => (None, Some(true)),
-            Hook::Brouting => (None, None),
-        };
-        let mut all = self.forms()?;
-        for (part, (low, high)) in [
-            (Part::State, (0, CtState::ALL.len() as u128 - 1)),
-            (Part::Input, interfaces(input)),
-            (Part::Output, interfaces(output)),
-        ] {
-            let range = self.range(part, low, high)?;
-            all = self.diagrams.and(all, range)?;
-        }
-        Ok(all)
-    }
-
-    /// Which forms packets have: none is a later fragment where they were put together, and what has no header has no
-    /// protocol either, unless it is cut off, which nf_tables passes on.
-    fn forms(&mut self) -> Result<Region, TooLarge> {
-        let protocol = Part::Field(Field::Protocol);
-        let whole = self.form(Form::Whole)?;
-        let fragment = if self.tracks { Region::NONE } else { self.form(Form::LaterFragment)? };
-        let with_protocol = self.diagrams.or(whole, fragment)?;
-        let known = self.range(protocol, 0, NO_PROTOCOL - 1)?;
-        let usual = self.diagrams.and(with_protocol, known)?;
-        let first = if self.backend == Backend::Nft { 0 } else { NO_PROTOCOL };
-        let last = if self.family == Family::Ipv6 { NO_PROTOCOL } else { NO_PROTOCOL - 1 };
-        let bare = self.form(Form::Bare)?;
-        let lacking = self.range(protocol, first, last)?;
-        let bare = self.diagrams.and(bare, lacking)?;
-        self.diagrams.or(usual, bare)
     }
 }
 
@@ -343,6 +449,13 @@ fn dimensions(family: Family, for_names: u32) -> Vec<Dimension> {
         (Part::State, 3),
         (Part::Input, for_names),
         (Part::Output, for_names),
+        (Part::Way, 1),
+        field(Field::Mark),
+        field(Field::ConnMark),
+        field(Field::Translated),
+        field(Field::SourceType),
+        field(Field::DestinationType),
+        field(Field::PacketType),
         field(Field::Source),
         (Part::HasMac, 1),
         field(Field::SourceMac),
@@ -354,6 +467,9 @@ fn dimensions(family: Family, for_names: u32) -> Vec<Dimension> {
         field(Field::TcpFlags),
         field(Field::IcmpType),
         field(Field::IcmpCode),
+        field(Field::Tos),
+        field(Field::Ttl),
+        field(Field::Length),
     ];
     let mut start = 0;
     let mut placed = |(part, bits)| {
@@ -380,14 +496,14 @@ fn rules_of(ruleset: &Ruleset) -> impl Iterator<Item = &Rule> {
 }
 
 fn interfaces(rule: &Rule) -> impl Iterator<Item = &IfaceTest> {
-    let of_header = rule.header.iter().flat_map(|header| [&header.input, &header.output]);
+    let of_header = rule.header.iter().flat_map(|header| [header.input(), header.output()]);
     of_header.flatten()
 }
 
 /// Whether a rule makes the kernel track connections.
 fn tracks(rule: &Rule) -> bool {
     let target = match &rule.action {
-        rules::model::Action::Target(target) => target.body.tracks() || target.body.translates(),
+        Action::Target(target) => target.body.tracks() || target.body.translates(),
         _ => false,
     };
     target || rule.matches.iter().any(|used| used.body.tracks())
@@ -399,5 +515,27 @@ fn asks_for_header(predicate: &Predicate) -> bool {
         Predicate::Not(one) => asks_for_header(one),
         Predicate::HasHeader => true,
         _ => false,
+    }
+}
+
+fn changes_sets(rule: &Rule) -> bool {
+    matches!(&rule.action, Action::Target(target) if target.body.changes_sets())
+}
+
+fn predicate_of(used: &MatchUse, family: Family, sets: Option<&Sets>) -> Option<Predicate> {
+    match sets {
+        Some(sets) => used.body.predicate_in(family, sets),
+        None => used.body.predicate(),
+    }
+}
+
+fn note_fields(predicate: &Predicate, to: &mut BTreeSet<Field>) {
+    match predicate {
+        Predicate::All(several) | Predicate::Any(several) => {
+            several.iter().for_each(|one| note_fields(one, to));
+        }
+        Predicate::Not(one) => note_fields(one, to),
+        Predicate::Masked { field, .. } | Predicate::Range { field, .. } => _ = to.insert(*field),
+        _ => {}
     }
 }

@@ -6,9 +6,10 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use conntrack::CtState;
 use rules::model::Family;
-use rules::predicate::{Field, NO_PROTOCOL};
+use rules::predicate::{ADDRESS_TYPES, Field, NO_PROTOCOL};
 use rules::protocol_name;
 
+use super::marks::cubes;
 use super::{Dimension, Space};
 use crate::diagram::{Region, TooLarge};
 
@@ -21,6 +22,8 @@ pub enum Part {
     Input,
     /// The interface it goes out by.
     Output,
+    /// Where its own destination would send it: 0 to this host, 1 on.
+    Way,
     /// Whether it has its upper-layer header.
     Form,
     /// Whether it has an Ethernet header.
@@ -73,6 +76,7 @@ impl Part {
             Self::State => "state",
             Self::Input => "in",
             Self::Output => "out",
+            Self::Way => "way",
             Self::Form => "form",
             Self::HasMac => "ethernet",
             Self::Field(field) => match field {
@@ -85,6 +89,15 @@ impl Part {
                 Field::IcmpType => "icmp-type",
                 Field::IcmpCode => "icmp-code",
                 Field::SourceMac => "mac",
+                Field::SourceType => "source-type",
+                Field::DestinationType => "destination-type",
+                Field::PacketType => "packet-type",
+                Field::Mark => "mark",
+                Field::ConnMark => "connmark",
+                Field::Translated => "translated",
+                Field::Length => "length",
+                Field::Ttl => "ttl",
+                Field::Tos => "tos",
             },
         }
     }
@@ -323,6 +336,20 @@ impl Space {
         words
     }
 
+    /// Marks under masks.
+    fn mark_words(&self, low: u128, high: u128) -> Vec<String> {
+        let cubes = cubes(low, high, Field::Mark.bits(self.family));
+        let words = cubes.into_iter().map(|(value, mask)| {
+            let (value, mask) = (self.marks.unpacked(value), self.marks.unpacked(mask));
+            if mask == u32::MAX.into() {
+                format!("{value:#x}")
+            } else {
+                format!("{value:#x}/{mask:#x}")
+            }
+        });
+        words.collect()
+    }
+
     fn range_words(&self, part: Part, (low, high): (u128, u128)) -> Vec<String> {
         let each = |name: &dyn Fn(u128) -> String| (low..=high).map(name).collect();
         let pair = |name: &dyn Fn(u128) -> String| match low == high {
@@ -340,14 +367,29 @@ impl Space {
                 let words = ["whole", "later fragment"];
                 words.get(number as usize).unwrap_or(&"without header").to_string()
             }),
+            Part::Way => each(&|number| one_of(&["input", "forward"], number)),
             Part::HasMac => each(&|number| if number == 1 { "yes" } else { "no" }.to_owned()),
             Part::Field(Field::Source | Field::Destination) => networks(self.family, low, high),
             Part::Field(Field::Protocol) => pair(&protocol),
             Part::Field(Field::SourceMac) => pair(&mac),
-            Part::Field(Field::TcpFlags) => pair(&|number| format!("{number:#04x}")),
+            Part::Field(Field::TcpFlags | Field::Tos) => pair(&|number| format!("{number:#04x}")),
+            Part::Field(Field::Mark | Field::ConnMark) => self.mark_words(low, high),
+            Part::Field(Field::SourceType | Field::DestinationType) => each(&|number| {
+                ADDRESS_TYPES.get(number as usize).map_or("none", |name| *name).to_owned()
+            }),
+            Part::Field(Field::PacketType) => {
+                each(&|number| one_of(&["unicast", "broadcast", "multicast", "otherhost"], number))
+            }
+            Part::Field(Field::Translated) => {
+                each(&|number| one_of(&["nothing", "source", "destination", "both"], number))
+            }
             Part::Field(_) => pair(&|number| number.to_string()),
         }
     }
+}
+
+fn one_of(names: &[&str], number: u128) -> String {
+    names.get(number as usize).map_or_else(|| number.to_string(), |name| (*name).to_owned())
 }
 
 fn protocol(number: u128) -> String {

@@ -19,6 +19,8 @@ pub struct Preferred {
 pub struct Sample {
     /// Its values.
     pub values: Values,
+    /// Its own destination sends it to this host.
+    pub to_host: bool,
     /// The answers that tests which can only be asked have to give for it.
     pub answers: Vec<(String, bool)>,
 }
@@ -48,6 +50,11 @@ impl Preferred {
             field(Field::Destination, destination),
             field(Field::Source, source),
             field(Field::SourceMac, 0x0200_0000_0001),
+            // Of those that a region leaves open, LOCAL is what people can give by --local.
+            field(Field::SourceType, 1),
+            field(Field::DestinationType, 2),
+            field(Field::Ttl, 63),
+            field(Field::Length, if family == Family::Ipv6 { 100 } else { 60 }),
         ];
         Self { numbers, asked: false }
     }
@@ -95,9 +102,15 @@ impl Space {
             return None;
         }
         let mut values = Values::default();
+        values.has_flow = self.is_tested(Field::ConnMark) || self.is_tested(Field::Translated);
         let mut at = region;
+        let mut to_host = true;
         for dimension in &self.dimensions {
-            let wanted = preferred.number(dimension.part);
+            let wanted = match dimension.part {
+                // What no rule tests is as it comes.
+                Part::Field(field) if field >= Field::SourceType && !self.is_tested(field) => 0,
+                part => self.packed(part, preferred.number(part)),
+            };
             let mut number = 0;
             for level in dimension.start..dimension.end() {
                 let mut bit = dimension.has_bit(wanted, level);
@@ -109,6 +122,9 @@ impl Space {
                 number = number << 1 | u128::from(bit);
             }
             self.set(&mut values, dimension.part, number);
+            if dimension.part == Part::Way {
+                to_host = number == 0;
+            }
         }
         let mut answers = Vec::new();
         while let Some((level, low, high)) = self.diagrams.branch(at) {
@@ -117,7 +133,7 @@ impl Space {
             let name = self.asked_names.get((level - self.first_asked()) as usize);
             answers.extend(name.map(|name| (name.clone(), bit)));
         }
-        Some(Sample { values, answers })
+        Some(Sample { values, to_host, answers })
     }
 
     fn set(&self, values: &mut Values, part: Part, number: u128) {
@@ -129,7 +145,12 @@ impl Space {
             Part::Input => values.input = name(number),
             Part::Output => values.output = name(number),
             Part::Form => values.form = FORMS.get(number as usize).copied().unwrap_or(FORMS[0]),
+            Part::Way => {}
             Part::HasMac => values.has_mac = number == 1,
+            Part::Field(Field::Mark) => values.set(Field::Mark, self.marks.unpacked(number)),
+            Part::Field(Field::ConnMark) => {
+                values.set(Field::ConnMark, self.marks.unpacked(number));
+            }
             Part::Field(field) => values.set(field, number),
         }
     }

@@ -148,14 +148,19 @@ fn ipv6_rules_are_read_alike() {
 /// Chains by the ten thousand, each in the one before: too deep is said, and takes no more of the stack.
 #[test]
 fn jumps_within_jumps_are_followed_as_far_as_there_is_room() {
-    let nested = |chains: usize| {
+    let with = |chains: usize, rule: &str| {
         let names: String = (0..chains).map(|at| format!(":c{at} - [0:0]\n")).collect();
         let jumps: String = (1..chains).map(|at| format!("-A c{} -j c{at}\n", at - 1)).collect();
-        ruleset(&format!("*filter\n:INPUT DROP [0:0]\n{names}-A INPUT -j c0\n{jumps}COMMIT\n"))
+        ruleset(&format!(
+            "*filter\n:INPUT DROP [0:0]\n{names}{rule}-A INPUT -j c0\n{jumps}COMMIT\n"
+        ))
     };
+    let nested = |chains: usize| with(chains, "");
     let (shallow, deep) = (nested(200), nested(50_000));
     assert_eq!(lint(&shallow, None).unproven.len(), 0);
     assert_eq!(lint(&deep, None).unproven, ["filter"]);
-    let unknown = lint::diff(&deep, &deep).unwrap().text();
+    assert_eq!(lint::diff(&deep, &deep).unwrap().compared(), lint::Compared::Same);
+    let other = with(50_000, "-A INPUT -p icmp\n");
+    let unknown = lint::diff(&deep, &other).unwrap().text();
     assert!(unknown.contains("unknown: "), "{unknown}");
 }

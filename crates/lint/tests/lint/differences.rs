@@ -41,7 +41,7 @@ fn what_depends_on_a_test_that_can_only_be_asked_is_unknown() {
     let set = "-A INPUT -m string --string a --algo bm -j ACCEPT\n";
     let found = compared(set, "");
     assert_eq!(found.compared(), Compared::Unknown);
-    assert!(found.unknown[0].contains("where -m string"), "{found:?}");
+    assert!(found.unknown[0].contains("depends on -m string"), "{found:?}");
     assert_eq!(compared(set, set).compared(), Compared::Same);
 }
 

@@ -34,6 +34,25 @@ const V4: &[&str] = &[
     "-m mac --mac-source 02:00:00:00:00:01",
     "-m mac ! --mac-source 02:00:00:00:00:01",
     "-m comment --comment x",
+    "-m mark --mark 0x35/0xff",
+    "-m mark ! --mark 0x1",
+    "-m connmark --mark 0x2/0x3",
+    "-m connmark ! --mark 0x35",
+    "-m conntrack --ctstate RELATED,DNAT",
+    "-m conntrack ! --ctstate SNAT",
+    "-m length --length 61:62",
+    "-m length ! --length 60",
+    "-m ttl --ttl-eq 3",
+    "-m ttl ! --ttl-eq 64",
+    "-m ttl --ttl-lt 3",
+    "-m ttl --ttl-gt 63",
+    "-m dscp --dscp 0x2e",
+    "-m tos ! --tos 0x10/0x3f",
+    "-m pkttype --pkt-type multicast",
+    "-m pkttype ! --pkt-type unicast",
+    "-m addrtype --dst-type LOCAL",
+    "-m addrtype ! --src-type LOCAL,BROADCAST",
+    "-m addrtype --src-type UNICAST --dst-type BROADCAST,MULTICAST",
 ];
 
 const V6: &[&str] = &[
@@ -42,6 +61,15 @@ const V6: &[&str] = &[
     "! -p tcp",
     "-p ipv6-icmp -m icmp6 --icmpv6-type 8",
     "-m iprange --src-range 2001:db8::1-2001:db8::2",
+    "-m mark ! --mark 0x35/0xf0",
+    "-m length --length 101:",
+    "-m hl --hl-eq 3",
+    "-m hl --hl-gt 63",
+    "-m dscp ! --dscp 0x2e",
+    "-m addrtype --dst-type LOCAL",
+    "-m addrtype --dst-type LOCAL,UNICAST",
+    "-m addrtype ! --src-type ANYCAST,UNREACHABLE",
+    "-m addrtype --src-type MULTICAST",
 ];
 
 fn rules(family: Family, texts: &[&str]) -> Ruleset {
@@ -74,11 +102,30 @@ fn packet(family: Family) -> impl Strategy<Value = Values> {
         proptest::sample::select(conntrack::CtState::ALL.to_vec()),
         any::<bool>(),
     );
-    (numbers, small, rest, name(), name()).prop_map(
-        move |(numbers, small, (protocol, form, state, has_mac), input, output)| {
+    let marks = || prop_oneof![Just(0_u128), Just(0x35), Just(1), Just(2), Just(0x135)];
+    let types = || match family {
+        Family::Ipv6 => prop_oneof![Just(1_u128), Just(2), Just(4), Just(7)],
+        _ => prop_oneof![Just(1_u128), Just(1), Just(2), Just(3)],
+    };
+    let sizes = (
+        prop_oneof![Just(1_u128), Just(2), Just(3), Just(4), Just(63), Just(64), Just(65)],
+        prop_oneof![Just(0_u128), Just(0xb8), Just(0xba), Just(0x10), Just(0x50)],
+        0_u128..4,
+        0_u128..3,
+    );
+    let around = (marks(), marks(), 0_u128..4, types(), types());
+    (numbers, small, rest, (name(), name()), sizes, around).prop_map(
+        move |(numbers, small, rest, (input, output), sizes, around)| {
+            let (protocol, form, state, has_mac) = rest;
+            let longer = if family == Family::Ipv6 { 100 } else { 60 };
+            let of_link = if has_mac { sizes.3 } else { 0 };
+            // One address is of one type.
+            let same = numbers.0 == numbers.1;
+            let destination_type = if same { around.3 } else { around.4 };
             let mut values = Values::default();
             (values.state, values.form, values.has_mac) = (state, form, has_mac);
             (values.input, values.output) = (input.to_owned(), output.to_owned());
+            values.has_flow = true;
             for (field, number) in [
                 (Field::Source, base + numbers.0),
                 (Field::Destination, base + numbers.1),
@@ -89,6 +136,15 @@ fn packet(family: Family) -> impl Strategy<Value = Values> {
                 (Field::IcmpCode, small.2),
                 (Field::SourceMac, 0x0200_0000_0000 + small.3),
                 (Field::Protocol, protocol),
+                (Field::Ttl, sizes.0),
+                (Field::Tos, sizes.1),
+                (Field::Length, longer + sizes.2),
+                (Field::PacketType, of_link),
+                (Field::Mark, around.0),
+                (Field::ConnMark, around.1),
+                (Field::Translated, around.2),
+                (Field::SourceType, around.3),
+                (Field::DestinationType, destination_type),
             ] {
                 values.set(field, number);
             }

@@ -1,8 +1,9 @@
 //! IPv6: the tests of Linux `net/ipv6/ip6_input.c`, `ip6_rcv_core`, in its order, and of
 //! `net/ipv6/exthdrs.c`, `ipv6_parse_hopopts`, which runs before the first hook.
 //!
-//! Two tests of the kernel depend on its configuration and are left out as their default leaves them: the
-//! CALIPSO option is taken by its lengths alone, and IOAM is ignored as on an interface without it.
+//! Two tests of the kernel depend on its configuration: a CALIPSO option is good if a domain of interpretation has been set
+//! up for it (`net/ipv6/calipso.c`, `calipso_validate`), which nobody does without labelled networking, so that it is
+//! refused; and IOAM is ignored as on an interface without it.
 
 use super::whole;
 use crate::bytes::{Read, ReadAt, Snap};
@@ -149,9 +150,7 @@ impl HopByHop {
         match kind {
             ROUTER_ALERT => body.len() == 2,
             IOAM => at.is_multiple_of(4),
-            CALIPSO => body
-                .get(4)
-                .is_some_and(|words| body.len() >= 8 && usize::from(*words) * 4 + 8 <= body.len()),
+            CALIPSO => false,
             JUMBO => at % 4 == 2 && self.accepts_jumbo(body),
             _ => kind & UNKNOWN_ACTION == 0,
         }
@@ -308,8 +307,16 @@ mod tests {
         assert_eq!(with_options(&[PADN, 4, 0, 0, 0, 0, 0, 0, 0x1e, 0, 0, 0, 0, 0]), REFUSED);
         assert_eq!(with_options(&[&[0x1e, 0].repeat(8)[..], &[0; 6]].concat()), L3::Ipv6);
         assert_eq!(with_options(&[&[0x1e, 0].repeat(9)[..], &[0; 4]].concat()), REFUSED);
-        assert_eq!(with_options(&[CALIPSO, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]), L3::Ipv6);
-        assert_eq!(with_options(&[CALIPSO, 8, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]), REFUSED);
+    }
+
+    /// The second one has the checksum that `calipso_validate` asks for.
+    #[test]
+    fn a_label_is_refused_without_a_domain() {
+        for checksum in [[0, 0], [0x03, 0xd3]] {
+            let [low, high] = checksum;
+            let option = [CALIPSO, 8, 0, 0, 0, 1, 0, 0, low, high, 0, 0, 0, 0];
+            assert_eq!(with_options(&option), REFUSED);
+        }
     }
 
     #[test]

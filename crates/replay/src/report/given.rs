@@ -38,7 +38,7 @@ fn is_named(files: &[RulesFile], name: &str) -> bool {
     for file in files {
         for (.., rule) in file.rules() {
             let Some(header) = &rule.header else { continue };
-            for test in [&header.input, &header.output].into_iter().flatten() {
+            for test in [header.input(), header.output()].into_iter().flatten() {
                 names_any = true;
                 if names(test) {
                     return true;

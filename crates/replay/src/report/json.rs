@@ -157,6 +157,7 @@ impl Report {
             "kernel_given": self.config.host.kernel.is_some(),
             "kernel_packets": self.overrun,
             "queue_verdicts": self.config.host.queues.words(),
+            "tz": self.config.host.zone.as_ref().map(ToString::to_string),
             "addresses": self.config.host.addresses.iter()
                 .map(|(name, addr)| format!("{name}={addr}"))
                 .collect::<Vec<_>>(),

@@ -54,6 +54,9 @@ impl Report {
             "drop"
         } else if self.verdicts.reject.packets > 0 {
             "reject"
+        } else if self.selection.filter.is_some() {
+            // The first packet may be none of those that passed.
+            "accept"
         } else {
             return self.why_command(1);
         };
@@ -216,7 +219,7 @@ fn nets(file: &RulesFile) -> Option<String> {
 fn pairs(file: &RulesFile, rule: &Rule) -> Vec<(String, Option<String>)> {
     let Some(header) = &rule.header else { return Vec::new() };
     let accepts = !matches!(rule.action, Action::Drop);
-    let sides = [(&header.input, header.source), (&header.output, header.destination)];
+    let sides = [(header.input(), header.source()), (header.output(), header.destination())];
     let mut pairs = Vec::new();
     for (iface, addr) in sides {
         let Some(iface) = iface else { continue };

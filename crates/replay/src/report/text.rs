@@ -121,6 +121,7 @@ impl Report {
         if *queues != Queues::default() {
             parts.push(format!("queues: {queues}"));
         }
+        parts.extend(self.zone_given());
         let given = self.config.path.is_some() || self.config.host.local.is_some();
         let hint = if given { "" } else { "  (--path --local --in --out --net)" };
         parts.join(", ") + hint
@@ -136,6 +137,11 @@ impl Report {
         let is_assumed = self.config.host.kernel.is_none() && self.overrun > 0;
         let packets = || plural(self.overrun, "packet");
         is_assumed.then(|| format!("kernel {} for {} (--kernel)", self.kernel(), packets()))
+    }
+
+    /// The time zone by which rules count that ask for the kernel's.
+    pub(super) fn zone_given(&self) -> Option<String> {
+        self.config.host.zone.as_ref().map(|zone| format!("time zone {zone} (--tz)"))
     }
 
     /// The path that packets took, and whether it was the same for all.

@@ -13,7 +13,7 @@ use conntrack::Mode;
 use conntrack::config::DEFAULT_MAX;
 use dataplane::{Config, Path, Wires};
 use host::routes::Routes;
-use host::{Fingerprints, Host, Kernel, Links, Network, QueueVerdict, Queues};
+use host::{Fingerprints, Host, Kernel, Links, Network, QueueVerdict, Queues, Zone};
 use packet::Checksums;
 use rules::Backend;
 use rules::ipset::Sets;
@@ -76,6 +76,8 @@ pub struct WalkOptions {
     pub kernel: Option<Kernel>,
     /// What the programs on queues answer, by their numbers, or on all that are not named.
     pub queue_verdicts: Vec<(Option<u16>, QueueVerdict)>,
+    /// The time zone that the host's kernel was told of.
+    pub zone: Option<Zone>,
     /// Refuse rules text that iptables-restore would refuse.
     pub strict_input: bool,
 }
@@ -106,6 +108,7 @@ impl Default for WalkOptions {
             semantics: None,
             kernel: None,
             queue_verdicts: Vec::new(),
+            zone: None,
             strict_input: false,
         }
     }
@@ -151,9 +154,11 @@ impl WalkOptions {
         let mut options = String::new();
         let family = self.family.map(|family| family.name().to_owned());
         let kernel = self.kernel.map(|kernel| kernel.to_string());
+        let zone = self.zone.as_ref().map(Zone::to_string);
         let named = [
             ("family", &family),
             ("kernel", &kernel),
+            ("tz", &zone),
             ("table", &self.table),
             ("routes", &self.routes),
             ("links", &self.links),
@@ -288,6 +293,7 @@ impl WalkOptions {
         host.addresses = self.addresses.clone();
         host.kernel = self.kernel.or(host.kernel);
         host.queues = queues(&self.queue_verdicts)?;
+        host.zone = self.zone.clone();
         Ok(host)
     }
 }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use dataplane::Moment;
-use host::{Kernel, Network, QueueVerdict};
+use host::{Kernel, Network, QueueVerdict, Zone};
 use rules::model::Family;
 
 /// A family of rules.
@@ -34,6 +34,16 @@ pub fn kernel(text: &str) -> Result<Kernel, String> {
 pub fn queue_verdict(text: &str) -> Result<(Option<u16>, QueueVerdict), String> {
     host::parse_verdict(text).ok_or_else(|| {
         "expected accept, drop, none or unknown, or NUM=VERDICT of queue 0 to 65535".to_owned()
+    })
+}
+
+/// A time zone.
+///
+/// # Errors
+/// It is something else: what was expected.
+pub fn zone(text: &str) -> Result<Zone, String> {
+    Zone::parse(text).ok_or_else(|| {
+        "expected UTC, an offset such as +02:00, or a time zone such as Europe/Berlin".to_owned()
     })
 }
 

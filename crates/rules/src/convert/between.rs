@@ -27,9 +27,9 @@ pub(super) fn translate(
 ) -> Result<Draft, String> {
     let mut draft = Draft::default();
     let none = Header::default();
-    let header = rule.header.as_deref().unwrap_or(&none);
-    for (option, test) in [("-i", &header.input), ("-o", &header.output)] {
-        draft.tests.extend(test.as_ref().map(|test| iface(option, test)));
+    let header = rule.header.as_ref().unwrap_or(&none);
+    for (option, test) in [("-i", header.input()), ("-o", header.output())] {
+        draft.tests.extend(test.map(|test| iface(option, test)));
     }
     match (from, to) {
         _ if from.is_ip() && to.is_ip() => ip_to_ip(header, &mut draft)?,
@@ -71,20 +71,20 @@ fn bang(invert: bool) -> &'static str {
     if invert { "! " } else { "" }
 }
 
-fn address(option: &str, test: &Option<MaskedAddr>, family: Family) -> Option<String> {
-    let test = test.as_ref()?;
+fn address(option: &str, test: Option<MaskedAddr>, family: Family) -> Option<String> {
+    let test = test?;
     let text = value::short_network_text(&test.addr, &test.mask, family.addr_len());
     Some(format!("{}{option} {text}", bang(test.invert)))
 }
 
 fn ip_to_ip(header: &Header, draft: &mut Draft) -> Result<(), String> {
-    if header.source.is_some() || header.destination.is_some() {
+    if header.source().is_some() || header.destination().is_some() {
         return Err("an address of the other family".to_owned());
     }
-    if header.fragment.is_some() {
+    if header.fragment().is_some() {
         return Err("-f".to_owned());
     }
-    if let Some(protocol) = header.protocol {
+    if let Some(protocol) = header.protocol() {
         if matches!(protocol.number, 1 | 58) {
             return Err("-p: each family has an ICMP of its own".to_owned());
         }
@@ -96,12 +96,12 @@ fn ip_to_ip(header: &Header, draft: &mut Draft) -> Result<(), String> {
 fn ip_to_bridge(from: Family, header: &Header, draft: &mut Draft) -> Result<(), String> {
     let prefix = prefix(from);
     draft.test(format!("-p {}", ethertype(from).unwrap_or_default()));
-    draft.tests.extend(address(&format!("--{prefix}-src"), &header.source, from));
-    draft.tests.extend(address(&format!("--{prefix}-dst"), &header.destination, from));
-    if header.fragment.is_some() {
+    draft.tests.extend(address(&format!("--{prefix}-src"), header.source(), from));
+    draft.tests.extend(address(&format!("--{prefix}-dst"), header.destination(), from));
+    if header.fragment().is_some() {
         return Err("-f".to_owned());
     }
-    if let Some(protocol) = header.protocol {
+    if let Some(protocol) = header.protocol() {
         draft.test(format!("{}--{prefix}-proto {}", bang(protocol.invert), protocol.number));
     }
     Ok(())
@@ -109,13 +109,13 @@ fn ip_to_bridge(from: Family, header: &Header, draft: &mut Draft) -> Result<(), 
 
 /// The EtherType of a bridge rule must be the family's own.
 fn of_ethertype(to: Family, header: &Header, draft: &mut Draft) -> Result<(), String> {
-    let test = header.fields.iter().find(|test| test.field == Field::EtherType);
+    let test = header.fields().iter().find(|test| test.field == Field::EtherType);
     match test {
         None => draft.notes.push(format!("frames that are not {}", to.tool())),
         Some(test) if !test.invert && ethertype_name(test.value_u16()) == ethertype(to) => {}
         Some(_) => return Err("-p: frames of other types".to_owned()),
     }
-    if header.logical_input.is_some() || header.logical_output.is_some() {
+    if header.logical_input().is_some() || header.logical_output().is_some() {
         return Err("--logical-in, --logical-out".to_owned());
     }
     Ok(())
@@ -123,10 +123,10 @@ fn of_ethertype(to: Family, header: &Header, draft: &mut Draft) -> Result<(), St
 
 fn bridge_to_ip(to: Family, header: &Header, draft: &mut Draft) -> Result<(), String> {
     of_ethertype(to, header, draft)?;
-    if header.destination.is_some() {
+    if header.destination().is_some() {
         return Err("-d: an Ethernet destination".to_owned());
     }
-    if let Some(source) = &header.source {
+    if let Some(source) = header.source() {
         if source.mask[..6] != [0xff; 6] {
             return Err("-s: a masked Ethernet address".to_owned());
         }
@@ -142,9 +142,9 @@ fn first_six(bytes: &[u8; 16]) -> [u8; 6] {
 
 fn arp_to_bridge(header: &Header, draft: &mut Draft) -> Result<(), String> {
     draft.test("-p ARP");
-    draft.tests.extend(address("--arp-ip-src", &header.source, Family::Arp));
-    draft.tests.extend(address("--arp-ip-dst", &header.destination, Family::Arp));
-    for test in &header.fields {
+    draft.tests.extend(address("--arp-ip-src", header.source(), Family::Arp));
+    draft.tests.extend(address("--arp-ip-dst", header.destination(), Family::Arp));
+    for test in header.fields() {
         let FieldTest { field, value, mask, invert } = *test;
         let whole = mask[..2] == [0xff; 2];
         let bang = bang(invert);
@@ -174,7 +174,7 @@ fn arp_to_bridge(header: &Header, draft: &mut Draft) -> Result<(), String> {
 
 fn bridge_to_arp(header: &Header, draft: &mut Draft) -> Result<(), String> {
     of_ethertype(Family::Arp, header, draft)?;
-    if header.source.is_some() || header.destination.is_some() {
+    if header.source().is_some() || header.destination().is_some() {
         return Err("-s, -d: addresses of the frame".to_owned());
     }
     draft.notes.push("hardware types other than Ethernet".to_owned());

@@ -122,26 +122,20 @@ fn wide_mac([a, b, c, d, e, f]: [u8; 6]) -> u128 {
 /// rule, in a few instructions.
 #[inline]
 pub(super) fn refuses(header: &Header, key: &Key<'_>) -> bool {
-    let other = |test: &Option<MaskedAddr>, addr: Option<u128>| match (test, addr) {
-        (Some(test), Some(addr)) => !accepts(test, addr),
+    let other = |test: Option<MaskedAddr>, addr: Option<u128>| match (test, addr) {
+        (Some(test), Some(addr)) => !accepts(&test, addr),
         _ => false,
     };
-    other(&header.source, key.source)
-        || other(&header.destination, key.destination)
-        || matches!((header.protocol, key.protocol), (Some(test), Some(number))
+    other(header.source(), key.source)
+        || other(header.destination(), key.destination)
+        || matches!((header.protocol(), key.protocol), (Some(test), Some(number))
             if (test.number == number) == test.invert)
 }
 
 /// Whether what is known decides all tests: then they hold, if it does not refuse the rule.
 #[inline]
 pub(super) fn is_known(header: &Header, key: &Key<'_>) -> bool {
-    let more = header.input.is_some()
-        || header.output.is_some()
-        || header.logical_input.is_some()
-        || header.logical_output.is_some()
-        || header.fragment.is_some()
-        || !header.fields.is_empty();
-    key.addresses_known && key.protocol.is_some() && !more
+    key.addresses_known && key.protocol.is_some() && !header.has_more()
 }
 
 #[inline]
@@ -168,30 +162,21 @@ pub(super) fn evaluate(
     let address = |test: &MaskedAddr, addr: Option<u128>| {
         addr.map_or(Outcome::MAYBE, |addr| Outcome::from_bool(accepts(test, addr)))
     };
-    let go_on = header
-        .source
-        .as_ref()
-        .is_none_or(|test| and(address(test, key.source), Cause::Bytes))
+    let go_on = header.source().is_none_or(|test| and(address(&test, key.source), Cause::Bytes))
         && header
-            .destination
-            .as_ref()
-            .is_none_or(|test| and(address(test, key.destination), Cause::Bytes))
-        && header.input.as_ref().is_none_or(|test| and(iface(test, transit.input), Cause::Input))
+            .destination()
+            .is_none_or(|test| and(address(&test, key.destination), Cause::Bytes))
+        && header.input().is_none_or(|test| and(iface(test, transit.input), Cause::Input))
+        && header.output().is_none_or(|test| and(iface(test, transit.output), Cause::Output))
         && header
-            .output
-            .as_ref()
-            .is_none_or(|test| and(iface(test, transit.output), Cause::Output))
-        && header
-            .logical_input
-            .as_ref()
+            .logical_input()
             .is_none_or(|test| and(logical(test, transit.input, transit), Cause::Input))
         && header
-            .logical_output
-            .as_ref()
+            .logical_output()
             .is_none_or(|test| and(logical(test, transit.output, transit), Cause::Output))
-        && header.fields.iter().all(|test| and(field(test, transit), Cause::Bytes))
-        && header.protocol.is_none_or(|test| and(protocol(test, transit), Cause::Bytes));
-    if let (true, Some(invert)) = (go_on, header.fragment) {
+        && header.fields().iter().all(|test| and(field(test, transit), Cause::Bytes))
+        && header.protocol().is_none_or(|test| and(protocol(test, transit), Cause::Bytes));
+    if let (true, Some(invert)) = (go_on, header.fragment()) {
         and(fragment(transit).invert(invert), Cause::Bytes);
     }
     (all, if all.is_known() { None } else { cause })

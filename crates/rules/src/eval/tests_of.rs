@@ -3,7 +3,7 @@
 use super::header::{self, Key};
 use crate::ext::Printer;
 use crate::family::Family;
-use crate::header::Header;
+use crate::header::{Header, HeaderTests};
 use crate::model::Rule;
 use crate::outcome::Outcome;
 use crate::save::{print_header, print_match};
@@ -51,7 +51,7 @@ pub fn tests_of(family: Family, rule: &Rule, transit: &Transit<'_, '_>) -> Vec<T
 /// The text of every test of a rule, in order.
 #[must_use]
 pub fn tests_of_text(family: Family, rule: &Rule) -> Vec<String> {
-    let headers = rule.header.iter().flat_map(|whole| single_tests(whole)).map(|part| {
+    let headers = rule.header.iter().flat_map(single_tests).map(|part| {
         let mut to = Printer::default();
         print_header(&part, family, &mut to);
         to.finish()
@@ -66,19 +66,21 @@ pub fn tests_of_text(family: Family, rule: &Rule) -> Vec<String> {
 }
 
 /// The header split into headers with one test each.
-fn single_tests(whole: &Header) -> impl Iterator<Item = Header> {
-    let none = Header::default;
+fn single_tests(header: &Header) -> impl Iterator<Item = Header> {
+    let whole = header.tests();
+    let none = HeaderTests::default;
     let single = [
-        Header { source: whole.source, ..none() },
-        Header { destination: whole.destination, ..none() },
-        Header { input: whole.input.clone(), ..none() },
-        Header { output: whole.output.clone(), ..none() },
-        Header { logical_input: whole.logical_input.clone(), ..none() },
-        Header { logical_output: whole.logical_output.clone(), ..none() },
-        Header { protocol: whole.protocol, ..none() },
-        Header { fragment: whole.fragment, ..none() },
+        HeaderTests { source: whole.source, ..none() },
+        HeaderTests { destination: whole.destination, ..none() },
+        HeaderTests { input: whole.input, ..none() },
+        HeaderTests { output: whole.output, ..none() },
+        HeaderTests { logical_input: whole.logical_input, ..none() },
+        HeaderTests { logical_output: whole.logical_output, ..none() },
+        HeaderTests { protocol: whole.protocol, ..none() },
+        HeaderTests { fragment: whole.fragment, ..none() },
     ];
-    let fields = whole.fields.iter().map(move |test| Header { fields: vec![*test], ..none() });
-    let fields: Vec<Header> = fields.collect();
-    single.into_iter().chain(fields).filter(|part| *part != Header::default())
+    let fields =
+        whole.fields.into_iter().map(move |test| HeaderTests { fields: vec![test], ..none() });
+    let parts = single.into_iter().chain(fields).map(Header::from);
+    parts.filter(|part| *part != Header::default())
 }

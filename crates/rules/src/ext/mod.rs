@@ -7,6 +7,7 @@ pub(crate) mod kit;
 mod matches;
 mod targets;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -14,19 +15,23 @@ pub use catalogue::{
     MATCHES, Supported, TARGETS, find_implied, find_match, find_match_with, find_target,
     is_foreign_target, supported,
 };
+pub(crate) use matches::address_types;
+
 pub use kit::args::{Args, Given, Opt};
+pub use kit::buckets::TableConfig;
+pub(crate) use kit::named_lists::Sort;
+pub use kit::named_lists::{ListSort, ListUse, NamedLists, SharedLists};
 pub use kit::opaque::{Opaque, OpaqueWord};
 pub use kit::ports::PortRanges;
 pub use kit::printer::Printer;
-pub use kit::recent_lists::{ListUse, RecentLists, SharedLists};
 
 use self::kit::work::LONGEST;
 use crate::error::What;
 use crate::family::Family;
 use crate::ipset::Sets;
-use crate::nat::{Gives, Translation};
+use crate::nat::{Gives, Mapping, Translation};
 use crate::outcome::Outcome;
-use crate::predicate::Predicate;
+use crate::predicate::{Change, Predicate};
 use crate::transit::Transit;
 use conntrack::States;
 
@@ -88,6 +93,16 @@ pub trait Match: fmt::Debug + Send + Sync {
         None
     }
 
+    /// The same where the host's sets are given.
+    fn predicate_in(&self, _family: Family, _sets: &Sets) -> Option<Predicate> {
+        self.predicate()
+    }
+
+    /// It asks for a set, which rules and time may change.
+    fn asks_for_set(&self) -> bool {
+        false
+    }
+
     /// Asked twice about a packet that nothing changed in between, it says the same.
     fn repeats(&self) -> bool {
         self.memory().is_none()
@@ -107,11 +122,11 @@ pub trait Match: fmt::Debug + Send + Sync {
 /// State of one match in one rule, of whoever walks, or of all workers; or a match that changes what it looks at.
 pub trait Memory: fmt::Debug + Send {
     /// What the match says about the next packet that reaches it; [`Transit::certain`] tells whether it
-    /// certainly does. `lists` are those of `-m recent`, which rules share.
-    fn evaluate(&mut self, transit: &mut Transit<'_, '_>, lists: &mut RecentLists) -> Outcome;
+    /// certainly does. `lists` are those that rules share by name.
+    fn evaluate(&mut self, transit: &mut Transit<'_, '_>, lists: &mut NamedLists) -> Outcome;
 
     /// Takes its place in the lists before the first packet, in the order of the rules.
-    fn join(&mut self, _lists: &mut RecentLists) {}
+    fn join(&mut self, _lists: &mut NamedLists) {}
 
     /// What it went by the last time, as text for explanations.
     fn remark(&self) -> Option<String> {
@@ -157,6 +172,31 @@ pub trait Target: fmt::Debug + Send + Sync {
             (false, true) => Course::Ends(Effect::Translate),
             (false, false) => Course::Depends,
         }
+    }
+
+    /// What it changes of the fields that a [`Predicate`] names, where [`Course::Passes`] says that packets go on.
+    fn changes(&self) -> Vec<Change> {
+        Vec::new()
+    }
+
+    /// Packets that it is applied to are not tracked.
+    fn untracks(&self) -> bool {
+        false
+    }
+
+    /// Packets that it is applied to may be of other connections than they would be without it.
+    fn retracks(&self) -> bool {
+        false
+    }
+
+    /// What it gives the flows that it translates, where that is the same for all of them.
+    fn mapping(&self) -> Option<Mapping> {
+        None
+    }
+
+    /// It changes sets.
+    fn changes_sets(&self) -> bool {
+        false
     }
 
     /// A rule with it, anywhere, makes the kernel track connections.
@@ -242,7 +282,7 @@ pub enum Course {
 pub enum Alters {
     /// Nothing.
     Nothing,
-    /// Nothing that a [`Predicate`] names.
+    /// Of what a [`Predicate`] names, only what [`Target::changes`] says.
     Unnamed,
     /// The state of their connection, and nothing else that a [`Predicate`] names.
     State,
@@ -319,7 +359,7 @@ impl fmt::Debug for TargetKind {
 #[derive(Debug, Clone)]
 pub struct MatchUse {
     /// Name after `-m`, as printed.
-    pub name: Box<str>,
+    pub name: Cow<'static, str>,
     /// Evaluated or only parsed.
     pub support: Support,
     /// Index of its state in [`crate::eval::Memories`], if it has one.
@@ -333,7 +373,7 @@ pub struct MatchUse {
 impl MatchUse {
     /// A match under a name; [`Self::memory`] is for whoever numbers the states.
     #[must_use]
-    pub fn new(name: &str, support: Support, body: Box<dyn Match>) -> Self {
+    pub fn new(name: impl Into<Cow<'static, str>>, support: Support, body: Box<dyn Match>) -> Self {
         let works = body.work(LONGEST) > 0;
         Self { name: name.into(), support, memory: None, works, body: body.into() }
     }
@@ -343,7 +383,7 @@ impl MatchUse {
 #[derive(Debug, Clone)]
 pub struct TargetUse {
     /// Name after `-j`, as printed.
-    pub name: Box<str>,
+    pub name: Cow<'static, str>,
     /// Evaluated or only parsed.
     pub support: Support,
     /// What applies and prints it.

@@ -21,6 +21,7 @@ mod key;
 mod kind;
 mod look;
 mod number;
+mod predicate;
 mod save;
 mod search;
 mod store;

@@ -1,5 +1,5 @@
 //! Bob Jenkins' `lookup3` hash over 32-bit words (public domain, 2006), by which the kernel picks one address
-//! of a range, and `-j HMARK` a mark.
+//! of a range, the node of a cluster, and `-j HMARK` a mark.
 
 /// The hash of words.
 pub(crate) fn jhash2(words: &[u32], seed: u32) -> u32 {

@@ -33,7 +33,7 @@ pub use binding::{Drawn, Redirected};
 pub use drawn::{bind_drawn, undo, write_drawn};
 pub use forget::{answers_any, forget, forget_payload, is_translated};
 pub use range::{Gives, Ports, Range};
-pub use translation::{Translation, masquerade, redirect};
+pub use translation::{Mapping, Translation, masquerade, redirect};
 pub use turn::{Turn, turn};
 
 use crate::family::Hook;

@@ -21,6 +21,17 @@ pub struct Translation {
     pub redirects: bool,
 }
 
+/// What a target gives every flow that it translates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mapping {
+    /// The end.
+    pub side: Side,
+    /// What its address and port are chosen from; where the address is that of an interface, it has none.
+    pub range: Range,
+    /// The packet is for this host then.
+    pub redirects: bool,
+}
+
 impl Translation {
     /// To something in this range.
     #[must_use]

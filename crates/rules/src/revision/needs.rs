@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rpds::HashTrieMapSync;
 
-use crate::ext::ListUse;
+use crate::ext::{ListSort, ListUse, Sort};
 use crate::model::Rule;
 
 /// How many rules ask for what.
@@ -14,20 +14,18 @@ pub(super) struct Needs {
     pub(super) tracks: usize,
     pub(super) translates: usize,
     pub(super) ports: usize,
-    lists: HashTrieMapSync<Arc<str>, Declared>,
+    lists: HashTrieMapSync<(Sort, Arc<str>), Declared>,
     /// How often `lists` has changed.
     pub(super) lists_changed: u64,
 }
 
-/// A list of `-m recent`, from the rule that first names it until none does.
+/// A list that rules share by name, from the rule that first names it until none does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Declared {
     /// Name of that rule, by which the list is told from others of its name before and after it.
     pub(crate) by: u64,
-    /// The part of an address that counts in it, as that rule says.
-    pub(crate) mask: [u8; 16],
-    /// Times of each address, as the rule says that asks for most.
-    pub(crate) room: usize,
+    /// What it is as that rule says, with as much room as the rule says that asks for most.
+    pub(crate) sort: ListSort,
     users: usize,
 }
 
@@ -49,13 +47,13 @@ impl Needs {
             for (count, needs) in self.counts(rule) {
                 *count = count.saturating_sub(usize::from(needs));
             }
-            lists(rule).for_each(|list| self.leave(list.name));
+            lists(rule).for_each(|list| self.leave(list));
         }
     }
 
     /// The lists by their names.
     pub(super) fn lists(&self) -> impl Iterator<Item = (&str, Declared)> {
-        self.lists.iter().map(|(name, declared)| (&**name, *declared))
+        self.lists.iter().map(|((_, name), declared)| (&**name, *declared))
     }
 
     fn counts(&mut self, rule: &Rule) -> [(&mut usize, bool); 3] {
@@ -64,24 +62,30 @@ impl Needs {
     }
 
     fn declare(&mut self, list: ListUse<'_>, by: u64) {
-        let old = self.lists.get(list.name).copied();
-        let Declared { by, mask, room, users } =
-            old.unwrap_or(Declared { by, mask: list.mask, room: 0, users: 0 });
-        let new = Declared { by, mask, room: room.max(list.room), users: users + 1 };
-        self.lists_changed += u64::from(old.is_none_or(|old| old.room != new.room));
-        self.lists.insert_mut(list.name.into(), new);
+        let name = name(list);
+        let old = self.lists.get(&name).copied();
+        let Declared { by, sort, users } =
+            old.unwrap_or(Declared { by, sort: list.sort, users: 0 });
+        let new = Declared { by, sort: sort.widened(list.sort), users: users + 1 };
+        self.lists_changed += u64::from(old.is_none_or(|old| old.sort != new.sort));
+        self.lists.insert_mut(name, new);
     }
 
-    fn leave(&mut self, name: &str) {
-        let Some(old) = self.lists.get(name).copied() else { return };
+    fn leave(&mut self, list: ListUse<'_>) {
+        let name = name(list);
+        let Some(old) = self.lists.get(&name).copied() else { return };
         if old.users > 1 {
             let users = old.users - 1;
-            self.lists.insert_mut(name.into(), Declared { users, ..old });
+            self.lists.insert_mut(name, Declared { users, ..old });
         } else {
             self.lists_changed += 1;
-            self.lists.remove_mut(name);
+            self.lists.remove_mut(&name);
         }
     }
+}
+
+fn name(list: ListUse<'_>) -> (Sort, Arc<str>) {
+    (list.sort.sort(), list.name.into())
 }
 
 /// The lists that a rule names.

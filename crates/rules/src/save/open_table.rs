@@ -149,7 +149,7 @@ impl<'a> OpenTable<'a> {
         index: usize,
         line: u32,
         parsed: &RuleLine<'a>,
-        header: Option<Box<Header>>,
+        header: Option<Header>,
         counters: Counters,
         strict: bool,
     ) -> Result<(), What> {

@@ -76,15 +76,15 @@ pub(crate) fn print_header(header: &Header, family: Family, to: &mut Printer) {
     for (part, names) in family.dialect().parts {
         let option = names[0];
         match part {
-            Part::Source => print_address(option, header.source.as_ref(), family, to),
-            Part::Destination => print_address(option, header.destination.as_ref(), family, to),
-            Part::Input => print_iface(option, header.input.as_ref(), to),
-            Part::Output => print_iface(option, header.output.as_ref(), to),
-            Part::LogicalInput => print_iface(option, header.logical_input.as_ref(), to),
-            Part::LogicalOutput => print_iface(option, header.logical_output.as_ref(), to),
-            Part::Protocol => print_protocol(option, header.protocol, to),
+            Part::Source => print_address(option, header.source().as_ref(), family, to),
+            Part::Destination => print_address(option, header.destination().as_ref(), family, to),
+            Part::Input => print_iface(option, header.input(), to),
+            Part::Output => print_iface(option, header.output(), to),
+            Part::LogicalInput => print_iface(option, header.logical_input(), to),
+            Part::LogicalOutput => print_iface(option, header.logical_output(), to),
+            Part::Protocol => print_protocol(option, header.protocol(), to),
             Part::Fragment => {
-                if let Some(invert) = header.fragment {
+                if let Some(invert) = header.fragment() {
                     print_option(option, invert, to);
                 }
             }
@@ -92,7 +92,7 @@ pub(crate) fn print_header(header: &Header, family: Family, to: &mut Printer) {
                 let said = |test: &&FieldTest| {
                     test.field == *field && !super::header::implied(family).contains(test)
                 };
-                if let Some(test) = header.fields.iter().find(said) {
+                if let Some(test) = header.fields().iter().find(said) {
                     print_option(option, test.invert, to);
                     to.word(field_text(test));
                 }

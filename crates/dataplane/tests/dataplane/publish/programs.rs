@@ -140,7 +140,7 @@ fn told(drops: &Arc<Drops>) -> Rule {
     let body = Box::new(Told(Arc::clone(drops)));
     Rule {
         header: None,
-        matches: vec![MatchUse::new("told", Support::Evaluated, body)],
+        matches: [MatchUse::new("told", Support::Evaluated, body)].into(),
         action: Action::None,
         counters: Counters::default(),
         line: 0,

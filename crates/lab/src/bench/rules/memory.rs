@@ -60,7 +60,7 @@ fn model_bytes(ruleset: &Ruleset) -> usize {
     const COUNTS: usize = 2 * size_of::<usize>();
     let chains = ruleset.tables.iter().flat_map(|table| &table.chains);
     let rule = |rule: &Arc<Rule>| {
-        let header = rule.header.as_ref().map_or(0, |_| size_of::<Header>());
+        let header = rule.header.as_ref().map_or(0, Header::allocated);
         COUNTS + size_of::<Rule>() + header + 2 * size_of::<Arc<Rule>>()
     };
     chains.flat_map(|chain| &chain.rules).map(rule).sum()

@@ -86,23 +86,35 @@ pub static GENERATORS: &[MatchGen] = &[
 
 /// Evaluated matches that the oracle does not ask the kernel about, and why.
 pub static SILENT: &[(&str, &str)] = &[
+    ("cgroup", SOCKET),
+    ("cluster", CONVERSATION),
     ("connbytes", CONVERSATION),
     ("connlimit", CONVERSATION),
     ("connlabel", CONVERSATION),
     ("connmark", CONVERSATION),
     ("conntrack", CONVERSATION),
     ("geoip", "its module is not the kernel's: xtables-addons"),
+    ("devgroup", TIMED),
+    ("hashlimit", TIMED),
     ("helper", CONVERSATION),
     ("limit", CLOCK),
+    ("owner", SOCKET),
+    ("quota", TIMED),
+    ("realm", TIMED),
     ("recent", CLOCK),
     ("osf", "it wants fingerprints: asked by tests/kernel/osf.rs"),
     ("rpfilter", "it wants random routes: tests of the crate `host` ask for the way back"),
     ("set", "its own oracle asks: `oracle::sets`"),
     ("state", CONVERSATION),
+    ("time", TIMED),
 ];
 
 /// Why single packets say nothing about connections.
 pub(super) const CONVERSATION: &str = "it wants conversations, not single packets";
+/// Why packets that nobody here sends say nothing.
+const SOCKET: &str = "it asks for the socket that sent the packet";
+/// Where they are compared.
+const TIMED: &str = "its own oracle asks: `tests/kernel/timed`";
 /// Why packets without pauses say little.
 const CLOCK: &str = "it depends on the clock: conversations have pauses";
 

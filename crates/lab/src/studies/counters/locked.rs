@@ -51,10 +51,12 @@ pub fn add(ruleset: &mut Ruleset, per_rule: usize) -> Locked {
         let Some(rule) = Arc::get_mut(rule) else { continue };
         let room = made.counters.len().max(start + per_rule);
         made.counters.resize_with(room, Arc::default);
+        let mut matches = std::mem::take(&mut rule.matches).into_vec();
         for counter in &made.counters[start..start + per_rule] {
             let counts = Box::new(Counts(Arc::clone(counter)));
-            rule.matches.push(MatchUse::new("quota", Support::Evaluated, counts));
+            matches.push(MatchUse::new("quota", Support::Evaluated, counts));
         }
+        rule.matches = matches.into();
     }
     made
 }

@@ -230,6 +230,9 @@ impl Report {
         if !queues.is_empty() {
             fact(out, "queues", &queues)?;
         }
+        if let Some(zone) = &self.config.host.zone {
+            fact(out, "time zone", &zone.to_string())?;
+        }
         if self.offload > 0 {
             let words = format!("{} as long as the wire says", plural(self.offload, "packet"));
             fact(out, "offload", &words)?;

@@ -10,7 +10,7 @@ pub use shared::SharedMemories;
 use std::sync::Arc;
 
 use super::budget::GivenUp;
-use crate::ext::{ListUse, Match, MatchUse, Memory, RecentLists, SharedLists};
+use crate::ext::{ListUse, Match, MatchUse, Memory, NamedLists, SharedLists};
 use crate::model::{Family, Ruleset};
 use crate::one::One;
 use crate::outcome::Outcome;
@@ -21,7 +21,7 @@ use crate::transit::Transit;
 pub struct Memories {
     slots: Vec<Option<Remembered>>,
     /// What the rules share.
-    lists: RecentLists,
+    lists: NamedLists,
     /// Chains that walks were given up in.
     pub(super) given_up: GivenUp,
     /// Rules whose names are below this are there.
@@ -73,7 +73,7 @@ impl Memories {
     /// None yet, for rules of a family whose lists are among these.
     #[must_use]
     pub fn among(family: Family, lists: Arc<SharedLists>) -> Self {
-        Self { lists: RecentLists::among(family, lists), ..Self::default() }
+        Self { lists: NamedLists::among(family, lists), ..Self::default() }
     }
 
     /// Fresh states for a ruleset, whose lists nobody else has.

@@ -6,6 +6,7 @@
 use crate::error::What;
 use crate::ext::{Args, Given, Printer};
 use crate::outcome::Outcome;
+use crate::predicate::{Field, Predicate};
 use crate::value;
 
 /// An inclusive range of numbers up to `max`.
@@ -70,6 +71,12 @@ impl Span {
     #[inline]
     pub(crate) fn accepts(self, number: u32) -> bool {
         (self.low <= number && number <= self.high) != self.invert
+    }
+
+    /// The numbers of a field that pass.
+    pub(crate) fn predicate(self, field: Field) -> Predicate {
+        let Self { low, high, invert, .. } = self;
+        Predicate::Range { field, low: low.into(), high: high.into() }.inverted(invert)
     }
 
     /// The answer for a number, or for the outcome that its lack decides: where the number is merely

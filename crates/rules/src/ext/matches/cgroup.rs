@@ -1,11 +1,15 @@
 //! `-m cgroup`: the control group of the socket that sent or gets the packet.
 //!
-//! Source: iptables-extensions(8); kernel `net/netfilter/xt_cgroup.c`.
+//! A packet that the host only forwards has no socket, and does not match, inverted or not; of any other no capture shows
+//! it. Source: iptables-extensions(8); Linux 6.18 `net/netfilter/xt_cgroup.c`.
 
 use crate::error::What;
 use crate::ext::kit::number;
+use crate::ext::matches::owner::is_forwarded;
 use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::family::Hook;
+use crate::outcome::Outcome;
+use crate::transit::Transit;
 
 const MAX_PATH: usize = 511;
 
@@ -15,7 +19,7 @@ pub(crate) static KIND: MatchKind = MatchKind {
     families: IP,
     protocol: None,
     options: &[Opt::value("path").invertible(), Opt::value("cgroup").invertible()],
-    support: Support::Parsed,
+    support: Support::Evaluated,
     parse,
 };
 
@@ -47,6 +51,14 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
 }
 
 impl Match for Cgroup {
+    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
+        if is_forwarded(transit) { Outcome::NO } else { Outcome::MAYBE }
+    }
+
+    fn asks_for(&self) -> Option<&'static str> {
+        Some("the control group of the socket is not captured")
+    }
+
     fn print(&self, to: &mut Printer) {
         match &self.group {
             Group::Path(path) => to.string(self.invert, "path", path),

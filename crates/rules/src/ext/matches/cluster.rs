@@ -1,11 +1,22 @@
 //! `-m cluster`: the packet's connection is this node's share of a cluster's load.
 //!
-//! Nodes are kept as a mask of node numbers, and print so. Source: iptables-extensions(8); kernel
+//! The original source of the connection is hashed as a little-endian kernel does. Of a connection that a helper expected
+//! that of its master counts, which is not kept: it is open. So is what the match does to `pkttype`, which none is here.
+//!
+//! Nodes are kept as a mask of node numbers, and print so. Source: iptables-extensions(8); Linux 6.18
 //! `net/netfilter/xt_cluster.c`.
 
+use std::net::IpAddr;
+
+use conntrack::{Direction, Status};
+
+use crate::connection::KnownFlow;
 use crate::error::What;
 use crate::ext::kit::number;
 use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
+use crate::nat::jhash::jhash2;
+use crate::outcome::Outcome;
+use crate::transit::Transit;
 
 const MAX_NODES: u64 = 32;
 
@@ -20,7 +31,7 @@ pub(crate) static KIND: MatchKind = MatchKind {
         Opt::value("cluster-local-nodemask").invertible(),
         Opt::value("cluster-hash-seed"),
     ],
-    support: Support::Parsed,
+    support: Support::Evaluated,
     parse,
 };
 
@@ -47,7 +58,40 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
     Ok(Box::new(Cluster { nodes: nodes as u8, mask, invert: given.invert, seed }))
 }
 
+impl Cluster {
+    /// The node that a connection from there belongs to, from 0.
+    fn node(&self, source: IpAddr) -> u32 {
+        let hash = match source {
+            IpAddr::V4(v4) => jhash2(&[u32::from_le_bytes(v4.octets())], self.seed),
+            IpAddr::V6(v6) => {
+                let mut words = [0; 4];
+                for (word, bytes) in words.iter_mut().zip(v6.octets().as_chunks::<4>().0) {
+                    *word = u32::from_le_bytes(*bytes);
+                }
+                jhash2(&words, self.seed)
+            }
+        };
+        (u64::from(hash) * u64::from(self.nodes) >> 32) as u32
+    }
+}
+
 impl Match for Cluster {
+    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
+        match transit.ct.flow() {
+            // Inverted or not.
+            KnownFlow::None => Outcome::NO,
+            KnownFlow::Flow(flow) if !flow.status().contains(Status::EXPECTED) => {
+                let node = self.node(flow.tuple(Direction::Original).source());
+                Outcome::from_bool((self.mask >> node & 1 == 1) != self.invert)
+            }
+            KnownFlow::Flow(_) | KnownFlow::Unknown => Outcome::MAYBE,
+        }
+    }
+
+    fn asks_for(&self) -> Option<&'static str> {
+        Some("the connection, or the one that a helper expected it by, is not known")
+    }
+
     fn print(&self, to: &mut Printer) {
         to.option(self.invert, "cluster-local-nodemask", format_args!("{:#010x}", self.mask));
         to.option(false, "cluster-total-nodes", self.nodes);

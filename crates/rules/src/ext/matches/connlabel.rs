@@ -6,7 +6,7 @@
 use crate::connection::KnownFlow;
 use crate::error::What;
 use crate::ext::kit::number;
-use crate::ext::{Args, IP, Match, MatchKind, Memory, Opt, Printer, RecentLists, Support};
+use crate::ext::{Args, IP, Match, MatchKind, Memory, NamedLists, Opt, Printer, Support};
 use crate::ipset::Sets;
 use crate::outcome::Outcome;
 use crate::transit::Transit;
@@ -71,7 +71,7 @@ struct Setter {
 }
 
 impl Memory for Setter {
-    fn evaluate(&mut self, transit: &mut Transit<'_, '_>, _lists: &mut RecentLists) -> Outcome {
+    fn evaluate(&mut self, transit: &mut Transit<'_, '_>, _lists: &mut NamedLists) -> Outcome {
         if let KnownFlow::None = transit.ct.flow() {
             return Outcome::from_bool(self.invert);
         }

@@ -8,6 +8,7 @@ use crate::ext::kit::number;
 use crate::ext::matches::mark::masked_text;
 use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
+use crate::predicate::{Field, Predicate};
 use crate::transit::Transit;
 
 pub(crate) static KIND: MatchKind = MatchKind {
@@ -50,5 +51,11 @@ impl Match for Connmark {
 
     fn tracks(&self) -> bool {
         true
+    }
+
+    fn predicate(&self) -> Option<Predicate> {
+        let (value, mask) = (self.value.into(), self.mask.into());
+        let same = Predicate::Masked { field: Field::ConnMark, value, mask };
+        Some(Predicate::All(vec![Predicate::has_connection(), same.inverted(self.invert)]))
     }
 }

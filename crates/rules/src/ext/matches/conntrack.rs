@@ -10,7 +10,7 @@ use crate::ext::kit::{number, words};
 use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::family::Family;
 use crate::outcome::Outcome;
-use crate::predicate::Predicate;
+use crate::predicate::{Field, Predicate};
 use crate::transit::Transit;
 use crate::value;
 use conntrack::{CtState, Direction, Flow, States, Status};
@@ -198,7 +198,8 @@ impl Match for Conntrack {
     }
 
     fn predicate(&self) -> Option<Predicate> {
-        self.states().map(Predicate::State)
+        let tests: Option<Vec<Predicate>> = self.tests.iter().map(Test::predicate).collect();
+        tests.map(Predicate::All)
     }
 }
 
@@ -265,6 +266,19 @@ pub(crate) fn states(bits: u8, ct: &Connection<'_>) -> Outcome {
 }
 
 impl Test {
+    /// The same as data, where it asks for states and what was translated.
+    fn predicate(&self) -> Option<Predicate> {
+        let Value::State(bits) = self.value else { return None };
+        let states = states_of(bits & !(SNAT | DNAT), false).map(Predicate::State);
+        let translated = [(SNAT, 1), (DNAT, 2)].map(|(bit, mask)| {
+            let test = || Predicate::Masked { field: Field::Translated, value: mask, mask };
+            let of_connection = || Predicate::All(vec![Predicate::has_connection(), test()]);
+            (bits & bit != 0).then(of_connection)
+        });
+        let any = states.into_iter().chain(translated.into_iter().flatten()).collect();
+        Some(Predicate::Any(any).inverted(self.invert))
+    }
+
     /// Whether the test holds for a flow, before `!`.
     fn holds(&self, flow: &Flow, direction: Direction, now: u64) -> bool {
         let (original, reply) = (flow.tuple(Direction::Original), flow.tuple(Direction::Reply));

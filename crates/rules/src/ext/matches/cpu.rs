@@ -28,6 +28,10 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
 }
 
 impl Match for Cpu {
+    fn asks_for(&self) -> Option<&'static str> {
+        Some("which processor handled the packet is not captured")
+    }
+
     fn print(&self, to: &mut Printer) {
         to.option(self.invert, "cpu", self.number);
     }

@@ -8,6 +8,7 @@ use packet::Read;
 use crate::error::What;
 use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
+use crate::predicate::{Field, Predicate};
 use crate::transit::Transit;
 use crate::value;
 
@@ -93,6 +94,10 @@ impl Match for Dscp {
             Read::Known(tos) => Outcome::from_bool((tos >> 2 == self.dscp) != self.invert),
             Read::Unknown | Read::Absent => Outcome::MAYBE,
         }
+    }
+
+    fn predicate(&self) -> Option<Predicate> {
+        Some(Predicate::byte(Field::Tos, self.dscp << 2, 0xfc).inverted(self.invert))
     }
 }
 

@@ -86,6 +86,10 @@ fn parse_value(given: &Given<'_>, family: Family) -> Result<Value, What> {
 }
 
 impl Match for Ipvs {
+    fn asks_for(&self) -> Option<&'static str> {
+        Some("the connections of IPVS are neither in the rules nor in a capture")
+    }
+
     fn print(&self, to: &mut Printer) {
         if self.tests.is_empty() {
             to.flag(self.invert, "ipvs");

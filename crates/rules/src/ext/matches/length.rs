@@ -11,6 +11,7 @@ use crate::ext::kit::span::Span;
 use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::family::Family;
 use crate::outcome::Outcome;
+use crate::predicate::{Field, Predicate};
 use crate::transit::Transit;
 
 pub(crate) static KIND: MatchKind = MatchKind {
@@ -52,6 +53,10 @@ impl Match for Length {
             Read::Known(len) => Outcome::from_bool(self.0.accepts(len)),
             Read::Unknown | Read::Absent => Outcome::MAYBE,
         }
+    }
+
+    fn predicate(&self) -> Option<Predicate> {
+        Some(self.0.predicate(Field::Length))
     }
 }
 

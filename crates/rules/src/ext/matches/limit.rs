@@ -9,7 +9,7 @@
 use crate::error::What;
 use crate::ext::kit::number;
 use crate::ext::kit::rate::{Rate, rate_text};
-use crate::ext::{Args, Families, Match, MatchKind, Memory, Opt, Printer, RecentLists, Support};
+use crate::ext::{Args, Families, Match, MatchKind, Memory, NamedLists, Opt, Printer, Support};
 use crate::family::Family;
 use crate::outcome::Outcome;
 use crate::transit::Transit;
@@ -151,7 +151,7 @@ impl Bucket {
 }
 
 impl Memory for Bucket {
-    fn evaluate(&mut self, transit: &mut Transit<'_, '_>, _lists: &mut RecentLists) -> Outcome {
+    fn evaluate(&mut self, transit: &mut Transit<'_, '_>, _lists: &mut NamedLists) -> Outcome {
         let Some(now) = transit.time else { return Outcome::MAYBE };
         self.fill(now);
         self.take(transit.certain, now)

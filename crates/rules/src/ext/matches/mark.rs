@@ -5,6 +5,7 @@
 use crate::error::What;
 use crate::ext::{Args, BRIDGE, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
+use crate::predicate::{Field, Predicate};
 use crate::transit::Transit;
 use crate::value;
 
@@ -81,5 +82,11 @@ impl Match for Mark {
             Some(matches) => Outcome::from_bool(matches != self.invert),
             None => Outcome::MAYBE,
         }
+    }
+
+    fn predicate(&self) -> Option<Predicate> {
+        let (value, mask) = (self.value.into(), self.mask.into());
+        let same = Predicate::Masked { field: Field::Mark, value, mask };
+        Some(same.inverted(self.invert))
     }
 }

@@ -67,3 +67,5 @@ pub(super) mod u32;
 pub(super) mod udp;
 pub(super) mod vlan;
 pub(super) mod watch;
+
+pub(crate) use addrtype::types as address_types;

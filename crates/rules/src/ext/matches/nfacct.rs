@@ -33,6 +33,10 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
 }
 
 impl Match for Nfacct {
+    fn asks_for(&self) -> Option<&'static str> {
+        Some("whether its object has a quota, and has passed it, is not in the rules")
+    }
+
     fn print(&self, to: &mut Printer) {
         to.string(false, "nfacct-name", &self.name);
     }

@@ -1,10 +1,14 @@
 //! `-m owner`: user and group of the socket that sent the packet.
 //!
-//! Source: iptables-extensions(8); kernel `net/netfilter/xt_owner.c`.
+//! A packet that the host only forwards has no socket: it matches where everything that is asked is inverted. Which
+//! process sent one of the host's own, or whether the kernel itself did (a reset, an ICMP error), no capture shows.
+//! Source: iptables-extensions(8); Linux 6.18 `net/netfilter/xt_owner.c`.
 
 use crate::error::What;
 use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::family::Hook;
+use crate::outcome::Outcome;
+use crate::transit::{Iface, Transit};
 use crate::value;
 
 /// -1 is no user: the last number is one less.
@@ -21,7 +25,7 @@ pub(crate) static KIND: MatchKind = MatchKind {
         Opt::flag("socket-exists").invertible(),
         Opt::flag("suppl-groups"),
     ],
-    support: Support::Parsed,
+    support: Support::Evaluated,
     parse,
 };
 
@@ -71,7 +75,32 @@ fn parse_ids(given: &Given<'_>) -> Result<Ids, What> {
     Ok(Ids { low: low as u32, high: high as u32, invert: given.invert })
 }
 
+impl Owner {
+    /// Nothing is asked that a packet without a socket would have to have.
+    fn suits_none(&self) -> bool {
+        self.socket.is_none_or(|inverted| inverted)
+            && self.user.is_none_or(|ids| ids.invert)
+            && self.group.is_none_or(|ids| ids.invert)
+    }
+}
+
+/// The packet came in by an interface and goes out again.
+pub(super) fn is_forwarded(transit: &Transit<'_, '_>) -> bool {
+    transit.hook == Hook::Postrouting && transit.input != Iface::Absent
+}
+
 impl Match for Owner {
+    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
+        match is_forwarded(transit) {
+            true => Outcome::from_bool(self.suits_none()),
+            false => Outcome::MAYBE,
+        }
+    }
+
+    fn asks_for(&self) -> Option<&'static str> {
+        Some("which process sent the packet is not captured")
+    }
+
     fn print(&self, to: &mut Printer) {
         if let Some(invert) = self.socket {
             to.flag(invert, "socket-exists");
@@ -87,6 +116,39 @@ impl Match for Owner {
         }
         if self.supplementary {
             to.flag(false, "suppl-groups");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ext::kit::probe::read_in;
+    use crate::ext::kit::testing::{ipv4_udp, with_transit};
+    use crate::family::Family;
+
+    #[test]
+    fn what_is_forwarded_has_no_owner() {
+        let bytes = ipv4_udp(b"");
+        for (rule, forwarded) in [
+            ("--uid-owner 0", Outcome::NO),
+            ("! --uid-owner 0", Outcome::YES),
+            ("--socket-exists", Outcome::NO),
+            ("! --socket-exists", Outcome::YES),
+            ("! --socket-exists ! --uid-owner 5", Outcome::YES),
+            ("! --socket-exists --uid-owner 5", Outcome::NO),
+            ("! --gid-owner 5 ! --uid-owner 5", Outcome::YES),
+        ] {
+            let rule = format!("-m owner {rule}");
+            let rules = read_in(Family::Ipv4, "mangle", "POSTROUTING", &rule).unwrap();
+            let body = &rules.tables[0].chains[0].rules[0].matches[0].body;
+            with_transit(&bytes, bytes.len(), |transit| {
+                transit.hook = Hook::Postrouting;
+                transit.input = Iface::Unknown;
+                assert_eq!(body.evaluate(transit), forwarded, "{rule}");
+                transit.input = Iface::Absent;
+                assert_eq!(body.evaluate(transit), Outcome::MAYBE, "{rule}");
+            });
         }
     }
 }

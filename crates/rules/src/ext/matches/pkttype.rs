@@ -12,6 +12,7 @@ use packet::{Read, ethernet};
 use crate::error::What;
 use crate::family::Hook;
 use crate::outcome::Outcome;
+use crate::predicate::{Field, Predicate};
 use crate::transit::Transit;
 
 pub(crate) static KIND: MatchKind = MatchKind {
@@ -124,6 +125,10 @@ impl Match for PacketType {
 
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
         Outcome::from_bool((packet_type(transit) == self.kind) != self.invert)
+    }
+
+    fn predicate(&self) -> Option<Predicate> {
+        Some(Predicate::is(Field::PacketType, self.kind.into()).inverted(self.invert))
     }
 }
 

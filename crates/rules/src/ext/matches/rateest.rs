@@ -161,6 +161,10 @@ impl Rateest {
 }
 
 impl Match for Rateest {
+    fn asks_for(&self) -> Option<&'static str> {
+        Some("the estimator ticks by a timer of the kernel, whose start no capture shows")
+    }
+
     fn print(&self, to: &mut Printer) {
         if self.delta {
             to.flag(false, "rateest-delta");

@@ -1,12 +1,15 @@
 //! `-m realm`: the routing realm of the packet's route.
 //!
-//! Source: iptables-extensions(8); kernel `net/netfilter/xt_realm.c`.
+//! It is 0 where no route and no policy rule of the host names a realm; where one does, it is open. Source:
+//! iptables-extensions(8); kernel `net/netfilter/xt_realm.c`, `net/ipv4/route.c` (`set_class_tag`).
 
 use crate::error::What;
 use crate::ext::kit::number;
 use crate::ext::matches::mark::masked_text;
 use crate::ext::{Args, Match, MatchKind, Opt, Printer, Support, V4};
 use crate::family::Hook;
+use crate::outcome::Outcome;
+use crate::transit::Transit;
 
 /// The name that every `rt_realms` file gives to realm 0.
 const NAMES: &[(&str, u32)] = &[("cosmos", 0)];
@@ -17,7 +20,7 @@ pub(crate) static KIND: MatchKind = MatchKind {
     families: V4,
     protocol: None,
     options: &[Opt::value("realm").invertible()],
-    support: Support::Parsed,
+    support: Support::Evaluated,
     parse,
 };
 
@@ -36,6 +39,20 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
 }
 
 impl Match for Realm {
+    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
+        match transit.host.has_realms() {
+            // That of every route is 0.
+            Some(false) => Outcome::from_bool((self.value == 0) != self.invert),
+            Some(true) | None => Outcome::MAYBE,
+        }
+    }
+
+    fn asks_for(&self) -> Option<&'static str> {
+        Some(
+            "the realm of the route is not known (routes without realms tell: --routes, or a folder with rule.txt)",
+        )
+    }
+
     fn print(&self, to: &mut Printer) {
         to.option(self.invert, "realm", masked_text(self.value, self.mask));
     }

@@ -5,9 +5,11 @@
 
 use crate::error::What;
 use crate::ext::kit::number;
-use crate::ext::{Args, Given, IP, Match, MatchKind, Memory, Opt, Printer, RecentLists, Support};
+use crate::ext::{Args, Given, IP, Match, MatchKind, Memory, NamedLists, Opt, Printer, Support};
+use crate::family::Family;
 use crate::ipset::{CounterTest, Query, Sets, Touched};
 use crate::outcome::Outcome;
+use crate::predicate::Predicate;
 use crate::transit::Transit;
 
 const MAX_NAME: usize = 31;
@@ -121,6 +123,21 @@ impl Match for Set {
         Some(self.outcome(found))
     }
 
+    fn predicate_in(&self, family: Family, sets: &Sets) -> Option<Predicate> {
+        let is_plain = self.counters.iter().all(Option::is_none);
+        let look = || sets.predicate(&self.name, &self.by_source, self.return_nomatch, family);
+        is_plain.then(look)?.map(|all| all.inverted(self.invert))
+    }
+
+    fn asks_for_set(&self) -> bool {
+        true
+    }
+
+    /// As long as nothing changes its set.
+    fn repeats(&self) -> bool {
+        self.counters.iter().all(Option::is_none)
+    }
+
     fn memory(&self) -> Option<Box<dyn Memory>> {
         Some(Box::new(self.clone()))
     }
@@ -128,7 +145,7 @@ impl Match for Set {
 
 /// The sets are the host's, and keep account of doubt themselves.
 impl Memory for Set {
-    fn evaluate(&mut self, transit: &mut Transit<'_, '_>, _lists: &mut RecentLists) -> Outcome {
+    fn evaluate(&mut self, transit: &mut Transit<'_, '_>, _lists: &mut NamedLists) -> Outcome {
         let Some(sets) = transit.sets.take() else { return Outcome::MAYBE };
         let query = self.query(!self.skip_counters);
         let found = sets.ask(&self.name, &query, transit, &mut Touched::default());

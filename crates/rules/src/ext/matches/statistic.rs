@@ -7,7 +7,7 @@
 
 use crate::error::What;
 use crate::ext::kit::{number, words};
-use crate::ext::{Args, Given, IP, Match, MatchKind, Memory, Opt, Printer, RecentLists, Support};
+use crate::ext::{Args, Given, IP, Match, MatchKind, Memory, NamedLists, Opt, Printer, Support};
 use crate::outcome::Outcome;
 use crate::transit::Transit;
 
@@ -116,7 +116,7 @@ impl Match for Nth {
 }
 
 impl Memory for Counter {
-    fn evaluate(&mut self, transit: &mut Transit<'_, '_>, _lists: &mut RecentLists) -> Outcome {
+    fn evaluate(&mut self, transit: &mut Transit<'_, '_>, _lists: &mut NamedLists) -> Outcome {
         self.count = if self.count == self.last { 0 } else { self.count + 1 };
         let outcome = match (self.count <= self.behind, self.behind) {
             (false, _) => Outcome::NO,
@@ -149,7 +149,7 @@ mod tests {
         let (mut memory, bytes) = (nth.memory().unwrap(), ipv4_udp(b""));
         with_transit(&bytes, bytes.len(), |transit| {
             (0..packets)
-                .map(|_| memory.evaluate(transit, &mut RecentLists::default()) == Outcome::YES)
+                .map(|_| memory.evaluate(transit, &mut NamedLists::default()) == Outcome::YES)
                 .collect()
         })
     }
@@ -171,7 +171,7 @@ mod tests {
         with_transit(&bytes, bytes.len(), |transit| {
             let outcomes = certain.iter().map(|certain| {
                 transit.certain = *certain;
-                let said = memory.evaluate(transit, &mut RecentLists::default());
+                let said = memory.evaluate(transit, &mut NamedLists::default());
                 let after: Vec<u32> = stands.iter().map(|at| (at + 1) % nth.every).collect();
                 let each = after.iter().map(|at| Outcome::from_bool((*at == 0) != nth.invert));
                 let expected = each.reduce(Outcome::or).unwrap();

@@ -1,13 +1,21 @@
-//! `-m time`: date, time of day, weekday and day of the month.
+//! `-m time`: date, time of day, weekday and day of the month, of the packet's own time.
+//!
+//! It is UTC unless `--kerneltz` asks for the zone that the kernel was told of ([`host::Zone`]). The kernel looks at whole
+//! seconds that it counts on with its tick: near the second at which the answer changes it is open.
 //!
 //! Without `--datestop` the tool stores the last second of 31 bits, and prints it. Source:
-//! iptables-extensions(8); kernel `net/netfilter/xt_time.c`.
+//! iptables-extensions(8); Linux 6.18 `net/netfilter/xt_time.c`.
 
 use crate::error::What;
 use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
+use crate::outcome::Outcome;
+use crate::transit::Transit;
 use crate::value;
 
 const DAY: u32 = 86_400;
+/// A tick of the slowest clock, in nanoseconds: by so much the kernel's seconds may be late.
+const TICK: u64 = 10_000_000;
+const SECOND: u64 = 1_000_000_000;
 const LAST_OF_DAY: u32 = DAY - 1;
 const LAST_DATE: u32 = i32::MAX as u32;
 const ALL_WEEKDAYS: u32 = 0xfe;
@@ -29,7 +37,7 @@ pub(crate) static KIND: MatchKind = MatchKind {
         Opt::flag("utc"),
         Opt::flag("kerneltz").alias(&["localtz"]),
     ],
-    support: Support::Parsed,
+    support: Support::Evaluated,
     parse,
 };
 
@@ -158,8 +166,9 @@ fn time_text(seconds: u32) -> String {
     format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }
 
-fn date_text(date: u32) -> String {
-    let mut days = date / DAY;
+/// Year, month and day of the month of a day since the epoch.
+fn civil(day: u32) -> (u32, u32, u32) {
+    let mut days = day;
     let (mut year, mut month) = (1970, 1);
     while days >= 365 + u32::from(is_leap(year)) {
         days -= 365 + u32::from(is_leap(year));
@@ -169,7 +178,12 @@ fn date_text(date: u32) -> String {
         days -= month_len(year, month);
         month += 1;
     }
-    format!("{year:04}-{month:02}-{:02}T{}", days + 1, time_text(date % DAY))
+    (year, month, days + 1)
+}
+
+fn date_text(date: u32) -> String {
+    let (year, month, day) = civil(date / DAY);
+    format!("{year:04}-{month:02}-{day:02}T{}", time_text(date % DAY))
 }
 
 /// No days at all are printed as not all days; the tool prints an empty list, which it does not read.
@@ -178,7 +192,57 @@ fn print_days(option: &str, mask: u32, all: u32, name: impl Fn(u32) -> String, t
     to.option(invert, option, day_list(if invert { all } else { mask }, name));
 }
 
+impl Time {
+    /// Whether a second in the rule's zone is meant, counted since the epoch.
+    fn holds(&self, second: i64) -> bool {
+        let (start, stop) = (i64::from(self.dates.0), i64::from(self.dates.1));
+        if !(start..=stop).contains(&second) {
+            return false;
+        }
+        let (day, time) = (second / i64::from(DAY), (second % i64::from(DAY)) as u32);
+        let (from, to) = self.times;
+        let (begun, not_over) = (time >= from, time <= to);
+        let wraps = from >= to;
+        if !(begun && not_over || wraps && (begun || not_over)) {
+            return false;
+        }
+        // After midnight it is still the day before.
+        let day = day - i64::from(wraps && self.contiguous && not_over);
+        self.is_day(day)
+    }
+
+    /// Whether a day is meant, counted since the epoch, a Thursday. The day before that is none of any week.
+    fn is_day(&self, day: i64) -> bool {
+        let Ok(day) = u32::try_from(day) else { return false };
+        let weekday = (day + 3) % 7 + 1;
+        self.weekdays >> weekday & 1 == 1
+            && (self.monthdays == ALL_MONTHDAYS || self.monthdays >> civil(day).2 & 1 == 1)
+    }
+
+    /// The same second in the rule's zone, counted since the epoch; `None` where the zone is not known.
+    fn in_zone(&self, second: u64, transit: &Transit<'_, '_>) -> Option<i64> {
+        let second = i64::try_from(second).ok()?;
+        match (self.kernel_zone, &transit.host.zone) {
+            (false, _) => Some(second),
+            (true, zone) => Some(second + i64::from(zone.as_ref()?.offset_at(second)?)),
+        }
+    }
+}
+
 impl Match for Time {
+    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
+        let Some(now) = transit.time else { return Outcome::MAYBE };
+        let at = |time: u64| match self.in_zone(time / SECOND, transit) {
+            Some(second) => Outcome::from_bool(self.holds(second)),
+            None => Outcome::MAYBE,
+        };
+        at(now.saturating_sub(TICK)).or(at(now.saturating_add(TICK)))
+    }
+
+    fn asks_for(&self) -> Option<&'static str> {
+        self.kernel_zone.then_some("the time zone of the host's kernel is not known (--tz)")
+    }
+
     fn print(&self, to: &mut Printer) {
         if self.times != (0, LAST_OF_DAY) {
             to.option(false, "timestart", time_text(self.times.0));
@@ -208,6 +272,10 @@ impl Match for Time {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ext::kit::probe::{ipv4, read};
+    use crate::family::{Family, Hook};
+    use host::{Host, Zone};
+    use packet::{Checksums, Link, Packet};
 
     #[test]
     fn dates_read_and_print() {
@@ -230,5 +298,71 @@ mod tests {
         for wrong in ["1", "24:00", "1:60", "1:2:3:4", "", ":", "-1:0", "+1:0"] {
             assert_eq!(time_of_day(wrong, 2), None, "{wrong}");
         }
+    }
+
+    /// What a rule says at a time, given as a date with a fraction of a second in milliseconds.
+    fn at(rule: &str, when: &str, millis: i64, zone: Option<Zone>) -> Outcome {
+        let bytes = ipv4(17, &[0; 8]);
+        let rule = read(Family::Ipv4, &format!("-m time {rule}")).unwrap();
+        let host = Host { zone, ..Host::default() };
+        let mut bytes = bytes.to_vec();
+        let len = bytes.len();
+        let mut packet = Packet::parse(&mut bytes, len, Link::Raw, Checksums::Ignore);
+        let new = Transit::new(&mut packet, Family::Ipv4, Hook::Forward, &host);
+        let nanos = i64::from(date(when).unwrap()) * 1_000 + millis;
+        let transit = Transit { time: Some(nanos as u64 * 1_000_000), ..new };
+        rule.tables[0].chains[0].rules[0].matches[0].body.evaluate(&transit)
+    }
+
+    #[test]
+    fn days_and_times_of_the_packet_decide() {
+        use Outcome as O;
+        // 24 November 2026 was a Tuesday.
+        for (rule, when, outcome) in [
+            ("--timestart 08:00 --timestop 17:00", "2026-11-24T08:00:01", O::YES),
+            ("--timestart 08:00 --timestop 17:00", "2026-11-24T07:59:59", O::NO),
+            ("--timestart 22:00 --timestop 06:00", "2026-11-24T23:00", O::YES),
+            ("--timestart 22:00 --timestop 06:00", "2026-11-24T05:00", O::YES),
+            ("--timestart 22:00 --timestop 06:00", "2026-11-24T12:00", O::NO),
+            ("--timestart 10:00 --timestop 10:00", "2026-11-24T12:00", O::YES),
+            ("--weekdays Tue", "2026-11-24T12:00", O::YES),
+            ("! --weekdays Tue", "2026-11-24T12:00", O::NO),
+            ("--weekdays Mon --timestart 22:00 --timestop 06:00", "2026-11-24T05:00", O::NO),
+            (
+                "--weekdays Mon --timestart 22:00 --timestop 06:00 --contiguous",
+                "2026-11-24T05:00",
+                O::YES,
+            ),
+            (
+                "--weekdays Tue --timestart 22:00 --timestop 06:00 --contiguous",
+                "2026-11-24T23:00",
+                O::YES,
+            ),
+            ("--monthdays 24,29", "2026-11-24T12:00", O::YES),
+            ("--monthdays 29", "2028-02-29T12:00", O::YES),
+            ("--monthdays 1", "2028-02-29T12:00", O::NO),
+            ("--datestart 2026-11-24T12:00", "2026-11-24T11:59:58", O::NO),
+            ("--datestop 2026-11-24T12:00", "2026-11-24T12:00:00", O::YES),
+            ("--datestop 2026-11-24T12:00", "2026-11-24T12:00:01", O::NO),
+        ] {
+            assert_eq!(at(rule, when, 500, None), outcome, "{rule} at {when}");
+        }
+        let from_eight =
+            |when, millis| at("--timestart 08:00 --timestop 17:00", when, millis, None);
+        assert_eq!(from_eight("2026-11-24T08:00:00", 5), O::MAYBE, "within a tick");
+        assert_eq!(from_eight("2026-11-24T08:00:00", 11), O::YES);
+    }
+
+    #[test]
+    fn the_kernel_s_zone_counts_where_it_is_asked_for() {
+        let rule = "--timestart 08:00 --timestop 17:00 --kerneltz";
+        let zone = |text: &str| Some(Zone::parse(text).unwrap());
+        let morning = "2026-11-24T07:30";
+        assert_eq!(at(rule, morning, 500, None), Outcome::MAYBE);
+        assert_eq!(at(rule, morning, 500, zone("UTC")), Outcome::NO);
+        assert_eq!(at(rule, morning, 500, zone("+01:00")), Outcome::YES);
+        assert_eq!(at(rule, morning, 500, zone("Europe/Berlin")), Outcome::YES);
+        assert_eq!(at(rule, "2026-07-24T06:30", 500, zone("Europe/Berlin")), Outcome::YES);
+        assert_eq!(at(rule, "2026-07-24T06:30", 500, zone("-01:00")), Outcome::NO);
     }
 }

@@ -7,6 +7,7 @@ use packet::Read;
 use crate::error::What;
 use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
+use crate::predicate::{Field, Predicate};
 use crate::transit::Transit;
 use crate::value;
 
@@ -73,6 +74,10 @@ impl Match for Tos {
             Read::Known(tos) => Outcome::from_bool((tos & self.mask == self.tos) != self.invert),
             Read::Unknown | Read::Absent => Outcome::MAYBE,
         }
+    }
+
+    fn predicate(&self) -> Option<Predicate> {
+        Some(Predicate::byte(Field::Tos, self.tos, self.mask).inverted(self.invert))
     }
 }
 

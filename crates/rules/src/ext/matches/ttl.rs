@@ -7,6 +7,7 @@ use packet::Read;
 use crate::error::What;
 use crate::ext::{Args, Match, MatchKind, Opt, Printer, Support, V4, V6};
 use crate::outcome::Outcome;
+use crate::predicate::{Field, Predicate};
 use crate::transit::Transit;
 use crate::value;
 
@@ -83,6 +84,16 @@ impl Match for Ttl {
             Test::Equal { invert } => (ttl == self.ttl) != invert,
             Test::Less => ttl < self.ttl,
             Test::Greater => ttl > self.ttl,
+        })
+    }
+
+    fn predicate(&self) -> Option<Predicate> {
+        let ttl = u128::from(self.ttl);
+        let range = |low, high| Predicate::Range { field: Field::Ttl, low, high };
+        Some(match self.test {
+            Test::Equal { invert } => Predicate::is(Field::Ttl, ttl).inverted(invert),
+            Test::Less => range(ttl, u8::MAX.into()).inverted(true),
+            Test::Greater => range(0, ttl).inverted(true),
         })
     }
 }

@@ -9,6 +9,7 @@ use crate::error::What;
 use crate::ext::{
     Alters, Args, Course, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind,
 };
+use crate::predicate::{Bit, Change, Field};
 use crate::transit::Transit;
 use crate::value;
 use packet::Mark;
@@ -165,6 +166,20 @@ impl Target for Connmark {
     fn course(&self) -> Course {
         Course::Passes(Alters::Unnamed)
     }
+
+    fn changes(&self) -> Vec<Change> {
+        let changes = match self.operation {
+            Operation::Set if self.shift.is_some() => Change::lost(Field::ConnMark, 32),
+            Operation::Set => {
+                Change::masked(Field::ConnMark, 32, self.ctmark.into(), self.ctmask.into())
+            }
+            Operation::Save => self.copied(Field::ConnMark, self.ctmask, Field::Mark, self.nfmask),
+            Operation::Restore => {
+                self.copied(Field::Mark, self.nfmask, Field::ConnMark, self.ctmask)
+            }
+        };
+        changes.into_iter().map(|change| Change { of_connection: true, ..change }).collect()
+    }
 }
 
 impl Connmark {
@@ -185,6 +200,22 @@ impl Connmark {
             }
         };
         transit.set_mark(restored);
+    }
+
+    /// `to = (to & !cleared) ^ shifted(from & kept)`, bit by bit.
+    fn copied(&self, to: Field, cleared: u32, from: Field, kept: u32) -> Vec<Change> {
+        let source = |bit: u32| (0..32).find(|from| self.shifted(1 << from) == 1 << bit);
+        let of = |bit: u32| {
+            let source = source(bit).filter(|from| kept >> from & 1 == 1);
+            match (source, cleared >> bit & 1) {
+                (Some(bit), 1) => Some(Bit::Of { field: from, bit, inverted: false }),
+                // One that depends on two.
+                (Some(_), _) => Some(Bit::Lost),
+                (None, 1) => Some(Bit::Is(false)),
+                (None, _) => None,
+            }
+        };
+        (0..32).filter_map(|bit| Some(Change::new(to, bit, of(bit)?))).collect()
     }
 
     fn shifted(&self, bits: u32) -> u32 {

@@ -194,6 +194,14 @@ impl Target for Ct {
         Effect::Continue
     }
 
+    fn untracks(&self) -> bool {
+        self.notrack
+    }
+
+    fn retracks(&self) -> bool {
+        !self.timeout.is_empty() || self.zone.from_mark || self.zone.id != 0
+    }
+
     fn course(&self) -> Course {
         Course::Passes(Alters::State)
     }

@@ -8,6 +8,7 @@ use packet::Read;
 use crate::error::What;
 use crate::ext::matches::dscp::parse_dscp;
 use crate::ext::{Alters, Args, Course, Effect, IP, Opt, Printer, Support, Target, TargetKind};
+use crate::predicate::{Change, Field};
 use crate::transit::Transit;
 
 pub(crate) static KIND: TargetKind = TargetKind {
@@ -41,6 +42,10 @@ impl Target for SetDscp {
 
     fn course(&self) -> Course {
         Course::Passes(Alters::Unnamed)
+    }
+
+    fn changes(&self) -> Vec<Change> {
+        Change::masked(Field::Tos, 8, u128::from(self.0) << 2, 0xfc)
     }
 }
 

@@ -7,6 +7,7 @@ use crate::error::What;
 use crate::ext::{
     ARP, Alters, Args, Course, Effect, IP, Opt, Printer, Support, Target, TargetKind,
 };
+use crate::predicate::{Change, Field};
 use crate::transit::Transit;
 use crate::value;
 use packet::Mark;
@@ -114,6 +115,10 @@ impl Target for SetMark {
 
     fn course(&self) -> Course {
         Course::Passes(Alters::Unnamed)
+    }
+
+    fn changes(&self) -> Vec<Change> {
+        Change::masked(Field::Mark, 32, self.value.into(), self.mask.into())
     }
 }
 

@@ -6,7 +6,7 @@
 use crate::error::What;
 use crate::ext::{Args, Effect, Given, Opt, Printer, Target};
 use crate::family::Family;
-use crate::nat::{Gives, Ports, Range, Translation};
+use crate::nat::{Gives, Mapping, Ports, Range, Translation};
 use crate::transit::Transit;
 use crate::{nat, value};
 use conntrack::Side;
@@ -228,6 +228,15 @@ impl Target for Nat {
 
     fn translates(&self) -> bool {
         true
+    }
+
+    fn mapping(&self) -> Option<Mapping> {
+        let (side, redirects) = match self.from {
+            From::Rule(side) => (side, false),
+            From::Output => (Side::Source, false),
+            From::Input => (Side::Destination, true),
+        };
+        Some(Mapping { side, range: self.range(), redirects })
     }
 
     fn gives(&self) -> Gives {

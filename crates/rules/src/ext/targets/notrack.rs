@@ -31,6 +31,10 @@ impl Target for Notrack {
         Course::Passes(Alters::State)
     }
 
+    fn untracks(&self) -> bool {
+        true
+    }
+
     fn tracks(&self) -> bool {
         true
     }

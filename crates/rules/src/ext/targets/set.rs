@@ -6,9 +6,12 @@
 
 use crate::error::What;
 use crate::ext::matches::set::sides_text;
-use crate::ext::{Args, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind};
+use crate::ext::{
+    Alters, Args, Course, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind,
+};
 use crate::family::{Hook, TableKind};
 use crate::ipset::{Addition, CounterTest, Query, Sets, Touched};
+use crate::predicate::{Change, Field};
 use crate::transit::Transit;
 use crate::value;
 use packet::Mark;
@@ -146,6 +149,19 @@ impl Target for Set {
                 to.flag(false, name);
             }
         }
+    }
+
+    fn course(&self) -> Course {
+        Course::Passes(Alters::Unnamed)
+    }
+
+    fn changes(&self) -> Vec<Change> {
+        let maps_mark = self.map.is_some() && self.maps[0];
+        if maps_mark { Change::lost(Field::Mark, 32) } else { Vec::new() }
+    }
+
+    fn changes_sets(&self) -> bool {
+        true
     }
 
     fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {

@@ -11,8 +11,11 @@ use crate::error::What;
 use crate::ext::kit::option_walk::find_mss;
 use crate::ext::kit::tcp_header;
 use crate::ext::kit::tcp_header::{MIN_LEN, WORDS};
-use crate::ext::{Args, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind};
+use crate::ext::{
+    Alters, Args, Course, Effect, Given, IP, Opt, Printer, Support, Target, TargetKind,
+};
 use crate::family::{Family, Hook};
+use crate::predicate::{Change, Field};
 use crate::transit::Transit;
 use crate::value;
 use host::{Outgoing, Routed};
@@ -207,6 +210,15 @@ impl Target for SetMss {
             }
             Err(effect) => effect,
         }
+    }
+
+    /// Those with a broken header, or on a way that carries no segment, are dropped; no predicate tells of them.
+    fn course(&self) -> Course {
+        Course::Passes(Alters::Unnamed)
+    }
+
+    fn changes(&self) -> Vec<Change> {
+        Change::lost(Field::Length, 32)
     }
 }
 

@@ -10,6 +10,7 @@ use crate::error::What;
 use crate::ext::matches::tos;
 use crate::ext::matches::tos::{parse_tos, tos_text};
 use crate::ext::{Alters, Args, Course, Effect, IP, Opt, Printer, Support, Target, TargetKind};
+use crate::predicate::{Change, Field};
 use crate::transit::Transit;
 use crate::value;
 
@@ -65,6 +66,10 @@ impl Target for SetTos {
 
     fn course(&self) -> Course {
         Course::Passes(Alters::Unnamed)
+    }
+
+    fn changes(&self) -> Vec<Change> {
+        Change::masked(Field::Tos, 8, self.value.into(), self.mask.into())
     }
 }
 

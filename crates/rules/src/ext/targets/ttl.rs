@@ -7,6 +7,7 @@ use packet::Read;
 
 use crate::error::What;
 use crate::ext::{Alters, Args, Course, Effect, Opt, Printer, Support, Target, TargetKind, V4, V6};
+use crate::predicate::{Change, Field};
 use crate::transit::Transit;
 use crate::value;
 
@@ -80,6 +81,13 @@ impl Target for SetTtl {
 
     fn course(&self) -> Course {
         Course::Passes(Alters::Unnamed)
+    }
+
+    fn changes(&self) -> Vec<Change> {
+        match self.change {
+            Operation::Set => Change::masked(Field::Ttl, 8, self.by.into(), 0xff),
+            Operation::Lower | Operation::Raise => Change::lost(Field::Ttl, 8),
+        }
     }
 }
 

@@ -100,10 +100,10 @@ pub(crate) fn encode(rule: &Rule, is_v6: bool, jump: impl Fn(u32) -> u32, to: &m
     };
     let mut head = u64::from(rule.slot) << SLOT | step << STEP;
     head |= matches(rule, to);
-    if let Some(header) = rule.header.as_deref() {
+    if let Some(header) = rule.header.as_ref() {
         head |= tests(header, is_v6, to);
-        head |= interface(header.input.as_ref(), [INPUT, NOT_INPUT], to);
-        head |= interface(header.output.as_ref(), [OUTPUT, NOT_OUTPUT], to);
+        head |= interface(header.input(), [INPUT, NOT_INPUT], to);
+        head |= interface(header.output(), [OUTPUT, NOT_OUTPUT], to);
     }
     to.extend(operand.map(u64::from));
     to[start] = head | (to.len() - start) as u64;
@@ -113,7 +113,7 @@ pub(crate) fn encode(rule: &Rule, is_v6: bool, jump: impl Fn(u32) -> u32, to: &m
 /// are others to be asked.
 fn matches(rule: &Rule, to: &mut Vec<u64>) -> u64 {
     let Some(first) = rule.matches.first() else { return 0 };
-    let protocol = rule.header.as_ref().and_then(|header| header.protocol);
+    let protocol = rule.header.as_ref().and_then(Header::protocol);
     let is_of = |ports: &PortRanges| {
         protocol.is_some_and(|test| test.number == ports.protocol && !test.invert)
     };
@@ -127,29 +127,30 @@ fn matches(rule: &Rule, to: &mut Vec<u64>) -> u64 {
 /// Appends the addresses of a rule; the bits of its head that say so.
 fn tests(header: &Header, is_v6: bool, to: &mut Vec<u64>) -> u64 {
     let mut head = 0;
-    let asks = header.logical_input.is_some()
-        || header.logical_output.is_some()
-        || !header.fields.is_empty()
-        || header.fragment.is_some();
+    let asks = header.logical_input().is_some()
+        || header.logical_output().is_some()
+        || !header.fields().is_empty()
+        || header.fragment().is_some();
     if asks {
         head |= MORE;
     }
-    if let Some(test) = header.protocol {
+    if let Some(test) = header.protocol() {
         head |= PROTOCOL | u64::from(test.number) << PROTOCOL_NUMBER;
         head |= if test.invert { NOT_PROTOCOL } else { 0 };
     }
-    if let (Some(source), Some(destination), false) = (&header.source, &header.destination, is_v6)
+    let (source, destination) = (header.source(), header.destination());
+    if let (Some(source), Some(destination), false) = (&source, &destination, is_v6)
         && is_host(source)
         && is_host(destination)
     {
         to.push(first(&source.addr) | first(&destination.addr) << 32);
         return head | PAIR;
     }
-    if let Some(test) = &header.source {
+    if let Some(test) = &source {
         head |= address(test, is_v6, to) << SOURCE;
         head |= if test.invert { NOT_SOURCE } else { 0 };
     }
-    if let Some(test) = &header.destination {
+    if let Some(test) = &destination {
         head |= address(test, is_v6, to) << DESTINATION;
         head |= if test.invert { NOT_DESTINATION } else { 0 };
     }

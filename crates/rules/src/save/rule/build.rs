@@ -1,5 +1,7 @@
 //! What a line with a rule becomes: its headers and its extensions, and whether its chain may have it.
 
+use std::borrow::Cow;
+
 use super::{RuleLine, Verdict};
 use crate::error::What;
 use crate::ext::kit::args::Loading;
@@ -7,7 +9,7 @@ use crate::ext::{
     Args, Match, MatchKind, MatchUse, Opaque, Support, Target, TargetKind, TargetUse,
 };
 use crate::family::{Family, Hook, TableKind};
-use crate::header::{Header, MaskedAddr};
+use crate::header::{Header, HeaderTests, MaskedAddr};
 
 /// What the reader of a rule has to know of its surroundings.
 #[derive(Debug, Clone, Copy)]
@@ -22,13 +24,13 @@ pub(in crate::save) struct Setting<'a> {
 /// The parts of a rule that its extensions make up.
 #[derive(Debug)]
 pub(in crate::save) struct Built {
-    pub(in crate::save) matches: Vec<MatchUse>,
-    pub(in crate::save) target: Option<TargetUse>,
+    pub(in crate::save) matches: Box<[MatchUse]>,
+    pub(in crate::save) target: Option<Box<TargetUse>>,
 }
 
 impl<'a> RuleLine<'a> {
     /// The headers of the rules that this line makes: one for each pair of listed addresses.
-    pub(in crate::save) fn headers(&self) -> impl Iterator<Item = Option<Box<Header>>> + '_ {
+    pub(in crate::save) fn headers(&self) -> impl Iterator<Item = Option<Header>> + '_ {
         self.sources.iter().flat_map(move |source| {
             self.destinations.iter().map(move |destination| self.header(*source, *destination))
         })
@@ -48,9 +50,10 @@ impl<'a> RuleLine<'a> {
         &self,
         source: Option<MaskedAddr>,
         destination: Option<MaskedAddr>,
-    ) -> Option<Box<Header>> {
-        let tests = source.is_some() || destination.is_some() || self.header != Header::default();
-        tests.then(|| Box::new(Header { source, destination, ..self.header.clone() }))
+    ) -> Option<Header> {
+        let tests =
+            source.is_some() || destination.is_some() || self.header != HeaderTests::default();
+        tests.then(|| HeaderTests { source, destination, ..self.header.clone() }.into())
     }
 
     /// Checks the rule against its chain.
@@ -81,7 +84,7 @@ impl<'a> RuleLine<'a> {
         }
         let target = self.extensions.target.as_ref();
         let target = target.map(|loading| self.target_use(loading, at)).transpose()?;
-        Ok(Built { matches, target })
+        Ok(Built { matches: matches.into(), target: target.map(Box::new) })
     }
 
     fn match_use(
@@ -90,8 +93,12 @@ impl<'a> RuleLine<'a> {
         at: Setting<'_>,
     ) -> Result<MatchUse, What> {
         let (name, support, body): (_, _, Box<dyn Match>) = match loading.kind {
-            Some(kind) => (kind.name, kind.support, (kind.parse)(&self.args(loading, at))?),
-            None => (&*loading.name.text, Support::Parsed, Box::new(opaque(loading))),
+            Some(kind) => {
+                (Cow::Borrowed(kind.name), kind.support, (kind.parse)(&self.args(loading, at))?)
+            }
+            None => {
+                (loading.name.text.to_string().into(), Support::Parsed, Box::new(opaque(loading)))
+            }
         };
         Ok(MatchUse::new(name, support, body))
     }
@@ -102,10 +109,14 @@ impl<'a> RuleLine<'a> {
         at: Setting<'_>,
     ) -> Result<TargetUse, What> {
         let (name, support, body): (_, _, Box<dyn Target>) = match loading.kind {
-            Some(kind) => (kind.name, kind.support, (kind.parse)(&self.args(loading, at))?),
-            None => (&*loading.name.text, Support::Parsed, Box::new(opaque(loading))),
+            Some(kind) => {
+                (Cow::Borrowed(kind.name), kind.support, (kind.parse)(&self.args(loading, at))?)
+            }
+            None => {
+                (loading.name.text.to_string().into(), Support::Parsed, Box::new(opaque(loading)))
+            }
         };
-        Ok(TargetUse { name: name.into(), support, body: body.into() })
+        Ok(TargetUse { name, support, body: body.into() })
     }
 
     fn args<'s, K>(&'s self, loading: &'s Loading<'a, K>, at: Setting<'s>) -> Args<'s>

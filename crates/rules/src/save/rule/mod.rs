@@ -9,7 +9,7 @@ use crate::error::What;
 use crate::ext;
 use crate::ext::kit::args::Loading;
 use crate::family::Family;
-use crate::header::Header;
+use crate::header::HeaderTests;
 use crate::lexer::Word;
 use crate::model::Counters;
 use header::Addresses;
@@ -39,7 +39,7 @@ pub(super) struct RuleLine<'a> {
     /// Bytes of text that list these.
     list_bytes: usize,
     /// The tests of the common header, but for the addresses.
-    header: Header,
+    header: HeaderTests,
     pub(super) verdict: Option<Verdict<'a>>,
     extensions: Extensions<'a>,
     /// Options that may stand once and have: a bit for each, see [`bit_of`].
@@ -125,7 +125,7 @@ impl<'a> RuleLine<'a> {
             sources: smallvec![None],
             destinations: smallvec![None],
             list_bytes: 0,
-            header: Header { fields: header::implied(family), ..Header::default() },
+            header: HeaderTests { fields: header::implied(family), ..HeaderTests::default() },
             verdict: None,
             extensions: Extensions::new(family),
             seen: 0,

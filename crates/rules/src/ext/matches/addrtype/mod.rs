@@ -6,7 +6,7 @@
 //! What is not known of the host stays open. Source: iptables-extensions(8); kernel
 //! `net/netfilter/xt_addrtype.c`.
 
-mod types;
+pub(crate) mod types;
 
 use std::net::Ipv6Addr;
 
@@ -16,8 +16,9 @@ use crate::error::What;
 use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::family::{Family, Hook};
 use crate::outcome::Outcome;
+use crate::predicate::{Field, Predicate};
 use crate::transit::{Iface, Transit};
-use types::{NAMES, NOT_IPV6, TOLD_BY_ROUTE, is_of_kinds, types_v4, types_v6};
+use types::{NAMES, NOT_IPV6, TOLD_BY_ROUTE, is_of_kinds, of_kinds, types_v4, types_v6};
 
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "addrtype",
@@ -39,6 +40,7 @@ struct AddrType {
     source: Option<TypeTest>,
     destination: Option<TypeTest>,
     limit: Limit,
+    family: Family,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -68,7 +70,8 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
         Limit::None
     };
     let test = |name| args.get(name).map(|given| parse_types(given, args.family)).transpose();
-    Ok(Box::new(AddrType { source: test("src-type")?, destination: test("dst-type")?, limit }))
+    let (source, destination) = (test("src-type")?, test("dst-type")?);
+    Ok(Box::new(AddrType { source, destination, limit, family: args.family }))
 }
 
 fn parse_types(given: &Given<'_>, family: Family) -> Result<TypeTest, What> {
@@ -131,6 +134,24 @@ impl TypeTest {
         outcome.invert(self.invert)
     }
 
+    /// The same as data, of an address and its type.
+    fn predicate(self, family: Family, address: Field, kind: Field) -> Predicate {
+        let one_of = |types: u16| {
+            let places = (0..NAMES.len()).filter(move |place| types >> place & 1 != 0);
+            Predicate::Any(places.map(|place| Predicate::is(kind, place as u128)).collect())
+        };
+        let all = match family {
+            Family::Ipv6 => {
+                let mut all = of_kinds(self.types, address);
+                let by_route = self.types & TOLD_BY_ROUTE;
+                all.extend((by_route != 0).then(|| one_of(by_route)));
+                Predicate::All(all)
+            }
+            _ => one_of(self.types),
+        };
+        all.inverted(self.invert)
+    }
+
     fn print(self, name: &str, to: &mut Printer) {
         let places = NAMES.iter().enumerate().filter(|(place, _)| self.types >> place & 1 != 0);
         let names: Vec<&str> = places.map(|(_, name)| *name).collect();
@@ -167,6 +188,17 @@ impl Match for AddrType {
         evaluate(self.source, ipv4::SOURCE.start, ipv6::SOURCE.start).and_then(|| {
             evaluate(self.destination, ipv4::DESTINATION.start, ipv6::DESTINATION.start)
         })
+    }
+
+    /// Over one interface it is another search.
+    fn predicate(&self) -> Option<Predicate> {
+        let predicate = |test: Option<TypeTest>, address, kind| {
+            test.map(|test| test.predicate(self.family, address, kind))
+        };
+        let source = predicate(self.source, Field::Source, Field::SourceType);
+        let destination = predicate(self.destination, Field::Destination, Field::DestinationType);
+        (self.limit == Limit::None)
+            .then(|| Predicate::All(source.into_iter().chain(destination).collect()))
     }
 }
 

@@ -5,13 +5,16 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use crate::family::Family;
 use crate::outcome::Outcome;
+use crate::predicate::{Field, Predicate};
 use crate::transit::Iface;
 use host::Host;
+use host::Network;
 use host::routes::{Refusal, Route, RouteKind};
 
 /// Types by bit.
-pub(super) const NAMES: [&str; 12] = [
+pub const NAMES: [&str; 12] = [
     "UNSPEC",
     "UNICAST",
     "LOCAL",
@@ -163,6 +166,99 @@ pub(super) fn is_of_kinds(addr: Ipv6Addr, types: u16) -> bool {
     (types & MULTICAST == 0 || addr.is_multicast())
         && (types & UNICAST == 0 || is_unicast)
         && (types & UNSPEC == 0 || addr.is_unspecified())
+}
+
+/// The same as data.
+pub(super) fn of_kinds(types: u16, field: Field) -> Vec<Predicate> {
+    let masked = |value, mask| Predicate::Masked { field, value, mask };
+    let multicast = || masked(0xff << 120, 0xff << 120);
+    let unspecified = || masked(0, u128::MAX);
+    let mapped = || masked(0xffff << 32, u128::MAX << 32);
+    let unicast = || {
+        let others = vec![multicast(), unspecified(), mapped()];
+        Predicate::Not(Box::new(Predicate::Any(others)))
+    };
+    let mut all = Vec::new();
+    all.extend((types & MULTICAST != 0).then(multicast));
+    all.extend((types & UNICAST != 0).then(unicast));
+    all.extend((types & UNSPEC != 0).then(unspecified));
+    all
+}
+
+/// Which types addresses may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TypeRange {
+    /// The first address.
+    pub first: u128,
+    /// The last one.
+    pub last: u128,
+    /// A bit for each type that they may have, by its number.
+    pub types: u16,
+}
+
+/// What is known of the types of all addresses of a family, in their order: of each of a range the same.
+#[must_use]
+pub fn type_ranges(host: &Host, family: Family) -> Vec<TypeRange> {
+    let most = if family == Family::Ipv6 { u128::MAX } else { u32::MAX.into() };
+    let mut starts: Vec<u128> =
+        edges(host, family).into_iter().filter(|start| *start <= most).collect();
+    starts.sort_unstable();
+    starts.dedup();
+    let mut ranges: Vec<TypeRange> = Vec::new();
+    for (place, first) in starts.iter().enumerate() {
+        let last = starts.get(place + 1).map_or(most, |next| next - 1);
+        let types = possible(host, family, *first);
+        match ranges.last_mut() {
+            Some(range) if range.types == types => range.last = last,
+            _ => ranges.push(TypeRange { first: *first, last, types }),
+        }
+    }
+    ranges
+}
+
+/// Addresses from which on another answer is possible.
+fn edges(host: &Host, family: Family) -> Vec<u128> {
+    let number = |address: IpAddr| match address {
+        IpAddr::V4(v4) => u128::from(u32::from(v4)),
+        IpAddr::V6(v6) => v6.into(),
+    };
+    let is_v6 = family == Family::Ipv6;
+    let mut networks: Vec<Network> = Vec::new();
+    let single =
+        |address: IpAddr| Network { addr: address, bits: if address.is_ipv6() { 128 } else { 32 } };
+    let usual: &[&str] = match is_v6 {
+        true => &["::", "::1", "ff00::/8"],
+        false => &["0.0.0.0", "255.255.255.255", "224.0.0.0/4", "127.0.0.0/8", "127.255.255.255"],
+    };
+    networks.extend(usual.iter().filter_map(|text| Network::parse(text)));
+    networks.extend(host.local.iter().flatten());
+    networks.extend(host.addresses.iter().map(|(_, address)| single(*address)));
+    let assigned = host.assigned.iter().flat_map(|assigned| assigned.all());
+    networks.extend(assigned.map(|one| single(one.addr)));
+    for route in host.routes.iter().flat_map(|routes| routes.all()) {
+        let Network { addr, bits } = route.destination;
+        networks.push(route.destination);
+        // The first address of a subnet is that of its routers, the last one its broadcast address.
+        networks.extend([single(addr), single(route.destination.last())]);
+        networks.extend(route.source.map(single).filter(|_| bits > 0));
+    }
+    let mut edges = vec![0];
+    for network in networks.iter().filter(|network| network.addr.is_ipv6() == is_v6) {
+        edges.push(number(network.addr));
+        edges.extend(number(network.last()).checked_add(1));
+    }
+    edges
+}
+
+fn possible(host: &Host, family: Family, address: u128) -> u16 {
+    match family {
+        Family::Ipv6 => {
+            let known = types_v6(host, address.into(), None);
+            // One that has none of the others is unicast.
+            if known.sure == 0 { known.possible | UNICAST } else { known.sure }
+        }
+        _ => types_v4(host, Ipv4Addr::from(address as u32), None).possible,
+    }
 }
 
 /// Which of [`TOLD_BY_ROUTE`] the route to an IPv6 address tells.

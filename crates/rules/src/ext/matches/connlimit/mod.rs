@@ -20,7 +20,7 @@ use self::lists::{Counted, Fate, Flows, Key, Lists, Standing, Visit};
 use crate::connection::{KnownFlow, Request};
 use crate::error::What;
 use crate::ext::kit::number;
-use crate::ext::{Args, Given, IP, Match, MatchKind, Memory, Opt, Printer, RecentLists, Support};
+use crate::ext::{Args, Given, IP, Match, MatchKind, Memory, NamedLists, Opt, Printer, Support};
 use crate::family::Family;
 use crate::outcome::Outcome;
 use crate::transit::Transit;
@@ -157,7 +157,7 @@ enum Who {
 }
 
 impl Memory for Counting {
-    fn evaluate(&mut self, transit: &mut Transit<'_, '_>, _lists: &mut RecentLists) -> Outcome {
+    fn evaluate(&mut self, transit: &mut Transit<'_, '_>, _lists: &mut NamedLists) -> Outcome {
         self.last = None;
         let Some((now, address)) = transit.time.zip(self.rule.address(transit)) else {
             self.lists.make_indeterminate();

@@ -1,16 +1,28 @@
 //! `-m hashlimit`: a token bucket for each address or port.
 //!
+//! Rules of one name share a table ([`Buckets`]), which is as the first of them says; each says for itself whether it is
+//! about what is within the limit or above it. What depends on the kernel's clock tick is open.
+//!
 //! Rates of packets are held as the time between two packets, rates of bytes as the cost of 16 bytes;
 //! what prints is read back from them. The tool prints the expiry only when it is not the one that the
-//! printed rate implies. Source: iptables-extensions(8); kernel `net/netfilter/xt_hashlimit.c`.
+//! printed rate implies. Source: iptables-extensions(8); Linux 6.18 `net/netfilter/xt_hashlimit.c`.
 
 mod bytes;
+mod key;
 
 use crate::error::What;
+use crate::ext::kit::buckets::{Buckets, Speed, Visit, by};
+use crate::ext::kit::named_lists::Named;
 use crate::ext::kit::rate::{Rate, rate_text};
 use crate::ext::kit::{number, words};
-use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
+use crate::ext::{
+    Args, Given, IP, ListSort, ListUse, Match, MatchKind, Memory, NamedLists, Opt, Printer,
+    Support, TableConfig,
+};
+use crate::outcome::Outcome;
+use crate::transit::Transit;
 use crate::value;
+use key::Found;
 
 const SCALE: u64 = 1_000_000;
 const DEFAULT_BURST: u64 = 5;
@@ -38,39 +50,25 @@ pub(crate) static KIND: MatchKind = MatchKind {
         Opt::flag("hashlimit-rate-match"),
         Opt::value("hashlimit-rate-interval"),
     ],
-    support: Support::Parsed,
+    support: Support::Evaluated,
     parse,
 };
 
 /// What the buckets are keyed by, in printing order.
-const MODES: [(&str, u8); 4] = [("srcip", 1), ("srcport", 2), ("dstip", 4), ("dstport", 8)];
+const MODES: [(&str, u8); 4] = [
+    ("srcip", by::SOURCE),
+    ("srcport", by::SOURCE_PORT),
+    ("dstip", by::DESTINATION),
+    ("dstport", by::DESTINATION_PORT),
+];
 
 #[derive(Debug)]
 struct Hashlimit {
     above: bool,
-    speed: Speed,
-    mode: u8,
     name: Box<str>,
-    /// Buckets and entries of the table; 0 lets the kernel choose.
-    size: u32,
-    max: u32,
-    /// Milliseconds.
-    gc_interval: u32,
-    /// Milliseconds.
-    expire: u32,
-    /// Prefix lengths; `None` for whole addresses.
-    source_bits: Option<u8>,
-    destination_bits: Option<u8>,
-    /// `--hashlimit-rate-match`, with its interval in seconds.
-    rate_match: Option<u32>,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Speed {
-    /// Time between two packets in microseconds, and the burst in packets.
-    Packets { period: u64, burst: u64 },
-    /// Cost of 16 bytes, and the burst in units of the rate; 0 without a burst.
-    Bytes { cost: u32, burst: u32 },
+    table: TableConfig,
+    /// Prefix length of a whole address.
+    whole: u8,
 }
 
 /// A rate and what follows from it.
@@ -92,20 +90,24 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
     };
     let count =
         |name: &str, least| args.get(name).map(|given| number::u32_from(given, least)).transpose();
-    let prefix = |name: &str| args.get(name).map(|given| parse_prefix(given, args)).transpose();
-    Ok(Box::new(Hashlimit {
-        above,
+    let whole = (args.family.addr_len() * 8) as u8;
+    let prefix = |name: &str| args.get(name).map_or(Ok(whole), |given| parse_prefix(given, args));
+    if rate_match.is_none() && speed.is_refused() {
+        return Err(args.expected("a smaller burst, or another rate,"));
+    }
+    let name = parse_name(args.required("hashlimit-name")?)?;
+    let table = TableConfig {
         speed,
         mode: args.get("hashlimit-mode").map_or(Ok(0), parse_mode)?,
-        name: parse_name(args.required("hashlimit-name")?)?,
         size: count("hashlimit-htable-size", 0)?.unwrap_or(0),
         max: count("hashlimit-htable-max", 0)?.unwrap_or(0),
         gc_interval: count("hashlimit-htable-gcinterval", 1)?.unwrap_or(DEFAULT_GC),
         expire: count("hashlimit-htable-expire", 1)?.unwrap_or(expire),
-        source_bits: prefix("hashlimit-srcmask")?.flatten(),
-        destination_bits: prefix("hashlimit-dstmask")?.flatten(),
+        source_bits: prefix("hashlimit-srcmask")?,
+        destination_bits: prefix("hashlimit-dstmask")?,
         rate_match,
-    }))
+    };
+    Ok(Box::new(Hashlimit { above, name, table, whole }))
 }
 
 fn packet_limit(args: &Args<'_>, given: &Given<'_>) -> Result<Limit, What> {
@@ -181,19 +183,18 @@ fn parse_name(given: &Given<'_>) -> Result<Box<str>, What> {
     Ok(name.into())
 }
 
-/// A prefix length, or `None` for the whole address.
-fn parse_prefix(given: &Given<'_>, args: &Args<'_>) -> Result<Option<u8>, What> {
+fn parse_prefix(given: &Given<'_>, args: &Args<'_>) -> Result<u8, What> {
     let len = args.family.addr_len();
     let bits = value::mask(given.text(), len).and_then(|mask| value::prefix_len(&mask, len));
     let bits = bits.ok_or_else(|| given.expected(format!("a prefix length 0-{}", len * 8)))?;
-    Ok((bits < len * 8).then_some(bits as u8))
+    Ok(bits as u8)
 }
 
 impl Hashlimit {
     /// Prints rate and burst; returns the expiry that they imply, in milliseconds.
     fn print_speed(&self, to: &mut Printer) -> u32 {
         to.flag(false, if self.above { "hashlimit-above" } else { "hashlimit-upto" });
-        match self.speed {
+        match self.table.speed {
             Speed::Packets { period, burst } => {
                 let (text, unit) = rate_text(period, SCALE);
                 to.word(text).option(false, "hashlimit-burst", burst);
@@ -213,34 +214,109 @@ impl Hashlimit {
 
 impl Match for Hashlimit {
     fn print(&self, to: &mut Printer) {
-        let implied = self.print_speed(to);
-        if self.mode != 0 {
-            to.option(false, "hashlimit-mode", words::text(self.mode, &MODES));
+        let (implied, table) = (self.print_speed(to), &self.table);
+        if table.mode != 0 {
+            to.option(false, "hashlimit-mode", words::text(table.mode, &MODES));
         }
         to.flag(false, "hashlimit-name").plain(&self.name);
         let numbers = [
-            ("hashlimit-htable-size", self.size, 0),
-            ("hashlimit-htable-max", self.max, 0),
-            ("hashlimit-htable-gcinterval", self.gc_interval, DEFAULT_GC),
-            ("hashlimit-htable-expire", self.expire, implied),
+            ("hashlimit-htable-size", table.size, 0),
+            ("hashlimit-htable-max", table.max, 0),
+            ("hashlimit-htable-gcinterval", table.gc_interval, DEFAULT_GC),
+            ("hashlimit-htable-expire", table.expire, implied),
         ];
         for (name, number, silent) in numbers {
             if number != silent {
                 to.option(false, name, number);
             }
         }
-        let masks =
-            [("hashlimit-srcmask", self.source_bits), ("hashlimit-dstmask", self.destination_bits)];
+        let masks = [
+            ("hashlimit-srcmask", table.source_bits),
+            ("hashlimit-dstmask", table.destination_bits),
+        ];
         for (name, bits) in masks {
-            if let Some(bits) = bits {
+            if bits != self.whole {
                 to.option(false, name, bits);
             }
         }
-        if let Some(interval) = self.rate_match {
+        if let Some(interval) = table.rate_match {
             to.flag(false, "hashlimit-rate-match");
             if interval != 1 {
                 to.option(false, "hashlimit-rate-interval", interval);
             }
         }
+    }
+
+    fn list(&self) -> Option<ListUse<'_>> {
+        Some(ListUse { name: &self.name, sort: ListSort::Hashlimit(self.table) })
+    }
+
+    fn memory(&self) -> Option<Box<dyn Memory>> {
+        let Self { above, ref name, table, .. } = *self;
+        Some(Box::new(Asking { name: name.clone(), table, above, at: None, holds: None }))
+    }
+}
+
+/// A rule's part in a table.
+#[derive(Debug)]
+struct Asking {
+    name: Box<str>,
+    table: TableConfig,
+    above: bool,
+    at: Option<usize>,
+    /// Packets that the last bucket held after it was asked, at least and at most.
+    holds: Option<[i64; 2]>,
+}
+
+impl Asking {
+    fn ask(&mut self, buckets: &mut Buckets, transit: &Transit<'_, '_>) -> Outcome {
+        let found = key::of(buckets.config(), transit);
+        match (found, transit.time) {
+            (Found::Key(key), Some(now)) => {
+                let (len, certain) = (transit.packet.len() as u64, transit.certain);
+                let (outcome, holds) = buckets.ask(&self.table, key, &Visit { now, len, certain });
+                self.holds = holds;
+                outcome
+            }
+            (Found::Drop, _) => Outcome::HOT_DROP,
+            (Found::Unknown, _) | (Found::Key(_), None) => {
+                buckets.make_indeterminate();
+                Outcome::MAYBE.or(Outcome::HOT_DROP)
+            }
+        }
+    }
+}
+
+impl Memory for Asking {
+    fn evaluate(&mut self, transit: &mut Transit<'_, '_>, lists: &mut NamedLists) -> Outcome {
+        if self.at.is_none() {
+            self.join(lists);
+        }
+        self.holds = None;
+        let table = self.at.and_then(|at| lists.hold(at));
+        let Some(mut table) = table else { return Outcome::MAYBE };
+        let Named::Hashlimit(buckets) = &mut *table else { return Outcome::MAYBE };
+        self.ask(buckets, transit).invert(self.above)
+    }
+
+    fn remark(&self) -> Option<String> {
+        Some(match self.holds? {
+            [least, most] if least == most => format!("{}: {least} more packets", self.name),
+            [least, most] => format!("{}: {least} to {most} more packets", self.name),
+        })
+    }
+
+    fn join(&mut self, lists: &mut NamedLists) {
+        let sort = ListSort::Hashlimit(self.table);
+        self.at = Some(lists.join(ListUse { name: &self.name, sort }));
+    }
+
+    /// Only its table is; what this knows is the table's number.
+    fn is_one(&self) -> bool {
+        false
+    }
+
+    fn outlives_doubt(&self) -> bool {
+        true
     }
 }

@@ -1,6 +1,6 @@
 //! `-m recent`: a list of addresses that packets are entered in and looked up in.
 //!
-//! Rules of one name share a list ([`RecentLists`]), which is empty at the start; the first of them says which part of an
+//! Rules of one name share a list ([`NamedLists`]), which is empty at the start; the first of them says which part of an
 //! address counts. What depends on the kernel's clock tick is open.
 //!
 //! Source: iptables-extensions(8); Linux 6.18 `net/netfilter/xt_recent.c`.
@@ -8,9 +8,11 @@
 use packet::Read;
 
 use crate::error::What;
+use crate::ext::kit::named_lists::{Action, Named, NamedLists, Question, Visitor, Who};
 use crate::ext::kit::number;
-use crate::ext::kit::recent_lists::{Action, Question, RecentLists, Visitor, Who};
-use crate::ext::{Args, Given, IP, ListUse, Match, MatchKind, Memory, Opt, Printer, Support};
+use crate::ext::{
+    Args, Given, IP, ListSort, ListUse, Match, MatchKind, Memory, Opt, Printer, Support,
+};
 use crate::family::{Family, Hook};
 use crate::outcome::Outcome;
 use crate::transit::{Iface, Transit};
@@ -159,13 +161,13 @@ fn ttl_before_forwarding(transit: &Transit<'_, '_>) -> Option<u8> {
 }
 
 impl Memory for Looking {
-    fn evaluate(&mut self, transit: &mut Transit<'_, '_>, lists: &mut RecentLists) -> Outcome {
+    fn evaluate(&mut self, transit: &mut Transit<'_, '_>, lists: &mut NamedLists) -> Outcome {
         if self.list.is_none() {
             self.join(lists);
         }
         let list = self.list.and_then(|at| lists.hold(at));
         let Some(mut list) = list else { return Outcome::MAYBE };
-        let (list, mask) = &mut *list;
+        let Named::Recent(list, mask) = &mut *list else { return Outcome::MAYBE };
         let Some(visitor) = self.visitor(transit, *mask) else {
             // Some address is entered, or changed.
             if self.question.action != Action::Check || self.question.reaps {
@@ -191,8 +193,9 @@ impl Memory for Looking {
         Some(format!("{}: seen {seen} times{}", self.name, within.unwrap_or_default()))
     }
 
-    fn join(&mut self, lists: &mut RecentLists) {
-        self.list = Some(lists.join(&self.name, self.mask, self.room));
+    fn join(&mut self, lists: &mut NamedLists) {
+        let sort = ListSort::Recent { mask: self.mask, room: self.room };
+        self.list = Some(lists.join(ListUse { name: &self.name, sort }));
     }
 
     /// Only its list is; what this knows is the list's number.
@@ -206,6 +209,11 @@ impl Memory for Looking {
 }
 
 impl Recent {
+    /// Times of each address that its list has to hold.
+    fn room(&self) -> usize {
+        self.hits.map_or(USUAL_ROOM, |hits| (hits as usize).next_power_of_two())
+    }
+
     fn question(&self) -> Question {
         Question {
             action: match self.action {
@@ -225,16 +233,15 @@ impl Recent {
 
 impl Match for Recent {
     fn list(&self) -> Option<ListUse<'_>> {
-        let room = self.hits.map_or(USUAL_ROOM, |hits| (hits as usize).next_power_of_two());
-        Some(ListUse { name: &self.list, mask: self.mask, room })
+        let sort = ListSort::Recent { mask: self.mask, room: self.room() };
+        Some(ListUse { name: &self.list, sort })
     }
 
     fn memory(&self) -> Option<Box<dyn Memory>> {
-        let ListUse { room, .. } = self.list()?;
         Some(Box::new(Looking {
             name: self.list.clone(),
             mask: self.mask,
-            room,
+            room: self.room(),
             by_destination: self.by_destination,
             question: self.question(),
             list: None,

@@ -8,7 +8,7 @@ const SECOND: u64 = 1_000_000_000;
 /// Some rules of one list each, asked one by one.
 struct Rules {
     memories: Vec<Looking>,
-    lists: RecentLists,
+    lists: NamedLists,
     now: u64,
     certain: bool,
 }
@@ -32,7 +32,7 @@ impl Rules {
             }
         });
         let memories = memories.collect();
-        Self { memories, lists: RecentLists::default(), now: SECOND, certain: true }
+        Self { memories, lists: NamedLists::default(), now: SECOND, certain: true }
     }
 
     fn ask(&mut self, rule: usize, host: u8) -> Outcome {

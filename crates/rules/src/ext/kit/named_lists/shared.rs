@@ -1,5 +1,5 @@
-//! [`SharedLists`]: the lists of `-m recent` of one network namespace, by name: IPv4 and IPv6 have them together, and so
-//! have all workers.
+//! [`SharedLists`]: the lists of one network namespace, by name, which all workers have together. Those of `-m recent` are
+//! one for IPv4 and IPv6; of the tables of `-m hashlimit` each has its own.
 //!
 //! A list begins with the first rule that names it and ends when no rule of either family does. One that ends and one
 //! that begins later under the same name are two, whichever of them a worker still walks by: rules of revisions hold a
@@ -9,12 +9,13 @@
 //! waited for but to widen it. A list stays while the newest rules that a worker has followed name it, or
 //! somebody has it: bounded by the lists of rules that are walked.
 //!
-//! Source: Linux 6.18 `net/netfilter/xt_recent.c` (`recent_table_lookup`, one table of a name for each namespace).
+//! Source: Linux 6.18 `net/netfilter/xt_recent.c` (`recent_table_lookup`, one table of a name for each namespace) and
+//! `xt_hashlimit.c` (`htable_find_get`, one of a name and a family).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use super::{List, Masked};
+use super::{ListUse, Name, Named, Sort, name};
 use crate::model::Family;
 use crate::one::lock;
 
@@ -29,7 +30,7 @@ pub struct SharedLists(Mutex<Declared>);
 #[derive(Debug, Default)]
 struct Declared {
     /// By name, the one that began last at the end.
-    lists: HashMap<Box<str>, Vec<Life>>,
+    lists: HashMap<Name, Vec<Life>>,
     /// How often the lists of the newest revision of each family had changed that was followed.
     changed: [u64; Family::ALL.len()],
 }
@@ -37,7 +38,7 @@ struct Declared {
 /// A list from the first rule that names it until none does.
 #[derive(Debug)]
 struct Life {
-    list: Arc<Mutex<Masked>>,
+    list: Arc<Mutex<Named>>,
     holders: Vec<Holder>,
 }
 
@@ -49,19 +50,14 @@ impl Life {
 
 impl SharedLists {
     /// The list of this name that these rules hold already, that those of another family hold, or a new one.
-    pub(super) fn list(
-        &self,
-        holder: Holder,
-        name: &str,
-        mask: [u8; 16],
-        room: usize,
-    ) -> Arc<Mutex<Masked>> {
+    pub(super) fn list(&self, holder: Holder, list: ListUse<'_>) -> Arc<Mutex<Named>> {
         let mut declared = lock(&self.0);
-        let lives = declared.lists.entry(name.into()).or_default();
+        let lives = declared.lists.entry(name(list)).or_default();
         let own = lives.iter().position(|life| life.holders.contains(&holder));
-        let found = own.or_else(|| lives.iter().rposition(|life| life.is_of_other(holder.0)));
-        let at = found.unwrap_or_else(|| {
-            let list = Arc::new(Mutex::new((List::new(room), mask)));
+        let is_common = list.sort.sort() == Sort::Recent;
+        let other = || lives.iter().rposition(|life| is_common && life.is_of_other(holder.0));
+        let at = own.or_else(other).unwrap_or_else(|| {
+            let list = Arc::new(Mutex::new(Named::new(list.sort)));
             lives.push(Life { list, holders: Vec::new() });
             lives.len() - 1
         });
@@ -69,13 +65,18 @@ impl SharedLists {
         if !life.holders.contains(&holder) {
             life.holders.push(holder);
         }
-        lock(&life.list).0.widen(room);
+        lock(&life.list).widen(list.sort);
         Arc::clone(&life.list)
     }
 
     /// A worker has followed a revision whose lists have `changed` so often: what is not among them, and nobody else
     /// has, ends.
-    pub(super) fn settle(&self, family: Family, changed: u64, is_held: impl Fn(&str, u64) -> bool) {
+    pub(super) fn settle(
+        &self,
+        family: Family,
+        changed: u64,
+        is_held: impl Fn(&Name, u64) -> bool,
+    ) {
         let mut declared = lock(&self.0);
         let newest = &mut declared.changed[family as usize];
         if changed > *newest {
@@ -85,13 +86,13 @@ impl SharedLists {
     }
 
     /// Rules of a family hold these lists now and no others.
-    pub(super) fn keep(&self, family: Family, is_held: impl Fn(&str, u64) -> bool) {
+    pub(super) fn keep(&self, family: Family, is_held: impl Fn(&Name, u64) -> bool) {
         lock(&self.0).keep(family, is_held);
     }
 }
 
 impl Declared {
-    fn keep(&mut self, family: Family, is_held: impl Fn(&str, u64) -> bool) {
+    fn keep(&mut self, family: Family, is_held: impl Fn(&Name, u64) -> bool) {
         self.lists.retain(|name, lives| {
             for life in &mut *lives {
                 life.holders.retain(|(of, by)| *of != family || is_held(name, *by));

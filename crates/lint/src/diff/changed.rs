@@ -1,0 +1,250 @@
+//! Which packets a change of rules may matter to: those that match a rule of one ruleset which the other lacks at its
+//! place. Every other packet meets the same rules in the same order under both, and gets the same verdict.
+//!
+//! Contract: too many packets, never too few. What targets make of packets on their way is left open, and tests that can
+//! only be asked are taken to hold.
+
+use std::collections::BTreeSet;
+
+use rules::eval::RuleRef;
+use rules::ext::{Course, TargetUse};
+use rules::model::{Action, Chain, Family, Policy, Rule, Ruleset, Table};
+use rules::predicate::{Field, Predicate};
+use rules::save::print_rule;
+
+use crate::diagram::{Region, TooLarge};
+use crate::space::{Part, Space};
+
+/// Pairs of rules that are compared where a chain changed.
+const MOST_PAIRS: usize = 4_000_000;
+
+/// What two rulesets differ in.
+#[derive(Debug, Default)]
+pub(super) struct Changed {
+    /// Rules that one has, by its side.
+    rules: [Vec<RuleRef>; 2],
+    /// Any packet may be meant.
+    everything: bool,
+}
+
+impl Changed {
+    /// Compares them, chain by chain of a name.
+    pub(super) fn of(rulesets: [&Ruleset; 2]) -> Self {
+        let mut changed = Self::default();
+        if rulesets[0].backend != rulesets[1].backend {
+            changed.everything = true;
+        }
+        let tables: BTreeSet<&str> =
+            rulesets.iter().flat_map(|it| it.tables.iter().map(|table| table.name)).collect();
+        for name in tables {
+            let tables = rulesets.map(|it| index(it, name).map(|at| (at, &it.tables[at])));
+            changed.table(rulesets[0].family, tables);
+        }
+        // A program may make anything of packets, and they meet changed rules after that.
+        let is_open =
+            |it: &&Ruleset| targets(it).any(|target| target.body.course() == Course::Depends);
+        changed.everything |= !changed.is_nothing() && rulesets.iter().any(is_open);
+        changed
+    }
+
+    /// They are the same.
+    pub(super) fn is_nothing(&self) -> bool {
+        !self.everything && self.rules.iter().all(Vec::is_empty)
+    }
+
+    /// Any packet may be meant.
+    pub(super) fn is_everything(&self) -> bool {
+        self.everything
+    }
+
+    /// This rule is to be looked at, too; whether it was not before.
+    pub(super) fn note(&mut self, side: usize, rule: RuleRef) -> bool {
+        let is_new = !self.rules[side].contains(&rule);
+        if is_new {
+            self.rules[side].push(rule);
+        }
+        is_new
+    }
+
+    fn table(&mut self, family: Family, sides: [Option<(usize, &Table)>; 2]) {
+        let mut names: BTreeSet<&str> = BTreeSet::new();
+        for (_, table) in sides.iter().flatten() {
+            names.extend(table.chains.iter().map(|chain| &*chain.name));
+        }
+        for name in names {
+            let chains = sides.map(|side| {
+                let (_, table) = side?;
+                table.chains.iter().position(|chain| &*chain.name == name)
+            });
+            self.chain(family, sides, chains);
+        }
+    }
+
+    fn chain(
+        &mut self,
+        family: Family,
+        sides: [Option<(usize, &Table)>; 2],
+        chains: [Option<usize>; 2],
+    ) {
+        let chain = |side: usize| {
+            let (at, table) = sides[side]?;
+            Some((at, chains[side]?, table))
+        };
+        let policy = |side| {
+            let (_, at, table) = chain(side)?;
+            let base = table.chains[at].base?;
+            Some((base.hook, base.policy))
+        };
+        let accepts =
+            |policy: Option<(_, Policy)>| policy.is_none_or(|(_, it)| it == Policy::Accept);
+        let (old, new) = (policy(0), policy(1));
+        self.everything |= old != new && !(accepts(old) && accepts(new));
+        let texts = [0, 1].map(|side| {
+            chain(side)
+                .map_or_else(Vec::new, |(_, at, table)| texts(family, table, &table.chains[at]))
+        });
+        let lacking = lacking(&texts[0], &texts[1]);
+        for (side, numbers) in lacking.into_iter().enumerate() {
+            let Some((table, chain, _)) = chain(side) else { continue };
+            let at = |rule: usize| RuleRef {
+                table: table as u32,
+                chain: chain as u32,
+                rule: rule as u32,
+            };
+            self.rules[side].extend(numbers.into_iter().map(at));
+        }
+    }
+
+    /// The packets that are meant, as they come.
+    pub(super) fn packets(
+        &self,
+        space: &mut Space,
+        rulesets: [&Ruleset; 2],
+    ) -> Result<Region, TooLarge> {
+        if self.everything {
+            return Ok(Region::ALL);
+        }
+        let open = open_parts(rulesets);
+        let mut any = Region::NONE;
+        for (ruleset, rules) in rulesets.into_iter().zip(&self.rules) {
+            for at in rules {
+                let rule = &ruleset.tables[at.table as usize].chains[at.chain as usize].rules
+                    [at.rule as usize];
+                let mut one = matches(space, rule)?;
+                for part in &open {
+                    let levels = space.levels(*part);
+                    one = space.diagrams.whatever(one, levels)?;
+                }
+                any = space.diagrams.or(any, one)?;
+            }
+        }
+        Ok(any)
+    }
+}
+
+fn index(ruleset: &Ruleset, name: &str) -> Option<usize> {
+    ruleset.tables.iter().position(|table| table.name == name)
+}
+
+fn targets(ruleset: &Ruleset) -> impl Iterator<Item = &TargetUse> {
+    let chains = ruleset.tables.iter().flat_map(|table| &table.chains);
+    chains.flat_map(|chain| &chain.rules).filter_map(|rule| match &rule.action {
+        Action::Target(target) => Some(&**target),
+        _ => None,
+    })
+}
+
+/// Rules by what they say, without counters.
+fn texts(family: Family, table: &Table, chain: &Chain) -> Vec<String> {
+    chain.rules.iter().map(|rule| print_rule(family, table, chain, rule)).collect()
+}
+
+/// What a rule matches, where every test that can only be asked holds.
+fn matches(space: &mut Space, rule: &Rule) -> Result<Region, TooLarge> {
+    let header = rule.header.as_ref().map(|header| header.predicate(space.family()));
+    let tests = rule.matches.iter().map(|used| space.predicate_of(used));
+    let known = header.into_iter().chain(tests).flatten();
+    let all = Predicate::All(known.collect());
+    let region = space.of_match(&all, "")?;
+    space.for_some_answers(region)
+}
+
+/// Parts that may be others on the way than when packets came.
+fn open_parts(rulesets: [&Ruleset; 2]) -> BTreeSet<Part> {
+    // Before routing nobody knows the interface, tracking comes after the raw table, and time to live is lowered.
+    let mut open = BTreeSet::from([Part::Output, Part::Field(Field::Ttl)]);
+    if rulesets.iter().any(|ruleset| ruleset.table("raw").is_some()) {
+        open.insert(Part::State);
+    }
+    for target in rulesets.iter().flat_map(|ruleset| targets(ruleset)) {
+        let fields = target.body.changes().into_iter().map(|change| Part::Field(change.field));
+        open.extend(fields);
+        if target.body.translates() {
+            use Field::{Destination, DestinationPort, DestinationType, Translated};
+            let fields = [Destination, DestinationPort, DestinationType, Translated];
+            open.extend(fields.map(Part::Field));
+        }
+    }
+    open
+}
+
+/// The places of what each has that the other lacks, in a longest common order.
+fn lacking(old: &[String], new: &[String]) -> [Vec<usize>; 2] {
+    let start = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let (old_rest, new_rest) = (&old[start..], &new[start..]);
+    let same_end = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(a, b)| a == b);
+    let end = same_end.count();
+    let (old, new) = (&old_rest[..old_rest.len() - end], &new_rest[..new_rest.len() - end]);
+    let all = |len: usize| (start..start + len).collect();
+    if old.is_empty() || new.is_empty() || old.len().saturating_mul(new.len()) > MOST_PAIRS {
+        return [all(old.len()), all(new.len())];
+    }
+    // How long the common order of what is left is.
+    let width = new.len() + 1;
+    let mut longest = vec![0_u32; (old.len() + 1) * width];
+    for (i, a) in old.iter().enumerate().rev() {
+        for (j, b) in new.iter().enumerate().rev() {
+            let at = i * width + j;
+            longest[at] = match a == b {
+                true => longest[at + width + 1] + 1,
+                false => longest[at + width].max(longest[at + 1]),
+            };
+        }
+    }
+    let (mut i, mut j) = (0, 0);
+    let mut lacking = [Vec::new(), Vec::new()];
+    while i < old.len() || j < new.len() {
+        let at = i * width + j;
+        let takes_old = j == new.len() || i < old.len() && longest[at + width] >= longest[at + 1];
+        if i < old.len() && j < new.len() && old[i] == new[j] {
+            (i, j) = (i + 1, j + 1);
+        } else if takes_old {
+            lacking[0].push(start + i);
+            i += 1;
+        } else {
+            lacking[1].push(start + j);
+            j += 1;
+        }
+    }
+    lacking
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_common_is_in_one_order() {
+        let of = |text: &str| text.chars().map(String::from).collect::<Vec<_>>();
+        for (old, new, lacks) in [
+            ("abc", "abc", [vec![], vec![]]),
+            ("abc", "axc", [vec![1], vec![1]]),
+            ("abc", "ac", [vec![1], vec![]]),
+            ("", "ab", [vec![], vec![0, 1]]),
+            ("ab", "ba", [vec![0], vec![1]]),
+            ("xabcdy", "xbcday", [vec![1], vec![4]]),
+        ] {
+            assert_eq!(lacking(&of(old), &of(new)), lacks, "{old} {new}");
+        }
+    }
+}

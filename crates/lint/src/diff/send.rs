@@ -1,0 +1,460 @@
+//! Packets through one chain, told apart by what was made of them on their way.
+
+use std::collections::{BTreeSet, HashMap};
+
+use rules::eval::{By, RuleRef};
+use rules::ext::{Alters, Course, Effect, MatchUse, TargetUse};
+use rules::model::{Action, Chain, FallThrough, Hook, Policy, Rule, Ruleset};
+use rules::predicate::{Change, Field, Predicate};
+
+use super::altered::{Alterations, Request};
+use super::translate;
+use crate::diagram::{Region, TooLarge};
+use crate::flow::{Fate, match_text, target_text};
+use crate::space::{Part, Space};
+
+/// Rules that one comparison may come to, each as often as it does.
+const MOST_VISITS: usize = 2_000_000;
+/// Jumps within jumps that are followed: each takes a part of the machine's stack.
+const DEEPEST: usize = 256;
+
+/// Packets of which the same was made, as they came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Packets {
+    /// The number of what was made of them.
+    pub(super) altered: u32,
+    pub(super) region: Region,
+}
+
+/// Where rules see packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Stage {
+    /// Its place among those that a packet passes.
+    pub(super) turn: u32,
+    pub(super) table: &'static str,
+    pub(super) hook: Hook,
+}
+
+/// What a chain decided of packets.
+#[derive(Debug, Clone)]
+pub(super) struct Decided {
+    pub(super) stage: Stage,
+    pub(super) by: By,
+    pub(super) fate: Fate,
+    pub(super) packets: Packets,
+}
+
+/// A test that remembers packets, asked about some.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Asked {
+    /// Text, packets and how often before.
+    pub(super) key: String,
+    /// What it shares its memory with.
+    pub(super) list: Option<String>,
+    pub(super) rule: (usize, RuleRef),
+}
+
+/// What both rulesets are sent through with.
+#[derive(Debug)]
+pub(super) struct Sending<'s> {
+    pub(super) space: &'s mut Space,
+    pub(super) alterations: &'s mut Alterations,
+    /// Lists whose tests are asked about other packets on one side.
+    pub(super) apart: &'s BTreeSet<String>,
+    pub(super) ruleset: &'s Ruleset,
+    /// Which of the two it is.
+    pub(super) side: usize,
+    pub(super) stage: Stage,
+    /// The stage's table.
+    pub(super) table: usize,
+    pub(super) decided: Vec<Decided>,
+    pub(super) asked: Vec<Asked>,
+    /// How often a test was asked about the same.
+    pub(super) times: HashMap<String, u32>,
+    /// What rules match of packets of which nothing was made.
+    pub(super) known: HashMap<(Hook, RuleRef), Region>,
+    pub(super) visits: usize,
+    pub(super) deep: usize,
+}
+
+impl<'s> Sending<'s> {
+    /// Sends packets through the stage's built-in chain; those that go on come back.
+    pub(super) fn pass(&mut self, packets: Vec<Packets>) -> Result<Vec<Packets>, TooLarge> {
+        let ruleset: &'s Ruleset = self.ruleset;
+        let table = &ruleset.tables[self.table];
+        let Some(chain) = table.base_chain(self.stage.hook) else { return Ok(packets) };
+        let done = self.decided.len();
+        let left = self.chain(chain, packets)?;
+        let policy = table.chains[chain].base.map_or(Policy::Accept, |base| base.policy);
+        let by = By::Policy { table: self.table as u32, chain: chain as u32 };
+        for packets in left {
+            self.decide(by, policy_fate(policy), packets);
+        }
+        let mut on = Vec::new();
+        for decided in &self.decided[done..] {
+            if matches!(decided.fate, Fate::Accept | Fate::Translate(_)) {
+                on.push(decided.packets);
+            }
+        }
+        self.merged(on)
+    }
+
+    fn chain(&mut self, index: usize, packets: Vec<Packets>) -> Result<Vec<Packets>, TooLarge> {
+        let ruleset: &'s Ruleset = self.ruleset;
+        let chain: &'s Chain = &ruleset.tables[self.table].chains[index];
+        let (mut here, mut back) = (packets, Vec::new());
+        for (number, rule) in chain.rules.iter().enumerate() {
+            if here.is_empty() {
+                break;
+            }
+            let (table, chain) = (self.table as u32, index as u32);
+            let at = RuleRef { table, chain, rule: number as u32 };
+            if !is_idle(rule) {
+                here = self.rule(at, rule, here, &mut back)?;
+            }
+        }
+        match chain.fall_through {
+            FallThrough::Return => back.extend(here),
+            FallThrough::Policy(policy) => {
+                let by = By::Policy { table: self.table as u32, chain: index as u32 };
+                for packets in here {
+                    self.decide(by, policy_fate(policy), packets);
+                }
+            }
+        }
+        self.merged(back)
+    }
+
+    /// Packets at a rule: those that go on to the next one.
+    fn rule(
+        &mut self,
+        at: RuleRef,
+        rule: &'s Rule,
+        here: Vec<Packets>,
+        back: &mut Vec<Packets>,
+    ) -> Result<Vec<Packets>, TooLarge> {
+        let (mut next, mut hit) = (Vec::new(), Vec::new());
+        for packets in here {
+            self.visits += 1;
+            if self.visits > MOST_VISITS {
+                return Err(TooLarge);
+            }
+            let matches = self.matches(at, rule, packets)?;
+            let matched = self.space.diagrams.and(packets.region, matches)?;
+            let missed = self.space.diagrams.without(packets.region, matches)?;
+            next.extend((!missed.is_empty()).then_some(Packets { region: missed, ..packets }));
+            hit.extend((!matched.is_empty()).then_some(Packets { region: matched, ..packets }));
+        }
+        if !hit.is_empty() {
+            self.act(at, &rule.action, hit, &mut next, back)?;
+        }
+        self.merged(next)
+    }
+
+    fn act(
+        &mut self,
+        at: RuleRef,
+        action: &'s Action,
+        hit: Vec<Packets>,
+        next: &mut Vec<Packets>,
+        back: &mut Vec<Packets>,
+    ) -> Result<(), TooLarge> {
+        let by = By::Rule(at);
+        let mut all = |fate: &Fate| {
+            for packets in &hit {
+                self.decide(by, fate.clone(), *packets);
+            }
+        };
+        match action {
+            Action::None => next.extend(hit),
+            Action::Accept => all(&Fate::Accept),
+            Action::Drop => all(&Fate::Drop),
+            Action::Return => back.extend(hit),
+            Action::Jump(to) => next.extend(self.jump(*to, hit)?),
+            Action::Goto(to) => back.extend(self.jump(*to, hit)?),
+            Action::Target(target) => {
+                for packets in hit {
+                    self.apply(by, target, packets, next, back)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn jump(&mut self, to: u32, hit: Vec<Packets>) -> Result<Vec<Packets>, TooLarge> {
+        if self.deep >= DEEPEST {
+            return Err(TooLarge);
+        }
+        self.deep += 1;
+        let back = self.chain(to as usize, hit);
+        self.deep -= 1;
+        back
+    }
+
+    fn apply(
+        &mut self,
+        by: By,
+        target: &TargetUse,
+        packets: Packets,
+        next: &mut Vec<Packets>,
+        back: &mut Vec<Packets>,
+    ) -> Result<(), TooLarge> {
+        let text = target_text(target);
+        if target.body.changes_sets() {
+            let key = format!("{text} {:?} {}", packets.region, packets.altered);
+            self.remember(key, Some(SETS.to_owned()), by);
+        }
+        match target.body.course() {
+            Course::Passes(Alters::Nothing) => next.push(packets),
+            Course::Passes(Alters::Unnamed) => {
+                next.extend(self.changed(packets, &target.body.changes(), &text)?);
+            }
+            Course::Passes(Alters::State) => next.push(self.requested(packets, target, &text)?),
+            Course::Ends(Effect::Accept) => self.decide(by, Fate::Accept, packets),
+            Course::Ends(Effect::Drop) => self.decide(by, Fate::Drop, packets),
+            Course::Ends(Effect::Return) => back.push(packets),
+            Course::Ends(Effect::Reject) => self.decide(by, Fate::Reject(text), packets),
+            Course::Ends(Effect::Translate) => {
+                for packets in translate::translated(self, target, packets, &text)? {
+                    self.decide(by, Fate::Translate(text.clone()), packets);
+                }
+            }
+            Course::Ends(Effect::Continue | Effect::Either | Effect::Unknown) | Course::Depends => {
+                self.decide(by, Fate::Open(text), packets);
+            }
+        }
+        Ok(())
+    }
+
+    /// What a target makes of packets; what is of connections it makes of those that have one.
+    fn changed(
+        &mut self,
+        packets: Packets,
+        changes: &[Change],
+        by: &str,
+    ) -> Result<Vec<Packets>, TooLarge> {
+        let mut with = packets.region;
+        if changes.iter().any(|change| change.of_connection) {
+            let has = self.space.of_predicate(&Predicate::has_connection())?;
+            let has = self.alterations.were(self.space, packets.altered, has)?;
+            with = self.space.diagrams.and(with, has)?;
+        }
+        let without = self.space.diagrams.without(packets.region, with)?;
+        let mut altered = self.alterations.get(packets.altered).clone();
+        altered.change(self.space, changes, by)?;
+        let altered = self.alterations.number(altered)?;
+        let both = [Packets { altered, region: with }, Packets { region: without, ..packets }];
+        Ok(both.into_iter().filter(|one| !one.region.is_empty()).collect())
+    }
+
+    /// The raw table asks for packets to be tracked in some way; the first request counts.
+    fn requested(
+        &mut self,
+        packets: Packets,
+        target: &TargetUse,
+        text: &str,
+    ) -> Result<Packets, TooLarge> {
+        let mut altered = self.alterations.get(packets.altered).clone();
+        if altered.request.is_some() {
+            return Ok(packets);
+        }
+        let (request, state) = match (target.body.untracks(), target.body.retracks()) {
+            (true, _) => (Request::Untracked, conntrack::CtState::Untracked),
+            (false, false) => (Request::Plain, conntrack::CtState::New),
+            (false, true) => (Request::Other(text.to_owned()), conntrack::CtState::New),
+        };
+        altered.request = Some(request);
+        let number = self.space.state(state);
+        altered.set(self.space, Part::State, number);
+        Ok(Packets { altered: self.alterations.number(altered)?, ..packets })
+    }
+
+    fn decide(&mut self, by: By, fate: Fate, packets: Packets) {
+        self.decided.push(Decided { stage: self.stage, by, fate, packets });
+    }
+
+    /// One region for those of which the same was made.
+    pub(super) fn merged(&mut self, packets: Vec<Packets>) -> Result<Vec<Packets>, TooLarge> {
+        let mut merged: Vec<Packets> = Vec::with_capacity(packets.len().min(4));
+        for one in packets {
+            match merged.iter_mut().find(|other| other.altered == one.altered) {
+                Some(other) => other.region = self.space.diagrams.or(other.region, one.region)?,
+                None => merged.push(one),
+            }
+        }
+        Ok(merged)
+    }
+
+    /// Packets, as they came, that a rule matches.
+    fn matches(&mut self, at: RuleRef, rule: &Rule, packets: Packets) -> Result<Region, TooLarge> {
+        let is_plain = rule.matches.iter().all(|used| self.space.predicate_of(used).is_some());
+        if is_plain {
+            let key = (self.stage.hook, at);
+            let now = match self.known.get(&key) {
+                Some(now) => *now,
+                None => {
+                    let now = self.plain(rule)?;
+                    self.known.insert(key, now);
+                    now
+                }
+            };
+            return self.alterations.were(self.space, packets.altered, now);
+        }
+        let header = self.header(rule)?;
+        let mut all = self.alterations.were(self.space, packets.altered, header)?;
+        for used in &rule.matches {
+            let one = self.one_match(at, used, all, packets)?;
+            all = self.space.diagrams.and(all, one)?;
+        }
+        Ok(all)
+    }
+
+    fn plain(&mut self, rule: &Rule) -> Result<Region, TooLarge> {
+        let mut all = self.header(rule)?;
+        for used in &rule.matches {
+            if let Some(predicate) = self.space.predicate_of(used) {
+                let one = self.of_match(&predicate, used)?;
+                all = self.space.diagrams.and(all, one)?;
+            }
+        }
+        Ok(all)
+    }
+
+    /// Before it is lowered, time to live is one more than FORWARD sees.
+    fn of_match(&mut self, predicate: &Predicate, used: &MatchUse) -> Result<Region, TooLarge> {
+        let text = match_text(used);
+        let as_seen = self.space.of_match(predicate, &text)?;
+        if self.stage.hook != Hook::Prerouting || !self.space.is_tested(Field::Ttl) {
+            return Ok(as_seen);
+        }
+        let lowered = self.space.of_match(&lowered(predicate), &text)?;
+        let to_host = self.space.range(Part::Way, 0, 0)?;
+        let as_seen = self.space.diagrams.and(to_host, as_seen)?;
+        let lowered = self.space.diagrams.without(lowered, to_host)?;
+        self.space.diagrams.or(as_seen, lowered)
+    }
+
+    fn header(&mut self, rule: &Rule) -> Result<Region, TooLarge> {
+        let Some(header) = &rule.header else { return Ok(Region::ALL) };
+        match header.predicate(self.space.family()) {
+            Some(predicate) => self.space.of_predicate(&predicate),
+            None => self.space.asked(&format!("{header:?}")),
+        }
+    }
+
+    fn one_match(
+        &mut self,
+        at: RuleRef,
+        used: &MatchUse,
+        before: Region,
+        packets: Packets,
+    ) -> Result<Region, TooLarge> {
+        if let Some(predicate) = self.space.predicate_of(used) {
+            let now = self.of_match(&predicate, used)?;
+            return self.alterations.were(self.space, packets.altered, now);
+        }
+        let text = match_text(used);
+        if self.space.repeats(used) {
+            let by: Vec<&str> =
+                self.alterations.get(packets.altered).by.iter().map(|by| &**by).collect();
+            return match by.is_empty() {
+                true => self.space.asked(&text),
+                false => self.space.asked(&format!("{text}\tafter {}", by.join(" "))),
+            };
+        }
+        let list = list_of(used, &text);
+        let is_apart = list.as_ref().is_some_and(|list| self.apart.contains(list));
+        let about = self.space.diagrams.and(packets.region, before)?;
+        let mut key = format!("{text}\t{:?} {about:?} {}", self.stage.hook, packets.altered);
+        let times = self.times.entry(key.clone()).or_default();
+        *times += 1;
+        key.push_str(&format!(" {times}"));
+        if is_apart {
+            key.push_str(&format!(" {} {at:?}", self.side));
+        }
+        let region = self.space.asked(&key)?;
+        self.remember(key, list, By::Rule(at));
+        Ok(region)
+    }
+
+    fn remember(&mut self, key: String, list: Option<String>, by: By) {
+        if let By::Rule(at) = by {
+            self.asked.push(Asked { key, list, rule: (self.side, at) });
+        }
+    }
+}
+
+/// What a test shares its memory with: every test of a list is as its others are.
+fn list_of(used: &MatchUse, text: &str) -> Option<String> {
+    if let Some(list) = used.body.list() {
+        return Some(format!("recent {}", list.name));
+    }
+    if used.body.asks_for_set() {
+        return Some(if used.body.repeats() { SETS } else { EVERYTHING }.to_owned());
+    }
+    let named = text.split_once("--hashlimit-name ").map(|(_, rest)| rest);
+    let name = named.and_then(|rest| rest.split(' ').next());
+    let connections = || (&*used.name == "connlimit").then(|| EVERYTHING.to_owned());
+    name.map(|name| format!("hashlimit {name}")).or_else(connections)
+}
+
+/// Rules with a test of one of these lists.
+pub(super) fn rules_of_lists(ruleset: &Ruleset, lists: &BTreeSet<String>) -> Vec<RuleRef> {
+    let mut found = Vec::new();
+    for (table, of_table) in (0..).zip(&ruleset.tables) {
+        for (chain, of_chain) in (0..).zip(&of_table.chains) {
+            for (rule, of_rule) in (0..).zip(&of_chain.rules) {
+                let is_of = |used: &MatchUse| {
+                    let remembers = used.body.memory().is_some();
+                    let list = || list_of(used, &match_text(used));
+                    remembers && list().is_some_and(|list| lists.contains(&list))
+                };
+                if of_rule.matches.iter().any(is_of) {
+                    found.push(RuleRef { table, chain, rule });
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Tests of sets that rules change.
+const SETS: &str = "sets";
+
+/// Tests of how many connections there are, or of counters of sets: they depend on all packets and their verdicts.
+pub(super) const EVERYTHING: &str = "everything";
+
+/// Nothing that happens to a packet depends on it, nor on what its tests remember.
+fn is_idle(rule: &Rule) -> bool {
+    let watches = match &rule.action {
+        Action::None => true,
+        Action::Target(target) => target.body.course() == Course::Passes(Alters::Nothing),
+        _ => false,
+    };
+    let of_its_own = |used: &MatchUse| {
+        ["limit", "statistic", "quota", "connlimit"].contains(&&*used.name)
+            || used.body.memory().is_none()
+    };
+    watches && rule.matches.iter().all(of_its_own)
+}
+
+pub(super) fn policy_fate(policy: Policy) -> Fate {
+    match policy {
+        Policy::Accept => Fate::Accept,
+        Policy::Drop => Fate::Drop,
+    }
+}
+
+/// The same of packets whose time to live is one less.
+fn lowered(predicate: &Predicate) -> Predicate {
+    match predicate {
+        Predicate::All(all) => Predicate::All(all.iter().map(lowered).collect()),
+        Predicate::Any(any) => Predicate::Any(any.iter().map(lowered).collect()),
+        Predicate::Not(one) => Predicate::Not(Box::new(lowered(one))),
+        Predicate::Range { field: Field::Ttl, high: 0, .. } => Predicate::NEVER,
+        Predicate::Range { field: field @ Field::Ttl, low, high } => {
+            Predicate::Range { field: *field, low: low.saturating_sub(1), high: high - 1 }
+        }
+        other => other.clone(),
+    }
+}

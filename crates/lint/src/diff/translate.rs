@@ -1,0 +1,159 @@
+//! What targets of nat make of packets that begin a connection, where a rule tells it: an address, a port, this host.
+
+use std::net::IpAddr;
+
+use conntrack::{Side, has_ports};
+use rules::ext::TargetUse;
+use rules::model::Hook;
+use rules::nat::{Mapping, Ports};
+use rules::predicate::{ADDRESS_TYPES, Field, type_ranges};
+
+use super::altered::Altered;
+use super::send::{Packets, Sending};
+use crate::diagram::{Region, TooLarge};
+use crate::space::{Part, Space};
+
+/// Bits of [`Field::Translated`].
+const SOURCE: u32 = 0;
+const DESTINATION: u32 = 1;
+
+/// Packets after a target that translates their flow.
+pub(super) fn translated(
+    sending: &mut Sending<'_>,
+    target: &TargetUse,
+    packets: Packets,
+    text: &str,
+) -> Result<Vec<Packets>, TooLarge> {
+    let mapping = target.body.mapping();
+    let hook = sending.stage.hook;
+    let by_hook = if matches!(hook, Hook::Prerouting | Hook::Output) {
+        Side::Destination
+    } else {
+        Side::Source
+    };
+    let side = mapping.map_or(by_hook, |mapping| mapping.side);
+    let mut altered = sending.alterations.get(packets.altered).clone();
+    altered.translations.push(text.to_owned());
+    altered.by.insert(text.to_owned());
+    let space = &mut *sending.space;
+    let translated = space.levels(Part::Field(Field::Translated)).end - 1;
+    if side == Side::Source {
+        // Nothing sees its source after that.
+        altered.is(translated - SOURCE, true);
+        let altered = sending.alterations.number(altered)?;
+        return Ok(vec![Packets { altered, ..packets }]);
+    }
+    altered.is(translated - DESTINATION, true);
+    let what = format!("what {text} makes of packets");
+    address(space, &mut altered, mapping, hook, &what)?;
+    // Others have no port.
+    let mut without = altered.clone();
+    let with_port = protocols_with_ports(space)?;
+    match mapping.map(|mapping| mapping.range.ports) {
+        Some(None) => {}
+        Some(Some(Ports { first, last, base: None })) if first == last => {
+            altered.set(space, Part::Field(Field::DestinationPort), first.into());
+        }
+        _ => altered.lose(space, Part::Field(Field::DestinationPort), &what)?,
+    }
+    without.by.clone_from(&altered.by);
+    let mut all = Vec::new();
+    for (altered, region) in [
+        (altered, space.diagrams.and(packets.region, with_port)?),
+        (without, space.diagrams.without(packets.region, with_port)?),
+    ] {
+        if !region.is_empty() {
+            all.push(Packets { altered: sending.alterations.number(altered)?, region });
+        }
+    }
+    Ok(all)
+}
+
+fn protocols_with_ports(space: &mut Space) -> Result<Region, TooLarge> {
+    let mut any = Region::NONE;
+    for protocol in (0..=u8::MAX).filter(|protocol| has_ports(*protocol)) {
+        let one = space.range(Part::Field(Field::Protocol), protocol.into(), protocol.into())?;
+        any = space.diagrams.or(any, one)?;
+    }
+    Ok(any)
+}
+
+/// Where packets go after it.
+fn address(
+    space: &mut Space,
+    altered: &mut Altered,
+    mapping: Option<Mapping>,
+    hook: Hook,
+    what: &str,
+) -> Result<(), TooLarge> {
+    let destination = Part::Field(Field::Destination);
+    let addresses = mapping.map(|mapping| (mapping.range.addresses, mapping.redirects));
+    match addresses {
+        // A port alone.
+        Some((None, false)) => Ok(()),
+        Some((None, true)) => {
+            match hook {
+                Hook::Output => altered.set(space, destination, loopback(space)),
+                _ => altered.lose(space, destination, what)?,
+            }
+            of_type(space, altered, LOCAL);
+            Ok(())
+        }
+        Some((Some([first, last]), _)) if first == last => {
+            altered.set(space, destination, number(first));
+            way(space, altered, first)
+        }
+        _ => {
+            for part in [destination, Part::Field(Field::DestinationType), Part::Way] {
+                altered.lose(space, part, what)?;
+            }
+            Ok(())
+        }
+    }
+}
+
+const UNICAST: u128 = 1;
+const LOCAL: u128 = 2;
+
+fn of_type(space: &Space, altered: &mut Altered, kind: u128) {
+    altered.set(space, Part::Field(Field::DestinationType), kind);
+    let own = ["LOCAL", "BROADCAST", "ANYCAST"];
+    let is_own = ADDRESS_TYPES.get(kind as usize).is_some_and(|name| own.contains(name));
+    altered.set(space, Part::Way, u128::from(!is_own));
+}
+
+/// Which way an address leads: to this host if it is one of its own, which may not be known.
+fn way(space: &mut Space, altered: &mut Altered, address: IpAddr) -> Result<(), TooLarge> {
+    let ranges = type_ranges(space.host(), space.family());
+    let at = number(address);
+    let types = ranges.iter().find(|range| (range.first..=range.last).contains(&at));
+    let types = types.map_or(0, |range| range.types);
+    if types.is_power_of_two() {
+        of_type(space, altered, types.trailing_zeros().into());
+        return Ok(());
+    }
+    let asked = space.asked_level(&format!("{OWN}{address}"))?;
+    of_type(space, altered, 0);
+    let last = space.levels(Part::Field(Field::DestinationType)).end - 1;
+    altered.depend(last - UNICAST.trailing_zeros(), asked, true);
+    altered.depend(last - LOCAL.trailing_zeros(), asked, false);
+    altered.depend(space.levels(Part::Way).start, asked, true);
+    Ok(())
+}
+
+/// What is asked where an address may be the host's own.
+pub(super) const OWN: &str = "whether the host has the address ";
+
+fn number(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(v4) => u32::from(v4).into(),
+        IpAddr::V6(v6) => v6.into(),
+    }
+}
+
+fn loopback(space: &Space) -> u128 {
+    match space.family() {
+        rules::model::Family::Ipv6 => 1,
+        _ => 0x7f00_0001,
+    }
+}
