@@ -8,6 +8,7 @@ mod egress;
 mod frames;
 mod listed;
 mod nat;
+mod osf;
 mod recent;
 mod restored;
 mod sets;
