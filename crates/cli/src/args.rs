@@ -14,6 +14,7 @@ use crate::man_command::ManArgs;
 use crate::moved::MovedArgs;
 #[cfg(target_os = "linux")]
 use crate::parent::ParentArgs;
+use crate::reach_command::ReachArgs;
 use crate::replay_command::ReplayArgs;
 use crate::run_command::RunArgs;
 use crate::test_command::TestArgs;
@@ -55,6 +56,8 @@ pub(crate) enum Command {
     Lint(LintArgs),
     /// Which packets get another verdict under changed rules
     Diff(DiffArgs),
+    /// Who can reach an address, or where packets of a network can go
+    Reach(Box<ReachArgs>),
     /// Write what this host's own programs say of it into a folder, for replays elsewhere
     Collect(CollectArgs),
     /// Write rules of one family as those of another, or as JSON

@@ -5,15 +5,17 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::Args as ClapArgs;
 use host::Links;
-use lint::{Code, InFile, Report, Severity};
+use lint::{Baseline, Code, InFile, OnHost, Report, Severity};
 use replay::cases::annotation;
 use replay::walk::{HostFolder, words};
 use replay::{Room, RulesFile, Target, json_text};
+use rules::ipset::Sets;
 use rules::model::Family;
 use rules::save::LoadOptions;
 
 use crate::outputs::Files;
 use crate::screen;
+use crate::standard_input::standard_input_once;
 
 /// Exit code where something is wrong for certain.
 const ERRORS: u8 = 1;
@@ -29,6 +31,8 @@ Examples:
   tamis lint rules.v4
   tamis lint host/ --github
   tamis lint rules.v4 --sarif lint.sarif --json
+  tamis lint new.v4 --vs old.v4
+  tamis lint rules.v4 --write-baseline known.json && tamis lint rules.v4 --baseline known.json
   tamis lint --explain shadowed")]
 pub(crate) struct LintArgs {
     /// Rules of iptables or ip6tables, - for standard input; of a folder both, with the links of the host
@@ -46,6 +50,18 @@ pub(crate) struct LintArgs {
     /// Leave findings of this code out; may be repeated
     #[arg(long, value_name = "CODE", value_parser = code)]
     pub allow: Vec<Code>,
+    /// The host's sets, as `ipset save` prints them, for sets that are not there
+    #[arg(long, value_name = "FILE")]
+    pub ipset: Option<String>,
+    /// Leave out what was found before: a file that --write-baseline wrote
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<String>,
+    /// Write all that is found into a file for --baseline
+    #[arg(long, value_name = "FILE")]
+    pub write_baseline: Option<String>,
+    /// Leave out what is found in these older rules, too
+    #[arg(long, value_name = "OLD")]
+    pub vs: Option<String>,
     /// Print JSON (tamis.lint/1)
     #[arg(long, conflicts_with = "github")]
     pub json: bool,
@@ -73,10 +89,22 @@ pub(crate) fn run(args: &LintArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let rules = args.rules.as_deref().unwrap_or("-");
+    standard_input_once(args.rules.iter().chain(&args.vs))?;
     let mut named = Files::default();
-    named.reads([Some(rules), args.links.as_deref()].into_iter().flatten().map(str::to_owned));
-    named.writes(&[("--sarif", args.sarif.as_deref())])?;
-    let report = report(args, rules)?;
+    let inputs = [Some(rules), args.links.as_deref(), args.ipset.as_deref(), args.vs.as_deref()];
+    let inputs = inputs.into_iter().chain([args.baseline.as_deref()]);
+    named.reads(inputs.flatten().map(str::to_owned));
+    named.writes(&[
+        ("--sarif", args.sarif.as_deref()),
+        ("--write-baseline", args.write_baseline.as_deref()),
+    ])?;
+    let mut report = report(args, rules)?;
+    if let Some(name) = &args.write_baseline {
+        Target::open(name, &Room::default())?.write_whole(&Baseline::of(&report).text())?;
+    }
+    for known in known(args)? {
+        known.leave_out(&mut report);
+    }
     if let Some(name) = &args.sarif {
         let mut text = Vec::new();
         json_text::pretty(&mut text, &report.sarif(env!("CARGO_PKG_VERSION")))?;
@@ -91,11 +119,24 @@ pub(crate) fn run(args: &LintArgs) -> Result<ExitCode> {
     })
 }
 
+/// What is known already.
+fn known(args: &LintArgs) -> Result<Vec<Baseline>> {
+    let mut all = Vec::new();
+    if let Some(file) = &args.baseline {
+        let text = replay::read_text(file)?;
+        all.push(Baseline::parse(&text).map_err(|what| anyhow::anyhow!("{file}:{what}"))?);
+    }
+    if let Some(old) = &args.vs {
+        all.push(Baseline::of(&report(args, old)?));
+    }
+    Ok(all)
+}
+
 fn report(args: &LintArgs, rules: &str) -> Result<Report> {
-    let links = links(args, rules)?;
+    let host = given(args, rules)?;
     let mut report = Report::default();
     for file in open(args, rules)? {
-        let mut found = lint::lint(&file.ruleset, links.as_ref());
+        let mut found = lint::lint_on(&file.ruleset, &host);
         found.findings.retain(|finding| !args.allow.contains(&finding.code));
         if found.contradicted > 0 {
             let line = format!(
@@ -104,7 +145,8 @@ fn report(args: &LintArgs, rules: &str) -> Result<Report> {
             );
             screen::tell(&line);
         }
-        report.files.push(InFile { file: file.file, found });
+        let family = file.ruleset.family.name().to_owned();
+        report.files.push(InFile { file: file.file, family, found });
     }
     Ok(report)
 }
@@ -125,14 +167,24 @@ fn open(args: &LintArgs, rules: &str) -> Result<Vec<RulesFile>> {
     }
 }
 
-fn links(args: &LintArgs, rules: &str) -> Result<Option<Links>> {
+/// What is known of the host.
+fn given(args: &LintArgs, rules: &str) -> Result<OnHost> {
+    let folder = HostFolder::at(rules);
+    let mut on = OnHost::default();
+    if let Some(folder) = &folder {
+        let host = folder.host()?;
+        (on.links, on.policy) = (Some(host.links), host.policy);
+        on.sets = folder.sets()?;
+    }
     if let Some(file) = &args.links {
         let text = replay::read_text(file)?;
-        let links = Links::parse(&text).map_err(|what| anyhow::anyhow!("{file}:{what}"))?;
-        return Ok(Some(links));
+        on.links = Some(Links::parse(&text).map_err(|what| anyhow::anyhow!("{file}:{what}"))?);
     }
-    let host = HostFolder::at(rules).map(|folder| folder.host()).transpose()?;
-    Ok(host.map(|host| host.links))
+    if let Some(file) = &args.ipset {
+        let text = replay::read_text(file)?;
+        on.sets = Some(Sets::parse(&text).map_err(|what| anyhow::anyhow!("{file}:{what}"))?);
+    }
+    Ok(on)
 }
 
 fn print(report: &Report, args: &LintArgs) -> Result<()> {
@@ -150,15 +202,15 @@ fn print(report: &Report, args: &LintArgs) -> Result<()> {
 }
 
 fn annotations(report: &Report) -> impl Iterator<Item = String> {
-    let all =
-        report.files.iter().flat_map(|it| it.found.findings.iter().map(|one| (&it.file, one)));
-    all.map(|(file, finding)| {
-        let level = match finding.severity {
+    report.told().map(|(file, told)| {
+        let level = match told.finding.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
             Severity::Note => "notice",
         };
-        let text = format!("{}: {}", finding.text, finding.rule);
-        annotation(level, file, finding.line as usize, finding.code.name(), &text)
+        let rule =
+            if told.others == 0 { format!(": {}", told.finding.rule) } else { String::new() };
+        let text = format!("{}{rule}", told.text);
+        annotation(level, file, told.finding.line as usize, told.finding.code.name(), &text)
     })
 }

@@ -29,6 +29,7 @@ mod outputs;
 #[cfg(target_os = "linux")]
 mod parent;
 mod progress;
+mod reach_command;
 mod replay_command;
 mod run_command;
 mod screen;
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
         Command::Convert(convert) => convert_command::run(convert),
         Command::Lint(lint) => lint_command::run(lint),
         Command::Diff(diff) => diff_command::run(diff),
+        Command::Reach(reach) => reach_command::run(reach),
         Command::Collect(collect) => collect_command::run(collect),
         Command::Run(run) => run_command::run(run),
         Command::Ctl(ctl) => ctl::run(ctl),

@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// Commands with more options than a screen, and those of them that `-h` shows.
-const SHOWN: [(&str, [&str; 10]); 3] = [
+const SHOWN: [(&str, [&str; 10]); 4] = [
     (
         "replay",
         ["list", "vs", "fail_on", "html", "json", "packets", "filter", "rules6", "local", "nets"],
@@ -11,6 +11,10 @@ const SHOWN: [(&str, [&str; 10]); 3] = [
     (
         "why",
         ["packets", "near", "all", "json", "rules6", "input", "output", "local", "nets", "ipset"],
+    ),
+    (
+        "reach",
+        ["to", "from", "record", "limit", "json", "local", "input", "output", "nets", "ipset"],
     ),
     (
         "test",

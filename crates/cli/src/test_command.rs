@@ -171,7 +171,7 @@ fn record(args: &TestArgs) -> Result<ExitCode> {
 
 /// How a cases file that will lie at `output` is to name the rules: from where it lies. None where they do not lie beside
 /// it or below.
-fn below(output: Option<&str>, rules: &str) -> Option<String> {
+pub(crate) fn below(output: Option<&str>, rules: &str) -> Option<String> {
     let steps = |path: &Path| -> Option<Vec<OsString>> {
         let path = std::path::absolute(path).ok()?;
         path.components()

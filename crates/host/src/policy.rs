@@ -126,6 +126,12 @@ fn is_custom(rules: &[PolicyRule]) -> bool {
 }
 
 impl PolicyRule {
+    /// It asks for a packet's mark.
+    #[must_use]
+    pub fn asks_for_mark(&self) -> bool {
+        self.mark.is_some()
+    }
+
     pub(crate) fn lookup(priority: u32, table: &str) -> Self {
         Self {
             priority,

@@ -1,19 +1,25 @@
-//! Rules without packets: what is dead in them, and what a change of them changes.
+//! Rules without packets: what is dead in them, what a change of them changes, and what they let through.
 #![forbid(unsafe_code)]
 
 mod around;
+mod baseline;
 mod diagram;
 mod diff;
 mod flow;
 mod lint;
 mod packet;
+mod reach;
 mod report;
 mod space;
 
+pub use baseline::Baseline;
 pub use diagram::{Diagrams, Region, TooLarge};
 pub use diff::{Compared, Difference, Differences, Given, Incomparable, diff, diff_on};
 pub use flow::{Altered, Decision, Fate, Flow, Remembering, Sent, Visit, flow};
-pub use lint::{Code, Finding, Findings, Severity, lint};
+pub use lint::{Code, Finding, Findings, OnHost, Severity, lint, lint_on};
 pub use packet::{After, Walked, spec, walked, walked_after};
-pub use report::{InFile, Report};
+pub use reach::{
+    Asked, Closed, Judge, Judged, Question, Reach, Reached, Reaching, States, To, Translated, reach,
+};
+pub use report::{InFile, Report, Told};
 pub use space::{Part, Piece, Pieces, Preferred, Sample, Space};

@@ -4,18 +4,18 @@
 
 use std::fmt::Write;
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::lint::{Code, Finding, Findings, Severity};
 
 /// Findings in one file.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone)]
 pub struct InFile {
     /// Its name.
     pub file: String,
+    /// The family of its rules, as `--family` spells it.
+    pub family: String,
     /// What was found in it.
-    #[serde(flatten)]
     pub found: Findings,
 }
 
@@ -24,6 +24,8 @@ pub struct InFile {
 pub struct Report {
     /// Each file.
     pub files: Vec<InFile>,
+    /// Findings that a baseline left out.
+    pub known: usize,
 }
 
 impl Report {
@@ -37,21 +39,28 @@ impl Report {
         self.all().filter(|(_, finding)| finding.severity == severity).count()
     }
 
+    /// What is told of each file, line by line: findings that come in numbers and mean little are one.
+    pub fn told(&self) -> impl Iterator<Item = (&str, Told<'_>)> {
+        self.files.iter().flat_map(|it| folded(&it.found).into_iter().map(|one| (&*it.file, one)))
+    }
+
     /// For people: a line for each finding, what shows it under it, and the sum.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
-        for InFile { file, found } in &self.files {
-            for finding in &found.findings {
-                // Writing to a String cannot fail.
-                let Finding { line, code, severity, rule, text: what, .. } = finding;
-                let table = &finding.table;
-                let _ = writeln!(text, "{file}:{line}: {}: {what} [{code}]", severity.name());
-                let _ = writeln!(text, "    {table}: {rule}");
-                if let Some(witness) = &finding.witness {
-                    let _ = writeln!(text, "    such as {witness}");
-                }
+        // Writing to a String cannot fail.
+        for (file, Told { finding, others, text: what }) in self.told() {
+            let Finding { line, code, severity, rule, table, witness, .. } = finding;
+            let _ = writeln!(text, "{file}:{line}: {}: {what} [{code}]", severity.name());
+            if others > 0 {
+                continue;
             }
+            let _ = writeln!(text, "    {table}: {rule}");
+            if let Some(witness) = witness {
+                let _ = writeln!(text, "    such as {witness}");
+            }
+        }
+        for InFile { file, found, .. } in &self.files {
             for table in &found.unproven {
                 let _ = writeln!(
                     text,
@@ -61,7 +70,13 @@ impl Report {
         }
         let counts = [Severity::Error, Severity::Warning, Severity::Note]
             .map(|severity| plural(self.count(severity), severity.name()));
-        let _ = writeln!(text, "{}", counts.join(", "));
+        let known = match self.known {
+            0 => String::new(),
+            known => {
+                format!("; {} left out that {} known", known, if known == 1 { "is" } else { "are" })
+            }
+        };
+        let _ = writeln!(text, "{}{known}", counts.join(", "));
         text
     }
 
@@ -81,7 +96,12 @@ impl Report {
                 it.found.unproven.iter().map(|table| json!({"file": it.file, "table": table}))
             })
             .collect();
-        json!({"schema": "tamis.lint/1", "findings": findings, "unproven": unproven})
+        json!({
+            "schema": "tamis.lint/1",
+            "findings": findings,
+            "unproven": unproven,
+            "known": self.known,
+        })
     }
 
     /// As SARIF.
@@ -107,6 +127,45 @@ impl Report {
             }],
         })
     }
+}
+
+/// A finding as it is told, or the first of several that are told as one.
+#[derive(Debug, Clone)]
+pub struct Told<'f> {
+    /// The finding.
+    pub finding: &'f Finding,
+    /// How many others are told with it.
+    pub others: usize,
+    /// What is wrong.
+    pub text: String,
+}
+
+/// Findings of such a code that are told one by one; more of them are told as one.
+const ONE_BY_ONE: usize = 3;
+/// Of those that are told as one, those that are named.
+const NAMED: usize = 6;
+
+/// The findings of a file in its order, with those as one of which there are many.
+fn folded(found: &Findings) -> Vec<Told<'_>> {
+    let mut told: Vec<Told<'_>> = Vec::new();
+    for finding in &found.findings {
+        let alike = || found.findings.iter().filter(|it| it.code == finding.code);
+        let Some(what) = finding.code.of_many().filter(|_| alike().count() > ONE_BY_ONE) else {
+            told.push(Told { finding, others: 0, text: finding.text.clone() });
+            continue;
+        };
+        if alike().next().is_some_and(|first| std::ptr::eq(first, finding)) {
+            let mut names: Vec<&str> = alike().map(|it| &*it.about).collect();
+            names.dedup();
+            let count = alike().count();
+            let more = names.len().saturating_sub(NAMED);
+            names.truncate(NAMED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let text = format!("{count} {what}: {}{more}", names.join(", "));
+            told.push(Told { finding, others: count - 1, text });
+        }
+    }
+    told
 }
 
 fn result(file: &str, finding: &Finding) -> Value {

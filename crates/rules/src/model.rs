@@ -46,7 +46,7 @@ pub struct Ruleset {
 }
 
 /// One table: a set of chains that jump to each other only.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Table {
     /// `filter`, `nat`, …
     pub name: &'static str,
@@ -55,7 +55,7 @@ pub struct Table {
 }
 
 /// One chain.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Chain {
     /// Its name, at most 28 bytes (`XT_EXTENSION_MAXNAMELEN` - 1).
     pub name: Box<str>,

@@ -185,6 +185,7 @@ fn hostile_rulesets_stay_within_bounds() {
             &["replay", &file, &capture, "--json"],
             &["lint", &file],
             &["diff", &file, &file],
+            &["reach", &file, "--from", "192.0.2.0/24"],
             &why,
             &[&why[..], &["--json", "--all"]].concat(),
         ] {

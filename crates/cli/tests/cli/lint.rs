@@ -74,6 +74,47 @@ fn findings_go_to_sarif_and_to_github() {
 }
 
 #[test]
+fn what_is_known_is_not_told_again() {
+    let scratch = Scratch::new("lint-baseline");
+    let rules = scratch.write("rules", RULES.as_bytes());
+    let known = scratch.file("known.json");
+    let written = tamis(&["lint", &rules, "--write-baseline", &known]);
+    assert_eq!(written.code, Some(1), "{}", written.err);
+    // Lines move, and nothing is new.
+    let moved = format!("# a comment\n{RULES}");
+    let moved = scratch.write("moved", moved.as_bytes());
+    let ran = tamis(&["lint", &moved, "--baseline", &known]);
+    let none = "0 errors, 0 warnings, 0 notes; 1 left out that is known\n";
+    assert_eq!((ran.code, &*ran.out), (Some(0), none), "{}", ran.err);
+    let twice = RULES.replace("COMMIT", "-A INPUT -s 192.0.2.9/32 -p udp -j ACCEPT\nCOMMIT");
+    let twice = scratch.write("twice", twice.as_bytes());
+    for more in [["--baseline", &known], ["--vs", &rules]] {
+        let ran = tamis(&[&["lint", &twice][..], &more].concat());
+        assert_eq!(ran.code, Some(1), "{}{}", ran.out, ran.err);
+        assert!(ran.out.contains(":9: error: never matches"), "{}", ran.out);
+        assert!(!ran.out.contains(":8: "), "{}", ran.out);
+    }
+    let wrong = tamis(&["lint", &rules, "--baseline", &rules]);
+    assert!(wrong.refusal().contains(":1:1: expected a baseline"), "{wrong:?}");
+    let same = tamis(&["lint", &rules, "--write-baseline", &rules]);
+    assert!(same.refusal().contains("expected a file of its own"), "{same:?}");
+}
+
+/// Skeletons of docker, ufw and firewalld have dozens of chains that nothing uses yet.
+#[test]
+fn many_unused_chains_are_one_line() {
+    let chains: String = (0..9).map(|at| format!(":idle{at} - [0:0]\n")).collect();
+    let rules = format!("*filter\n:INPUT DROP [0:0]\n{chains}COMMIT\n");
+    let ran = fed(&["lint", "-"], rules.as_bytes());
+    assert_eq!(ran.code, Some(0), "{}", ran.out);
+    assert_eq!(ran.out.lines().count(), 2, "{}", ran.out);
+    let line = "note: 9 chains that no built-in chain leads to: idle0, idle1, idle2, idle3, idle4, idle5 and 3 more [unused-chain]";
+    assert!(ran.out.contains(line), "{}", ran.out);
+    let json = fed(&["lint", "-", "--json"], rules.as_bytes()).json();
+    assert_eq!(json["findings"].as_array().map(Vec::len), Some(9));
+}
+
+#[test]
 fn a_change_is_told_by_regions_and_by_its_exit_code() {
     let scratch = Scratch::new("diff");
     let old = scratch.write("old", RULES.as_bytes());

@@ -38,6 +38,7 @@ mod packaging;
 mod parent;
 mod programs;
 mod ran;
+mod reach;
 mod readme;
 mod record;
 mod refusals;

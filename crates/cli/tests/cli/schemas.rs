@@ -206,6 +206,35 @@ fn results_of_cases() {
 }
 
 #[test]
+fn what_reaches() {
+    let schema = Schema::named("tamis.reach.1");
+    let nat = rules("nat.v4");
+    let asked = |more: &[&str]| printed(&[&["reach", &nat, "--json"], more].concat());
+    let document = asked(&["--to", "203.0.113.1"]);
+    schema.takes(&document);
+    schema.takes(&asked(&[
+        "--to",
+        "10.0.0.9:80/tcp",
+        "--from",
+        "192.0.2.0/24",
+        "--path",
+        "forward",
+    ]));
+    schema.takes(&printed(&["reach", RULES, "--json", "--from", "10.20.0.0/16"]));
+    for (pointer, to) in [
+        ("/result", json!("yes")),
+        ("/regions/0/way", json!("sideways")),
+        ("/regions/0/certain", json!("perhaps")),
+        ("/regions/0/witness/verdict", json!("pass")),
+        ("/regions/0/depends", Value::Null),
+        ("/to", json!(1)),
+        ("/more", json!(0)),
+    ] {
+        schema.refuses(&document, pointer, to);
+    }
+}
+
+#[test]
 fn rules_of_every_family() {
     let schema = Schema::named("tamis.rules.1");
     let arp = "*filter\n:INPUT ACCEPT\n:OUTPUT ACCEPT\n-A INPUT -s 10.0.0.1 -j DROP\n";

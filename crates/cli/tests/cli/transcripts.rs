@@ -81,6 +81,11 @@ fn a_packets_way_is_told_as_the_page_has_it() {
 }
 
 #[test]
+fn what_reaches_is_told_as_the_page_has_it() {
+    holds("reach.md", 3);
+}
+
+#[test]
 fn a_review_goes_as_it_is_told() {
     holds("reviewing.md", 4);
 }

@@ -13,6 +13,7 @@ mod causes;
 mod changed;
 mod compare;
 mod send;
+mod through;
 mod translate;
 mod way;
 mod witness;
@@ -29,6 +30,8 @@ use serde_json::{Map, Value, json};
 use crate::diagram::{Region, TooLarge};
 use crate::flow::Fate;
 use crate::space::{Part, Piece, Space};
+
+pub(crate) use through::{Through, cause, sent_on_elsewhere, through};
 
 use altered::Alterations;
 use changed::Changed;

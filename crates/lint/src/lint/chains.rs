@@ -39,6 +39,7 @@ pub(super) fn findings(ruleset: &Ruleset, table: &Table, used: &[bool]) -> Vec<F
                 let text = format!("the chain {} {does}", to.name);
                 let what = (Code::IdleChain, Severity::Note, text);
                 let mut finding = of_rule(ruleset, table, chain, rule, what);
+                finding.about = to.name.to_string();
                 finding.by = to.rules.iter().map(|rule| rule.line).collect();
                 found.push(finding);
             }
@@ -62,6 +63,7 @@ fn unused_chain(table: &Table, index: usize, chain: &Chain) -> Finding {
         line: chain.line,
         rule: format!("-N {}", chain.name),
         text: text.to_owned(),
+        about: chain.name.to_string(),
         by: Vec::new(),
         witness: None,
     }

@@ -39,11 +39,21 @@ pub enum Code {
     LateState,
     /// The host has no such interface.
     NoSuchInterface,
+    /// The host has no such set.
+    MissingSet,
+    /// It fills a set that no rule asks.
+    SetUnread,
+    /// It sets a mark that no rule reads.
+    MarkUnread,
+    /// It asks for a mark that no rule sets.
+    MarkUnset,
+    /// It sends elsewhere what INPUT denies, and FORWARD lets it through.
+    PastInput,
 }
 
 impl Code {
     /// Every code.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 15] = [
         Self::Shadowed,
         Self::Unreachable,
         Self::NeverMatches,
@@ -54,6 +64,11 @@ impl Code {
         Self::AcceptsAll,
         Self::LateState,
         Self::NoSuchInterface,
+        Self::MissingSet,
+        Self::SetUnread,
+        Self::MarkUnread,
+        Self::MarkUnset,
+        Self::PastInput,
     ];
 
     /// Its name.
@@ -70,6 +85,11 @@ impl Code {
             Self::AcceptsAll => "accepts-all",
             Self::LateState => "late-state",
             Self::NoSuchInterface => "no-such-interface",
+            Self::MissingSet => "missing-set",
+            Self::SetUnread => "set-unread",
+            Self::MarkUnread => "mark-unread",
+            Self::MarkUnset => "mark-unset",
+            Self::PastInput => "past-input",
         }
     }
 
@@ -87,6 +107,23 @@ impl Code {
             Self::AcceptsAll => "it accepts whatever gets to it, although the policy is to drop",
             Self::LateState => "it drops packets of a state, some of which were accepted before it",
             Self::NoSuchInterface => "the host has no such interface",
+            Self::MissingSet => "the host has no such set",
+            Self::SetUnread => "it fills a set that no rule asks",
+            Self::MarkUnread => "it sets a mark that no rule reads",
+            Self::MarkUnset => "it asks for a mark that no rule sets",
+            Self::PastInput => "it sends elsewhere what INPUT denies, and FORWARD lets it through",
+        }
+    }
+
+    /// What several of them are called, if they are told as one where there are many.
+    #[must_use]
+    pub fn of_many(self) -> Option<&'static str> {
+        match self {
+            Self::UnusedChain => Some("chains that no built-in chain leads to"),
+            Self::IdleChain => Some("jumps to chains that do nothing"),
+            Self::MarkUnread => Some("rules set marks, and none here reads one"),
+            Self::MarkUnset => Some("rules ask for marks, and none here sets one"),
+            _ => None,
         }
     }
 
@@ -137,6 +174,29 @@ impl Code {
             Self::NoSuchInterface => {
                 "The links of the host (links.txt of its folder) name no such interface. It may come later: ppp0, \
                  wg0, docker0."
+            }
+            Self::MissingSet => {
+                "The sets of the host (ipset.save of its folder, or --ipset) have no set of that name. Rules with it \
+                 are refused as long as it is not there: ipset restore comes before iptables-restore."
+            }
+            Self::SetUnread => {
+                "A rule adds packets to a set, but no rule of any table asks for it. Rules of the other family, a list \
+                 of sets, or a program may."
+            }
+            Self::MarkUnread => {
+                "A rule marks packets or connections, but no rule of any table asks for a mark, or copies it on. Marks \
+                 are also read by ip rule (rule.txt of a folder is looked at), by tc and by programs; if none of them \
+                 does, take the rule away."
+            }
+            Self::MarkUnset => {
+                "A rule asks for a mark, but no rule of any table sets one. A program (SO_MARK), tc or IPsec may; if \
+                 none of them does, the mark is 0."
+            }
+            Self::PastInput => {
+                "A rule of INPUT names and denies these packets, but a rule of nat gives them another destination \
+                 first, so that they go through FORWARD, which lets them through: the port is open. Docker publishes \
+                 ports that way. Deny them in DOCKER-USER, or publish on 127.0.0.1. The packet is walked both ways: \
+                 with the translation, and as INPUT would see it."
             }
         }
     }

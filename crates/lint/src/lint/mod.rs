@@ -8,11 +8,14 @@ mod chains;
 mod check;
 mod code;
 mod dead;
+mod exposed;
+mod names;
 mod redundant;
 mod wide;
 
-use host::Links;
+use host::{Links, Policy};
 use rules::eval::{Memories, RuleRef};
+use rules::ipset::Sets;
 use rules::model::{Chain, Hook, Rule, Ruleset, Table};
 use rules::save::print_rule;
 use serde::Serialize;
@@ -40,6 +43,9 @@ pub struct Finding {
     pub rule: String,
     /// What is wrong, in a sentence.
     pub text: String,
+    /// The chain, set or mark that it is about, where it is not the rule.
+    #[serde(skip)]
+    pub about: String,
     /// Lines of the rules that make it so.
     pub by: Vec<u32>,
     /// A packet that shows it, as `tamis why --packet` takes it.
@@ -58,10 +64,29 @@ pub struct Findings {
     pub contradicted: usize,
 }
 
+/// What is known of the host that rules stand on.
+#[derive(Debug, Clone, Default)]
+pub struct OnHost {
+    /// Its links.
+    pub links: Option<Links>,
+    /// Its sets.
+    pub sets: Option<Sets>,
+    /// Its policy rules, which may route by mark.
+    pub policy: Option<Policy>,
+}
+
 /// Looks for everything that there is to find. `links` are those of the host, if they are known.
 #[must_use]
 pub fn lint(ruleset: &Ruleset, links: Option<&Links>) -> Findings {
-    let mut all = Findings::default();
+    lint_on(ruleset, &OnHost { links: links.cloned(), ..OnHost::default() })
+}
+
+/// The same with all that is known of the host.
+#[must_use]
+pub fn lint_on(ruleset: &Ruleset, host: &OnHost) -> Findings {
+    let mut all = Findings { findings: names::findings(ruleset, host), ..Findings::default() };
+    all.findings.extend(exposed::findings(ruleset));
+    let links = host.links.as_ref();
     for (index, table) in ruleset.tables.iter().enumerate() {
         let used = chains::used(table);
         all.findings.extend(chains::findings(ruleset, table, &used));
@@ -200,6 +225,7 @@ fn of_rule(
         line: rule.line,
         rule: print_rule(ruleset.family, table, chain, rule),
         text,
+        about: String::new(),
         by: Vec::new(),
         witness: None,
     }

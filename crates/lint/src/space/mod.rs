@@ -8,6 +8,7 @@
 mod hook;
 mod marks;
 mod names;
+mod parts;
 mod pieces;
 mod sample;
 
@@ -25,6 +26,7 @@ use crate::diagram::{Diagrams, Region, TooLarge};
 
 use marks::{Marks, cubes};
 use names::Names;
+pub(crate) use parts::ip;
 pub(crate) use pieces::address;
 pub use pieces::{Part, Piece, Pieces};
 pub use sample::{Preferred, Sample};

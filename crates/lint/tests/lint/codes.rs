@@ -41,7 +41,8 @@ fn tests_that_can_only_be_asked_are_the_same_where_their_text_is() {
     // A mark that was set in between makes it another test.
     let marked = "-A INPUT -m mark --mark 0x1 -j DROP\n\
                   -A INPUT -m mark --mark 0x1 -p udp -j ACCEPT\n";
-    assert_eq!(codes(marked), [(Code::Shadowed, 2)]);
+    let unset = |line| (Code::MarkUnset, line);
+    assert_eq!(codes(marked), [unset(1), (Code::Shadowed, 2), unset(2)]);
 }
 
 #[test]
@@ -163,4 +164,51 @@ fn jumps_within_jumps_are_followed_as_far_as_there_is_room() {
     let other = with(50_000, "-A INPUT -p icmp\n");
     let unknown = lint::diff(&deep, &other).unwrap().text();
     assert!(unknown.contains("unknown: "), "{unknown}");
+}
+
+/// A port that docker publishes is open although INPUT denies it: FORWARD decides.
+#[test]
+fn ports_that_input_denies_and_nat_sends_elsewhere_are_named() {
+    let docker = |forward: &str, input: &str| {
+        let text = format!(
+            "*nat\n:PREROUTING ACCEPT [0:0]\n:DOCKER - [0:0]\n\
+             -A PREROUTING -m addrtype --dst-type LOCAL -j DOCKER\n\
+             -A DOCKER ! -i docker0 -p tcp -m tcp --dport 8080 -j DNAT --to-destination 172.17.0.2:80\nCOMMIT\n\
+             *filter\n:INPUT DROP [0:0]\n:FORWARD DROP [0:0]\n\
+             {input}{forward}COMMIT\n"
+        );
+        let found = lint(&ruleset(&text), None);
+        assert_eq!(found.contradicted, 0);
+        found.findings.into_iter().find(|it| it.code == Code::PastInput)
+    };
+    let denies = "-A INPUT -p tcp -m tcp --dport 8080 -j DROP\n";
+    let opens =
+        "-A FORWARD -d 172.17.0.2/32 ! -i docker0 -o docker0 -p tcp -m tcp --dport 80 -j ACCEPT\n";
+    let found = docker(opens, denies).unwrap();
+    assert_eq!((found.line, &*found.by), (5, &[10, 11][..]), "{found:?}");
+    let witness = found.witness.unwrap();
+    assert!(witness.contains("198.51.100.1:8080 syn"), "{witness}");
+    // A policy names no port; another port is another; and what FORWARD drops is not open.
+    assert_eq!(docker(opens, ""), None);
+    assert_eq!(docker(opens, &denies.replace("8080", "8081")), None);
+    assert_eq!(docker(&opens.replace("--dport 80", "--dport 81"), denies), None);
+    assert_eq!(docker(opens, &denies.replace("DROP", "ACCEPT")), None);
+}
+
+#[test]
+fn sets_and_marks_that_nobody_asks_for_are_named() {
+    let sets =
+        "-A INPUT -m set --match-set known src -j ACCEPT\n-A INPUT -j SET --add-set seen src\n";
+    assert_eq!(codes(sets), [(Code::SetUnread, 2)]);
+    let host = lint::OnHost {
+        sets: Some(rules::ipset::Sets::parse("create seen hash:ip family inet\n").unwrap()),
+        ..lint::OnHost::default()
+    };
+    let found = lint::lint_on(&filter(sets), &host).findings;
+    let found: Vec<(Code, u32)> = found.iter().map(|it| (it.code, it.line - 4)).collect();
+    assert_eq!(found, [(Code::MissingSet, 1), (Code::SetUnread, 2)]);
+    let set = "-A INPUT -i eth0 -j MARK --set-xmark 0x1/0xffffffff\n";
+    assert!(codes(set).contains(&(Code::MarkUnread, 1)));
+    let read = format!("{set}-A INPUT -m mark --mark 0x1 -j ACCEPT\n");
+    assert_eq!(codes(&read), []);
 }

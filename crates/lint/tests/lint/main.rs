@@ -4,6 +4,7 @@ mod brute_force;
 mod codes;
 mod differences;
 mod predicates;
+mod reach;
 mod wild;
 
 use rules::model::Ruleset;

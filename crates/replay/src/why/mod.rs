@@ -5,6 +5,7 @@ mod diagram;
 mod json;
 mod lines;
 mod past;
+mod single;
 mod text;
 
 use std::sync::Arc;
@@ -34,6 +35,7 @@ use crate::spotter::Spotter;
 pub(crate) use again::paths;
 pub use lines::{Judged, of_lines};
 use past::{Expired, Past};
+pub use single::{Single, Singles};
 use text::edit_text;
 
 /// Steps that a story tells, so that rules by the million cannot fill the memory. Past it, rules that did

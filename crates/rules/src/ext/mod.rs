@@ -83,6 +83,11 @@ pub trait Match: fmt::Debug + Send + Sync {
         None
     }
 
+    /// The names of the sets that it asks.
+    fn sets(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
     /// The list that it shares with other rules.
     fn list(&self) -> Option<ListUse<'_>> {
         None
@@ -217,6 +222,11 @@ pub trait Target: fmt::Debug + Send + Sync {
     /// Which ports flows have that it translates.
     fn gives(&self) -> Gives {
         Gives::Own
+    }
+
+    /// The names of the sets that it changes or asks.
+    fn sets(&self) -> Vec<&str> {
+        Vec::new()
     }
 
     /// What the sender of a packet that it rejects is sent.

@@ -18,6 +18,8 @@ use packet::{Checksums, FlowKey, Packet, tcp, udp, visible};
 use rules::model::Family;
 use rules::{Iface, eval};
 
+pub use toml::{Written, written};
+
 use super::evaluate::conversation;
 use super::{Got, PlaceName};
 use crate::batch::{Batch, StreamFrame};

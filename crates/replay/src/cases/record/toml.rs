@@ -86,6 +86,46 @@ impl Recording {
     }
 }
 
+/// A case about one packet spec, as it is to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// `name`.
+    pub name: String,
+    /// `packet`.
+    pub packet: String,
+    /// `expect`.
+    pub expect: String,
+    /// `by`.
+    pub by: Option<String>,
+}
+
+/// A cases file of such cases; `heading` says where they are from, `rules` names the rules as in [`Recording::toml`].
+#[must_use]
+pub fn written(
+    heading: &str,
+    rules: [Option<&str>; 2],
+    config: &Config,
+    cases: &[Written],
+) -> String {
+    let mut out = format!(
+        "# {}\n# This is what the rules do, not what they should: keep the cases that you mean.\n",
+        word(heading)
+    );
+    let mut key = |key: &str, value: &str| out.push_str(&format!("{key} = {}\n", quoted(value)));
+    for (name, file) in ["rules", "rules6"].into_iter().zip(rules) {
+        file.iter().for_each(|file| key(name, file));
+    }
+    out.push_str(&defaults(config));
+    for Written { name, packet, expect, by } in cases {
+        out.push_str("\n[[case]]\n");
+        let keys = [("name", Some(name)), ("packet", Some(packet)), ("expect", Some(expect))];
+        for (key, value) in keys.into_iter().chain([("by", by.as_ref())]) {
+            value.iter().for_each(|value| out.push_str(&format!("{key} = {}\n", quoted(value))));
+        }
+    }
+    out
+}
+
 /// `[defaults]` for the configuration that the capture was evaluated with.
 pub(super) fn defaults(config: &Config) -> String {
     let mut lines = String::new();

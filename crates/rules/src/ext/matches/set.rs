@@ -141,6 +141,10 @@ impl Match for Set {
     fn memory(&self) -> Option<Box<dyn Memory>> {
         Some(Box::new(self.clone()))
     }
+
+    fn sets(&self) -> Vec<&str> {
+        vec![&self.name]
+    }
 }
 
 /// The sets are the host's, and keep account of doubt themselves.

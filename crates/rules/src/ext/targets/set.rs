@@ -123,6 +123,10 @@ impl Member {
 }
 
 impl Target for Set {
+    fn sets(&self) -> Vec<&str> {
+        [&self.add, &self.del, &self.map].into_iter().flatten().map(|it| &*it.set).collect()
+    }
+
     /// What it adds and deletes, any packet may look up.
     fn couples_flows(&self, sets: Option<&Sets>) -> bool {
         sets.is_some()
