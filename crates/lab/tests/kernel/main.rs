@@ -11,6 +11,7 @@ mod nat;
 mod recent;
 mod restored;
 mod sets;
+mod timed;
 
 use conntrack::Mode;
 use dataplane::Config;

@@ -71,7 +71,7 @@ impl Cluster {
                 jhash2(&words, self.seed)
             }
         };
-        (u64::from(hash) * u64::from(self.nodes) >> 32) as u32
+        ((u64::from(hash) * u64::from(self.nodes)) >> 32) as u32
     }
 }
 

@@ -61,7 +61,7 @@ impl Kernel {
             Speed::Bytes { cost, burst } => {
                 let rate = u64::from(u32::MAX / cost - 1) << 4;
                 let times = if burst > 0 { u64::from(burst) } else { 1 };
-                (full, u64::from(burst), u64::from(cost) * full >> 32, rate, times * rate)
+                (full, u64::from(burst), (u64::from(cost) * full) >> 32, rate, times * rate)
             }
         };
         let (prev, expires) = (self.jiffies(now), 0);
