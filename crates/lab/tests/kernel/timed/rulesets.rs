@@ -80,7 +80,7 @@ fn hashlimit(rng: &mut Rng, family: Family, table: usize) -> String {
     if rng.u8(..4) == 0 {
         let _ = write!(text, " --hashlimit-htable-gcinterval {}", pick(rng, &[100, 2000]));
     }
-    if rng.u8(..6) == 0 {
+    if rng.u8(..30) == 0 {
         let size = pick(rng, &[1, 2, 4]);
         let _ = write!(text, " --hashlimit-htable-size {size} --hashlimit-htable-max {size}");
     }

@@ -151,7 +151,8 @@ fn config() -> Config {
         "1: lo: <LOOPBACK,UP> mtu 65536 group default\n2: t0: <POINTOPOINT,UP> mtu 65535 group {GROUP}\n\
          3: t1: <POINTOPOINT,UP> mtu 65535 group default\n"
     );
-    let routes = "default dev t1\n10.1.0.0/16 dev t0\n";
+    let routes = "default dev t1\n10.1.0.0/16 dev t0\n\
+                  a01::/16 dev t0 metric 1024 pref medium\ndefault dev t1 metric 1024 pref medium\n";
     Config {
         host: Host {
             links: Links::parse(&links).unwrap_or_default(),

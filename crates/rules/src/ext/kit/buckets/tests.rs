@@ -245,5 +245,5 @@ fn a_full_table_drops() {
     assert_eq!(ask(1, 11), Outcome::YES, "one that is there");
     let open = ask(4, 20);
     assert!(open.may_hot_drop() && open.may_match(), "the others may be gone");
-    assert_eq!(ask(5, 60), Outcome::YES);
+    assert_eq!(ask(5, 160), Outcome::YES);
 }
