@@ -12,6 +12,7 @@ mod osf;
 mod recent;
 mod restored;
 mod sets;
+mod timed;
 
 use conntrack::Mode;
 use dataplane::Config;
