@@ -192,7 +192,7 @@ impl<'p> Syn<'p> {
                 is_times(factor, [mss, SMART_MSS[0], SMART_MSS[1]].map(|size| size + HEADERS))
             }
             Window::Multiple(0) => return None,
-            Window::Multiple(of) => self.window % of == 0,
+            Window::Multiple(of) => self.window.is_multiple_of(of),
         })
     }
 }
