@@ -11,7 +11,7 @@ mod report;
 mod space;
 
 pub use diagram::{Diagrams, Region, TooLarge};
-pub use diff::{Compared, Difference, Differences, Given, Incomparable, diff, diff_on};
+pub use diff::{Compared, Difference, Differences, Given, Incomparable, diff, diff_on, whole_walk};
 pub use flow::{Altered, Decision, Fate, Flow, Remembering, Sent, Visit, flow};
 pub use lint::{Code, Finding, Findings, Severity, lint};
 pub use packet::{After, Walked, spec, walked, walked_after};
