@@ -152,7 +152,7 @@ fn check(
 #[test]
 fn regions_of_one_changed_rule_hold_what_changes() {
     let full = std::env::var_os("TAMIS_FULL").is_some();
-    let (edits, each) = if full { (20, 300) } else { (2, 20) };
+    let (edits, each) = if full { (20, 60) } else { (2, 20) };
     let mut all: BTreeMap<String, Checked> = BTreeMap::new();
     for (name, old) in rulesets() {
         // A debug build takes minutes for the largest.
