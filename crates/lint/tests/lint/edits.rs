@@ -68,7 +68,7 @@ fn aims(
 ) -> Vec<Region> {
     let mut aims = vec![Region::ALL];
     for region in &found.regions {
-        aims.push(space.of_piece(&region.piece).unwrap());
+        aims.push(space.of_piece(&region.piece).expect("room"));
     }
     let (table, chain, at) = place;
     for ruleset in rulesets {
@@ -77,7 +77,7 @@ fn aims(
             let header = rule.header.as_ref().and_then(|it| it.predicate(space.family()));
             let tests = rule.matches.iter().filter_map(|used| space.predicate_of(used));
             let all = Predicate::All(header.into_iter().chain(tests).collect());
-            aims.push(space.of_predicate(&all).unwrap());
+            aims.push(space.of_predicate(&all).expect("room"));
         }
     }
     aims
@@ -95,8 +95,8 @@ fn holds(space: &mut Space, region: &lint::Difference, sample: &Sample, is_sent:
     if of_output != is_sent || !says_way && way.is_some_and(|way| way != sample.to_host) {
         return false;
     }
-    let piece = space.of_piece(&region.piece).unwrap();
-    let one = space.of_sample(sample).unwrap();
+    let piece = space.of_piece(&region.piece).expect("room");
+    let one = space.of_sample(sample).expect("room");
     space.diagrams.meet(piece, one)
 }
 
@@ -117,15 +117,15 @@ fn check(
     checked: &mut Checked,
     name: &str,
 ) {
-    let found = diff(old, new).unwrap();
+    let found = diff(old, new).expect("room");
     checked.edits += 1;
     checked.different += u64::from(!found.regions.is_empty());
     checked.unknown += u64::from(!found.unknown.is_empty());
     let mut space = Space::of(&[old, new]);
-    let universes = [space.arriving().unwrap(), space.sent().unwrap()];
+    let universes = [space.arriving().expect("room"), space.sent().expect("room")];
     for aim in aims(&mut space, [old, new], place, &found) {
         for (universe, is_sent) in universes.into_iter().zip([false, true]) {
-            let from = space.diagrams.and(universe, aim).unwrap();
+            let from = space.diagrams.and(universe, aim).expect("room");
             for seed in 0..each {
                 let preferred = Preferred::drawn(old.family, seed * 31 + 7);
                 let Some(sample) = space.sample(from, &preferred) else { break };
