@@ -12,6 +12,7 @@ mod translation;
 mod way;
 
 use conntrack::CtState;
+use rules::TableKind;
 use rules::eval::{By, RuleRef};
 use rules::model::{Hook, Ruleset};
 use rules::predicate::Field;
@@ -225,8 +226,7 @@ impl Asking<'_, '_> {
         for (is_certain, left) in [(true, sure), (false, may)] {
             for hook in self.hooks.clone() {
                 let within = self.within(come, hook)?;
-                let about =
-                    About { hook, states, within, is_certain, by: None, sent_on: None };
+                let about = About { hook, states, within, is_certain, by: None, sent_on: None };
                 self.list(&through, (accepted, left), &about)?;
             }
         }
@@ -237,9 +237,11 @@ impl Asking<'_, '_> {
                 let asked = self.space.diagrams.and(within, asked)?;
                 let probe = self.probe((hook, states), asked);
                 // Nobody asks for what cannot come this way.
-                self.all.closed.extend(
-                    probe.map(|probe| Closed { way: hook, states, probe: Some(probe) }),
-                );
+                self.all.closed.extend(probe.map(|probe| Closed {
+                    way: hook,
+                    states,
+                    probe: Some(probe),
+                }));
             }
         }
         Ok(())
@@ -274,10 +276,16 @@ impl Asking<'_, '_> {
             self.part(through, &About { by: Some(*by), ..*about }, here, &mut left)?;
         }
         // Where the filter has no chain, or a target on the way decides.
-        let rest = self.space.diagrams.and(left, about.within)?;
-        let open = about.is_certain || !through.open.is_empty();
-        let has_filter = through.filtered.iter().any(|(hook, ..)| *hook == about.hook);
-        let rest = if open || !has_filter { rest } else { Region::NONE };
+        let mut rest = self.space.diagrams.and(left, about.within)?;
+        let filter = self.ruleset.table(TableKind::FILTER);
+        if filter.is_some_and(|filter| filter.base_chain(about.hook).is_some()) {
+            let mut open = Region::NONE;
+            for (_, region) in through.open.iter().filter(|_| !about.is_certain) {
+                let some = self.space.for_some_answers(*region)?;
+                open = self.space.diagrams.or(open, some)?;
+            }
+            rest = self.space.diagrams.and(rest, open)?;
+        }
         self.part(through, about, rest, &mut left)
     }
 

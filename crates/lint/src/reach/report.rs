@@ -69,7 +69,7 @@ impl Reach {
         }
         if self.either_way {
             text.push_str(
-                "Whose addresses are this host's is not given: INPUT holds if they are, FORWARD if not (--local ADDRESS tells).\n",
+                "Whose addresses are this host's is not given (--local): INPUT holds if they are, FORWARD if not.\n",
             );
         }
         if let Some(packet) = self.next() {
@@ -226,7 +226,8 @@ fn hint(test: &str) -> Option<&'static str> {
         "limit" | "hashlimit" | "recent" | "connlimit" | "quota" | "statistic" => {
             "other packets decide: `tamis replay` of a capture tells"
         }
-        "the" => "--addr IFACE=ADDRESS, or a folder of `tamis collect`, may tell",
+        "whether" => "--local ADDRESS, or a folder of `tamis collect`, tells",
+        "what" | "the" => "--addr IFACE=ADDRESS, or a folder of `tamis collect`, may tell",
         "time" => "the time of a capture tells",
         _ => return None,
     })

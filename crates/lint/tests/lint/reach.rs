@@ -86,6 +86,8 @@ fn the_address_that_outsiders_use_is_told() {
     assert_eq!(outside.reached(), Reached::Yes);
     assert!(outside.regions.iter().any(|it| it.translated.as_ref() == Some(to)), "{outside:#?}");
     assert_eq!(asked.reach(Some("10.0.0.5:81/tcp"), None).reached(), Reached::No);
+    // What was sent to another port of it is not sent on.
+    assert_eq!(asked.reach(Some("198.51.100.1:8081/tcp"), None).reached(), Reached::No);
     assert_eq!(asked.reach(Some("10.0.0.5:80/tcp"), Some("192.0.2.7")).reached(), Reached::No);
 }
 
