@@ -57,7 +57,7 @@ fn exit_codes_say_whether_anything_reaches() {
 #[test]
 fn a_closed_way_names_what_closes_it_and_perhaps_what_tells() {
     let closed = ["reach", "-", "--to", "10.0.0.5:22/tcp", "--in", "eth0", "--path", "forward"];
-    let ran = fed(&closed, RULES.as_bytes());
+    let ran = fed(&[&closed[..], &["--from", "203.0.113.0/24"]].concat(), RULES.as_bytes());
     assert_eq!(ran.code, Some(1), "{}", ran.out);
     assert!(
         ran.out.contains("FORWARD, new connections: nothing\n    such as in=eth0 "),

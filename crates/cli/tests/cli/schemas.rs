@@ -228,7 +228,7 @@ fn what_reaches() {
         ("/regions/0/witness/verdict", json!("pass")),
         ("/regions/0/depends", Value::Null),
         ("/to", json!(1)),
-        ("/more", json!(0)),
+        ("/cut_off", json!(0)),
     ] {
         schema.refuses(&document, pointer, to);
     }

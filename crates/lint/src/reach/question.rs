@@ -215,6 +215,34 @@ impl Question {
         self.nets.iter().filter(move |(_, net)| net.addr.is_ipv4() == (family == Family::Ipv4))
     }
 
+    /// Where the host's addresses are known: packets to them with the way to the host, and to others with the way on. Those
+    /// to groups may go either way.
+    pub(super) fn own_ways(&self, space: &mut Space) -> Result<Region, TooLarge> {
+        let Some(own) = &self.own else { return Ok(Region::ALL) };
+        let mut to_host = Region::NONE;
+        for network in own {
+            let one = in_network(space, Field::Destination, *network)?;
+            to_host = space.diagrams.or(to_host, one)?;
+        }
+        let destination = Part::Field(Field::Destination);
+        let groups = match space.family() {
+            Family::Ipv6 => [(0xff << 120, u128::MAX), (0xff << 120, u128::MAX)],
+            _ => [(0xe000_0000, 0xefff_ffff), (0xffff_ffff, 0xffff_ffff)],
+        };
+        let mut either = Region::NONE;
+        for (low, high) in groups {
+            let group = space.range(destination, low, high)?;
+            either = space.diagrams.or(either, group)?;
+        }
+        let in_way = space.range(Part::Way, 0, 0)?;
+        let here = space.diagrams.and(to_host, in_way)?;
+        let others = space.diagrams.without(Region::ALL, to_host)?;
+        let on = space.diagrams.without(others, in_way)?;
+        let told = space.diagrams.or(here, on)?;
+        let either = space.diagrams.without(either, to_host)?;
+        space.diagrams.or(told, either)
+    }
+
     /// The packets that have one of the host's addresses; all where they are not known.
     pub(super) fn sent_by_host(&self, space: &mut Space) -> Result<Region, TooLarge> {
         let Some(own) = &self.own else { return Ok(Region::ALL) };

@@ -131,7 +131,7 @@ impl Reach {
             "result": self.reached(),
             "regions": self.regions.iter().map(region_json).collect::<Vec<_>>(),
             "closed": self.closed.iter().map(closed_json).collect::<Vec<_>>(),
-            "more": self.more,
+            "cut_off": self.more,
             "too_large": self.too_large.iter().map(|hook| way_name(*hook)).collect::<Vec<_>>(),
             "either_way": self.either_way,
         })

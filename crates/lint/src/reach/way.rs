@@ -28,6 +28,7 @@ pub(super) fn packets(
     parts.push(space.range(Part::Field(Field::Mark), 0, 0)?);
     if !is_sent {
         parts.push(question.by_nets(space)?);
+        parts.push(question.own_ways(space)?);
     }
     if let Some(network) = question.from {
         parts.push(in_network(space, Field::Source, network)?);
