@@ -74,13 +74,13 @@ fn fingerprints(rng: &mut Rng) -> String {
         let options = if options.is_empty() { ".".to_owned() } else { options.join(",") };
         let len: usize = 40
             + Fingerprints::parse(&format!("1:1:1:1:{options}:g:::"))
-                .unwrap()
+                .expect("a fingerprint")
                 .all()
                 .flat_map(|known| &known.options)
                 .map(|(_, len)| usize::from(*len))
                 .sum::<usize>();
         // Lengths of options are whole words in packets.
-        if len % 4 != 0 {
+        if !len.is_multiple_of(4) {
             continue;
         }
         let (ttl, df) = ([32, 64, 128, 255][rng.usize(..4)], rng.u8(..2));

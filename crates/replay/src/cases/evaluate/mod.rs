@@ -110,7 +110,8 @@ impl CaseResult {
         let started = Instant::now();
         let specs = case.packets.iter().map(|packet| &packet.spec);
         let got = conversation(specs, files, config);
-        let wrong = wrong_verdict(case, &got, files, config).or_else(|| wrong_decider(case, &got, files));
+        let wrong =
+            wrong_verdict(case, &got, files, config).or_else(|| wrong_decider(case, &got, files));
         Self { case: at, got, wrong, elapsed_s: started.elapsed().as_secs_f64() }
     }
 }
@@ -140,12 +141,7 @@ pub(super) fn conversation<'s>(
 }
 
 /// The first packet whose verdict is another one.
-fn wrong_verdict(
-    case: &Case,
-    got: &[Got],
-    files: &[RulesFile],
-    config: &Config,
-) -> Option<Wrong> {
+fn wrong_verdict(case: &Case, got: &[Got], files: &[RulesFile], config: &Config) -> Option<Wrong> {
     let pairs = case.packets.iter().zip(got).enumerate();
     let (packet, (expected, got)) =
         pairs.into_iter().find(|(_, (expected, got))| expected.verdict.word() != got.verdict)?;
