@@ -1,17 +1,24 @@
 //! `tamis diff`.
 
+use std::net::IpAddr;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args as ClapArgs;
-use lint::{Compared, diff};
-use replay::walk::{HostFolder, words};
-use replay::{RulesFile, json_text};
-use rules::model::Family;
+use conntrack::Mode;
+use dataplane::{Config, Path};
+use host::Network;
+use lint::{Compared, Given, diff_on};
+use replay::walk::{HostFolder, WalkOptions, words};
+use replay::{Room, RulesFile, Target, json_text};
+use rules::model::{Family, Hook};
 use rules::save::LoadOptions;
 
+use crate::diff_capture::OnCaptures;
+use crate::outputs::Files;
 use crate::screen;
 use crate::standard_input::standard_input_once;
+use crate::walk_args::PathChoice;
 
 /// Exit code where something differs.
 const DIFFERENT: u8 = 1;
@@ -22,10 +29,12 @@ const UNKNOWN: u8 = 4;
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Exit codes: 0 every packet gets the same verdict, 1 some get another, 2 usage or input error, 4 not known.
-Chain by chain of each table: packets are as the chain sees them, after translation of their destination.
+Packets are as they come; marks and translations are followed through all tables of their way.
 Every region has a packet that the walks through both rulesets confirm. Packets that end inside a header are left out.
 Examples:
   tamis diff old.v4 new.v4
+  tamis diff fw new.v4 --record cases.toml     # fw: a folder of tamis collect; then tamis test new.v4 cases.toml
+  tamis diff old.v4 new.v4 --on office.pcap
   iptables-save | tamis diff rules.v4 - --json")]
 pub(crate) struct DiffArgs {
     /// The old rules of iptables or ip6tables, - for standard input, or a host's folder
@@ -40,6 +49,36 @@ pub(crate) struct DiffArgs {
     /// Only this table; also the table of `iptables -S` text
     #[arg(long, value_name = "NAME")]
     pub table: Option<String>,
+    /// Only packets of this way through the host [default: all]
+    #[arg(long)]
+    pub path: Option<PathChoice>,
+    /// Only packets that come in by this interface, and those of the host itself
+    #[arg(long = "in", value_name = "IFACE")]
+    pub input: Option<String>,
+    /// Only packets that go out by this interface, and those for the host itself
+    #[arg(long = "out", value_name = "IFACE")]
+    pub output: Option<String>,
+    /// The host's own addresses, comma separated; may be repeated [default: of a folder, OLD's before NEW's]
+    #[arg(long, value_name = "CIDR", value_delimiter = ',', value_parser = words::network)]
+    pub local: Vec<Network>,
+    /// The host's routes, as `ip route show table all` prints them (IPv4, IPv6 or both)
+    #[arg(long, value_name = "FILE")]
+    pub routes: Option<String>,
+    /// The host's sets, as `ipset save` prints them, for -m set
+    #[arg(long, value_name = "FILE")]
+    pub ipset: Option<String>,
+    /// The address of an interface; may be repeated
+    #[arg(long = "addr", value_name = "IFACE=ADDRESS", value_parser = words::addr)]
+    pub addresses: Vec<(String, IpAddr)>,
+    /// Say, too, which packets of this capture get another verdict (FILE or IFACE=FILE); may be repeated, merged by time
+    #[arg(long, value_name = "CAPTURE")]
+    pub on: Vec<String>,
+    /// A network behind an interface, for the packets of --on; may be repeated, the longest prefix counts
+    #[arg(long = "net", value_name = "IFACE=CIDR", value_parser = words::net, requires = "on")]
+    pub nets: Vec<(String, Network)>,
+    /// Write the packets that show the regions as a cases file: `tamis test NEW FILE` passes, and with OLD it fails
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<String>,
     /// Print JSON (tamis.diff/1)
     #[arg(long)]
     pub json: bool,
@@ -48,22 +87,78 @@ pub(crate) struct DiffArgs {
 /// Compares.
 pub(crate) fn run(args: &DiffArgs) -> Result<ExitCode> {
     standard_input_once([&args.old, &args.new])?;
+    let mut named = Files::default();
+    let files = [Some(&args.old), Some(&args.new), args.routes.as_ref(), args.ipset.as_ref()];
+    named.reads(files.into_iter().flatten().chain(&args.on).cloned());
+    named.writes(&[("--record", args.record.as_deref())])?;
     let (old, new) = (open(args, &args.old)?, open(args, &args.new)?);
-    let found = match diff(&old.ruleset, &new.ruleset) {
+    let config = config(args)?;
+    let found = match diff_on(&old.ruleset, &new.ruleset, &given(args, &config)) {
         Ok(found) => found,
         Err(_) => bail!("{} and {}: expected rules of one family", old.file, new.file),
     };
+    if let Some(name) = &args.record {
+        let locals: Vec<String> = args.local.iter().map(Network::to_string).collect();
+        Target::open(name, &Room::default())?.write_whole(&found.cases(&locals))?;
+    }
+    let on = match args.on.is_empty() {
+        true => None,
+        false => Some(OnCaptures::of([&old, &new], &args.on, &config, &found)?),
+    };
     screen::write(|out| {
         if args.json {
-            return json_text::pretty(out, &found.json());
+            let mut document = found.json();
+            if let Some((on, fields)) = on.as_ref().zip(document.as_object_mut()) {
+                fields.insert("on".to_owned(), on.json());
+            }
+            return json_text::pretty(out, &document);
         }
-        out.write_all(screen::data(&found.text()).as_bytes())
+        let on = on.as_ref().map_or_else(String::new, |on| on.text(&found));
+        out.write_all(screen::data(&format!("{}{on}", found.text())).as_bytes())
     })?;
     Ok(match found.compared() {
         Compared::Same => ExitCode::SUCCESS,
         Compared::Different => ExitCode::from(DIFFERENT),
         Compared::Unknown => ExitCode::from(UNKNOWN),
     })
+}
+
+/// What is known of the host: by options, else by the first folder.
+fn config(args: &DiffArgs) -> Result<Config> {
+    let options = WalkOptions {
+        path: match args.path {
+            Some(PathChoice::Input) => Some(Path::Input),
+            Some(PathChoice::Forward) => Some(Path::Forward),
+            Some(PathChoice::Output) => Some(Path::Output),
+            Some(PathChoice::Auto) | None => None,
+        },
+        input: args.input.clone(),
+        output: args.output.clone(),
+        local: args.local.clone(),
+        routes: args.routes.clone(),
+        ipset: args.ipset.clone(),
+        addresses: args.addresses.clone(),
+        nets: args.nets.clone(),
+        ..WalkOptions::default()
+    };
+    let is_folder = |name: &&&String| HostFolder::at(name).is_some();
+    let of = [&args.old, &args.new].iter().find(is_folder).map_or("", |name| name);
+    Ok(options.config(of, Mode::Midstream)?)
+}
+
+fn given(args: &DiffArgs, config: &Config) -> Given {
+    Given {
+        host: config.host.clone(),
+        sets: config.sets.clone(),
+        input: config.input.clone(),
+        output: config.output.clone(),
+        way: match args.path {
+            Some(PathChoice::Input) => Some(Hook::Input),
+            Some(PathChoice::Forward) => Some(Hook::Forward),
+            Some(PathChoice::Output) => Some(Hook::Output),
+            Some(PathChoice::Auto) | None => None,
+        },
+    }
 }
 
 fn open(args: &DiffArgs, rules: &str) -> Result<RulesFile> {

@@ -11,6 +11,7 @@ mod confine;
 mod convert_command;
 mod ctl;
 mod demo;
+mod diff_capture;
 mod diff_command;
 mod doctor_command;
 mod dpdk_ports;

@@ -116,6 +116,11 @@ impl Evaluator {
         Ok(Self { scene, host: scene.host(), ruleset, memories, observed, laid })
     }
 
+    /// The same rules on another host than the scene's.
+    pub fn stand_on(&mut self, host: Host) {
+        self.host = host;
+    }
+
     /// The rules as they were read.
     #[must_use]
     pub fn ruleset(&self) -> &Ruleset {

@@ -134,12 +134,41 @@ fn a_change_is_told_by_regions_and_by_its_exit_code() {
         let why = tamis(&["why", rules, "--packet", witness]);
         assert!(why.out.contains(verdict), "{witness}\n{}", why.out);
     }
-    let unknown =
-        RULES.replace("COMMIT", "-A INPUT -m string --algo bm --string x -j ACCEPT\nCOMMIT");
+    let unknown = RULES
+        .replace("COMMIT", "-A INPUT -m string --algo bm --string no-such-words -j ACCEPT\nCOMMIT");
     let unknown = scratch.write("unknown", unknown.as_bytes());
     let ran = tamis(&["diff", &old, &unknown]);
     assert_eq!(ran.code, Some(4), "{}", ran.out);
     assert!(ran.out.contains("unknown: filter INPUT: DROP -> ACCEPT"), "{}", ran.out);
+}
+
+/// What `--record` writes, the new rules pass and the old ones do not; `--on` finds the packets of a capture.
+#[test]
+fn a_change_is_recorded_as_cases_and_found_in_a_capture() {
+    let scratch = Scratch::new("diff-record");
+    let demo = scratch.path().join("demo");
+    std::fs::create_dir_all(&demo).unwrap();
+    let ran = std::process::Command::new(env!("CARGO_BIN_EXE_tamis"))
+        .arg("demo")
+        .current_dir(&demo)
+        .output()
+        .unwrap();
+    assert!(ran.status.success());
+    let at = |name: &str| demo.join(name).display().to_string();
+    let (old, capture) = (at("demo-rules.v4"), at("demo-office.pcap"));
+    let text = std::fs::read_to_string(&old).unwrap();
+    let new = scratch.write("new", text.replace("--dport 25", "--dport 26").as_bytes());
+    let cases = scratch.path().join("cases.toml").display().to_string();
+    let nets = ["--net", "lan0=10.20.0.0/24", "--net", "wan0=0.0.0.0/0"];
+    let given = ["diff", &old, &new, "--record", &cases, "--on", &capture];
+    let ran = tamis(&[&given[..], &nets[..]].concat());
+    assert_eq!(ran.code, Some(1), "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("4 packets: drop -> accept, such as "), "{}", ran.out);
+    assert!(ran.out.contains("of filter FORWARD: in lan0, out wan0"), "{}", ran.out);
+    assert_eq!(tamis(&["test", &new, &cases]).code, Some(0));
+    let failed = tamis(&["test", &old, &cases]);
+    assert_eq!(failed.code, Some(1));
+    assert!(failed.out.contains("0 passed"), "{}", failed.out);
 }
 
 #[test]

@@ -126,11 +126,11 @@ fn what_is_not_known_says_how_to_make_it_known() {
             "-m set --match-set a src -j ACCEPT",
             "\n  to know it, give the sets with --ipset FILE (ipset save)\n",
         ),
-        ("-m nfacct --nfacct-name x -j ACCEPT", "\n  nothing that tamis reads tells it\n"),
         (
             "-m geoip --source-country XX -j ACCEPT",
             "\n  to know it, give the database with --geoip DIR",
         ),
+        ("-m nfacct --nfacct-name x -j ACCEPT", "\n  nothing that tamis reads tells it\n"),
     ] {
         folder.write("r", format!("*filter\n:FORWARD DROP [0:0]\n-A FORWARD {rule}\nCOMMIT\n"));
         let ended = folder.tamis(&["why", "r", "--packet", TCP]);

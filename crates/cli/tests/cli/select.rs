@@ -174,6 +174,21 @@ fn the_next_command_has_every_option_that_told_how_packets_walk() {
     }
 }
 
+#[test]
+fn after_a_filter_the_next_command_names_no_packet_that_it_left_out() {
+    let bench = Bench::new();
+    let rules = bench.forward("r.v4", &["-j ACCEPT"]);
+    let of = |source: &str| format!("in=a out=b udp {source}:5 > 10.0.0.2:9");
+    let capture = bench.capture("c.pcapng", &[&of("10.0.0.1"), &of("10.0.0.3")]);
+    // ether[29] = 3: the end of the source address.
+    let bytecode = "4,48 0 0 29,21 0 1 3,6 0 0 262144,6 0 0 0";
+    let args = ["replay", &rules, &capture, "--in", "a", "--out", "b", "--filter", bytecode];
+    let text = stdout(0, &args);
+    assert!(text.lines().last().unwrap().ends_with(" --list accept"), "{text}");
+    let text = stdout(0, &[&args[..], &["--list", "accept"]].concat());
+    assert!(text.lines().last().unwrap().contains("--packet 2"), "{text}");
+}
+
 #[cfg(unix)]
 #[test]
 fn ctrl_c_prints_the_report_so_far() {

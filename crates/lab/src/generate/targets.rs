@@ -82,7 +82,7 @@ pub static SILENT: &[(&str, &str)] = &[
     ("SET", "its own oracle asks: `oracle::sets`"),
     ("SNAT", NAT),
     ("SNPT", "it stands at other hooks"),
-    ("SYNPROXY", "it makes the kernel track connections: asked by tests/kernel/answers.rs"),
+    ("SYNPROXY", "it makes the kernel track connections, and answers by itself: not asked"),
     ("ULOG", "gone from the kernel"),
 ];
 

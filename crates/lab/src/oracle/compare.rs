@@ -8,6 +8,8 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
+use host::Host;
+
 use super::kernel::{Kernel, Survivor};
 use crate::evaluator::{Evaluated, Evaluator, Fate};
 use crate::hex::hex;
@@ -83,6 +85,11 @@ impl Session {
     pub fn reload(&mut self, rules: &str) -> Result<(), Difference> {
         self.evaluator = load(&mut self.kernel, self.scene, rules)?;
         Ok(())
+    }
+
+    /// What tamis is told of the host, until other rules are loaded, where that is more than the scene says.
+    pub fn stand_on(&mut self, host: Host) {
+        self.evaluator.stand_on(host);
     }
 
     /// Where it plays.

@@ -8,9 +8,11 @@ mod egress;
 mod frames;
 mod listed;
 mod nat;
+mod osf;
 mod recent;
 mod restored;
 mod sets;
+mod timed;
 
 use conntrack::Mode;
 use dataplane::Config;

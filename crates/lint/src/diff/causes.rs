@@ -7,22 +7,27 @@ use super::translate::OWN;
 /// Causes that are named.
 const MOST: usize = 6;
 
-/// In words, after what depends on it.
-pub(super) fn words(names: &[String]) -> String {
-    let mut causes: Vec<&str> = Vec::new();
+/// Each once, without what tells tests of one text apart.
+pub(super) fn of(names: &[String]) -> Vec<String> {
+    let mut causes: Vec<String> = Vec::new();
     for name in names {
         let cause = name.split('\t').next().unwrap_or(name);
-        if !causes.contains(&cause) {
-            causes.push(cause);
+        if !causes.iter().any(|known| known == cause) {
+            causes.push(cause.to_owned());
         }
     }
+    causes
+}
+
+/// In words, after what depends on it.
+pub(super) fn words(causes: &[String]) -> String {
     if causes.is_empty() {
         return String::new();
     }
     let more = causes.len().saturating_sub(MOST);
-    causes.truncate(MOST);
+    let named = causes[..causes.len() - more].join("; ");
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!(": depends on {}{more}", causes.join("; "))
+    format!(": depends on {named}{more}")
 }
 
 /// What would tell.

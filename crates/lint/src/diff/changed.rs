@@ -19,7 +19,7 @@ use crate::space::{Part, Space};
 const MOST_PAIRS: usize = 4_000_000;
 
 /// What two rulesets differ in.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Changed {
     /// Rules that one has, by its side.
     rules: [Vec<RuleRef>; 2],

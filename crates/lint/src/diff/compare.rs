@@ -36,6 +36,8 @@ struct Decision {
     fates: [Fate; 2],
     by: [Option<By>; 2],
     region: Region,
+    /// It depends on nothing that is not known.
+    certain: bool,
 }
 
 impl Comparison<'_> {
@@ -56,12 +58,12 @@ impl Comparison<'_> {
                     true => self.certain([from, to], [*before, *after])?,
                     false => Region::NONE,
                 };
-                self.list([from, to], certain, &mut decisions)?;
+                self.list([from, to], (certain, true), &mut decisions)?;
                 let rest = self.space.diagrams.without(both, certain)?;
-                self.list_unknown([from, to], rest)?;
+                self.list([from, to], (rest, false), &mut decisions)?;
             }
         }
-        decisions.sort_by_key(|decision| decision.stage);
+        decisions.sort_by_key(|decision| (!decision.certain, decision.stage));
         for decision in decisions {
             self.add(decision)?;
         }
@@ -134,19 +136,20 @@ impl Comparison<'_> {
     fn list(
         &mut self,
         [from, to]: [&End; 2],
-        mut left: Region,
+        (mut left, certain): (Region, bool),
         decisions: &mut Vec<Decision>,
     ) -> Result<(), TooLarge> {
         let lead = lead([from, to]);
         let ends = [from, to];
         let fates = fates(ends);
         for (stage, by, region) in self.leading(lead, ends)? {
+            let at = (stage, certain);
             let mut here = self.part(region, &mut left)?;
             for (by_other, other) in self.others(1 - lead, ends[1 - lead], stage) {
                 let part = self.part(other, &mut here)?;
-                self.note(stage, &fates, pair(lead, by, Some(by_other)), part, decisions)?;
+                self.note(at, &fates, pair(lead, by, Some(by_other)), part, decisions)?;
             }
-            self.note(stage, &fates, pair(lead, by, None), here, decisions)?;
+            self.note(at, &fates, pair(lead, by, None), here, decisions)?;
         }
         Ok(())
     }
@@ -177,21 +180,21 @@ impl Comparison<'_> {
         Ok(decided.map(|it| (it.stage, it.by, it.packets.region)).collect())
     }
 
-    /// What the other side decided there, or where it stopped packets.
+    /// What the other side decided there, or in that table on another way, or where it stopped packets.
     fn others(&self, side: usize, end: &End, stage: Stage) -> Vec<(By, Region)> {
         let is_meant = |it: &&Decided| match &end.0 {
-            Fate::Accept => {
-                it.stage.table == stage.table && it.stage.hook == stage.hook && goes_on(&it.fate)
-            }
+            Fate::Accept => it.stage.table == stage.table && goes_on(&it.fate),
             fate => it.fate == *fate,
         };
         let decided = self.passed[side].decided.iter().filter(is_meant);
-        decided.map(|it| (it.by, it.packets.region)).collect()
+        let mut decided: Vec<&Decided> = decided.collect();
+        decided.sort_by_key(|it| it.stage.hook != stage.hook);
+        decided.into_iter().map(|it| (it.by, it.packets.region)).collect()
     }
 
     fn note(
         &mut self,
-        stage: Stage,
+        (stage, certain): (Stage, bool),
         fates: &[Fate; 2],
         by: [Option<By>; 2],
         part: Region,
@@ -200,43 +203,55 @@ impl Comparison<'_> {
         if part.is_empty() {
             return Ok(());
         }
-        let same = |it: &&mut Decision| it.stage == stage && it.by == by && it.fates == *fates;
+        let same = |it: &&mut Decision| {
+            (it.stage, it.certain) == (stage, certain) && it.by == by && it.fates == *fates
+        };
         match decisions.iter_mut().find(same) {
             Some(known) => known.region = self.space.diagrams.or(known.region, part)?,
-            None => decisions.push(Decision { stage, fates: fates.clone(), by, region: part }),
+            None => {
+                let fates = fates.clone();
+                decisions.push(Decision { stage, fates, by, region: part, certain });
+            }
         }
         Ok(())
     }
 
     fn add(&mut self, decision: Decision) -> Result<(), TooLarge> {
-        let Decision { stage, fates, by, region: part } = decision;
+        let Decision { stage, fates, by, region: part, certain } = decision;
         let place = place(stage);
         let here = self.found.regions.iter().filter(|it| it.place == place).count();
-        let within = self.within(stage.hook, part)?;
-        let pieces = self.space.pieces(part, within, MOST_REGIONS.saturating_sub(here));
+        let most = if certain { MOST_REGIONS } else { MOST_UNKNOWN };
+        let some = self.space.for_some_answers(part)?;
+        let within = self.within(stage.hook, some)?;
+        let pieces = self.space.pieces(some, within, most.saturating_sub(here));
         self.found.more |= pieces.more;
+        let names = self.space.asked_in(part);
+        let depends = causes::of(&names);
         let deciders = [0, 1].map(|side| self.decider(side, by[side]));
-        for piece in pieces.pieces {
+        self.found.to_know.extend(causes::to_know(&names));
+        for piece in self.space.fewer(pieces.pieces, within)? {
             let of_piece = self.space.of_piece(&piece)?;
             let region = self.space.diagrams.and(of_piece, part)?;
-            let witnesses = Witnesses {
-                space: self.space,
-                rulesets: self.rulesets,
-                origin: self.origin,
-                hook: stage.hook,
-            };
-            match witnesses.find(region, &fates) {
+            let (space, rulesets, origin, hook) =
+                (&*self.space, self.rulesets, self.origin, stage.hook);
+            match (Witnesses { space, rulesets, origin, hook }).find(region, &fates) {
                 Some((witness, given)) => self.found.regions.push(Difference {
                     place: place.clone(),
                     fates: fates.clone(),
                     deciders: deciders.clone(),
                     piece,
+                    depends: depends.clone(),
                     witness,
                     given,
                 }),
                 None => {
-                    let what = format!("{} -> {}: {piece}: no packet shows it", fates[0], fates[1]);
-                    self.found.unknown.push(format!("{place}: {what}"));
+                    let what = format!("{} -> {}: {piece}", fates[0], fates[1]);
+                    let why = if certain {
+                        ": no packet shows it".to_owned()
+                    } else {
+                        causes::words(&depends)
+                    };
+                    self.found.unknown.push(format!("{place}: {what}{why}"));
                 }
             }
         }
@@ -245,48 +260,15 @@ impl Comparison<'_> {
 
     /// All packets that may get there, if these are some of them; else any.
     fn within(&mut self, hook: Hook, part: Region) -> Result<Region, TooLarge> {
-        let way = match hook {
-            Hook::Input => 0,
-            Hook::Forward => 1,
+        let way = match (self.origin, hook) {
+            (Origin::Arriving, Hook::Input) => 0,
+            (Origin::Arriving, Hook::Forward | Hook::Postrouting) => 1,
             _ => return Ok(self.all),
         };
         let way = self.space.range(Part::Way, way, way)?;
         let here = self.space.diagrams.and(self.all, way)?;
         let elsewhere = self.space.diagrams.without(part, here)?;
         Ok(if elsewhere.is_empty() { here } else { self.all })
-    }
-
-    fn list_unknown(&mut self, ends: [&End; 2], doubtful: Region) -> Result<(), TooLarge> {
-        let lead = lead(ends);
-        let fates = fates(ends);
-        let mut left = doubtful;
-        let mut places: Vec<(Stage, Region)> = Vec::new();
-        for (stage, _, region) in self.leading(lead, ends)? {
-            let both = self.space.diagrams.and(region, left)?;
-            left = self.space.diagrams.without(left, both)?;
-            match places.iter_mut().find(|(place, _)| *place == stage) {
-                Some((_, known)) => *known = self.space.diagrams.or(*known, both)?,
-                None if !both.is_empty() => places.push((stage, both)),
-                None => {}
-            }
-        }
-        for (stage, region) in places {
-            let names = self.space.asked_in(region);
-            self.found.to_know.extend(causes::to_know(&names));
-            let depends = causes::words(&names);
-            let some = self.space.for_some_answers(region)?;
-            let within = self.within(stage.hook, some)?;
-            let pieces = self.space.pieces(some, within, MOST_UNKNOWN);
-            let place = place(stage);
-            for piece in &pieces.pieces {
-                let what = format!("{} -> {}: {piece}{depends}", fates[0], fates[1]);
-                self.found.unknown.push(format!("{place}: {what}"));
-            }
-            if pieces.more {
-                self.found.unknown.push(format!("{place}: and more"));
-            }
-        }
-        Ok(())
     }
 
     fn decider(&self, side: usize, by: Option<By>) -> (u32, String) {

@@ -30,6 +30,24 @@ pub(super) struct Witnesses<'w> {
     pub(super) hook: Hook,
 }
 
+/// What becomes of a packet, table by table of its whole way, under one ruleset; `None` where that cannot be told.
+#[must_use]
+pub fn whole_walk(
+    space: &Space,
+    ruleset: &Ruleset,
+    is_sent: bool,
+    sample: &Sample,
+) -> Option<Fate> {
+    let origin = if is_sent { Origin::Sent } else { Origin::Arriving };
+    let rulesets = [ruleset; 2];
+    let witnesses = Witnesses { space, rulesets, origin, hook: Hook::Forward };
+    let (fate, translations) = witnesses.walk(ruleset, sample)?;
+    Some(match (fate, translations.is_empty()) {
+        (Fate::Accept, false) => Fate::Translate(translations.join(", ")),
+        (fate, _) => fate,
+    })
+}
+
 impl Witnesses<'_> {
     /// A packet, as `tamis why --packet` takes it, and the options that have to be given beside it.
     pub(super) fn find(&self, region: Region, fates: &[Fate; 2]) -> Option<(String, Vec<String>)> {
@@ -76,6 +94,12 @@ impl Witnesses<'_> {
                 "" | "UNSPEC" | "UNICAST" | "MULTICAST" => {}
                 "LOCAL" => {
                     given.push(format!("--local {}", address_of(family, values.number(address))));
+                }
+                "BROADCAST" => {
+                    let address = address_of(family, values.number(address));
+                    given.push(format!(
+                        "--routes FILE, with the line: broadcast {address} dev any table local"
+                    ));
                 }
                 // No option says it.
                 _ => return None,
@@ -177,6 +201,7 @@ impl Way<'_> {
                 Verdict::Reject => return Some(Some(self.reject(by?)?)),
             }
         }
+        self.values.state = if untracked { CtState::Untracked } else { state };
         Some(None)
     }
 

@@ -5,6 +5,7 @@
 //! tell them apart) and the form of the packet. A test that can only be asked is a bit of its own, named by its text:
 //! what is not said about packets by a region that holds with and without it depends on nothing unknown.
 
+mod fewer;
 mod hook;
 mod marks;
 mod names;
@@ -53,7 +54,7 @@ impl Dimension {
     }
 
     fn most(&self) -> u128 {
-        (1 << self.bits) - 1
+        if self.bits >= u128::BITS { u128::MAX } else { (1 << self.bits) - 1 }
     }
 
     fn has_bit(&self, number: u128, level: u32) -> bool {

@@ -33,7 +33,7 @@ pub enum Part {
 }
 
 /// Numbers of a part, as ranges with both ends, in order.
-type Ranges = Vec<(u128, u128)>;
+pub(super) type Ranges = Vec<(u128, u128)>;
 
 /// Packets whose parts have these values, each by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub struct Piece {
     /// Words for each part that does not have every value.
     pub fields: Vec<(Part, Vec<String>)>,
     /// The same as numbers.
-    ranges: Vec<(Part, Ranges)>,
+    pub(super) ranges: Vec<(Part, Ranges)>,
     /// What tests that can only be asked have to answer.
     pub answers: Vec<(String, bool)>,
 }
@@ -121,8 +121,7 @@ impl Space {
     #[must_use]
     pub fn pieces(&self, region: Region, within: Region, most: usize) -> Pieces {
         let mut found = Pieces::default();
-        let full: Vec<Ranges> =
-            self.dimensions.iter().map(|it| self.reached(within, *it)).collect();
+        let full = self.full(within);
         let mut split = Split { space: self, full, most, found: &mut found };
         split.from(0, region, &mut Vec::new());
         found
@@ -203,7 +202,7 @@ impl Slices {
 }
 
 /// Ranges in order, those that touch as one.
-fn joined(mut ranges: Ranges) -> Ranges {
+pub(super) fn joined(mut ranges: Ranges) -> Ranges {
     ranges.sort_unstable();
     let mut all: Ranges = Vec::new();
     for (low, high) in ranges {
@@ -281,30 +280,46 @@ impl Split<'_> {
     fn add(&mut self, ranges: &[Ranges], answers: &[(String, bool)]) {
         let dimensions = self.space.dimensions.iter().zip(ranges).zip(&self.full);
         let narrower = dimensions.filter(|((_, ranges), full)| *ranges != *full);
-        let (mut all, mut fields) = (Vec::new(), Vec::new());
-        for ((Dimension { part, .. }, ranges), full) in narrower {
-            all.push((*part, ranges.clone()));
-            fields.push((*part, self.space.words_within(*part, ranges, full)));
+        let parts = narrower.map(|((Dimension { part, .. }, ranges), _)| (*part, ranges.clone()));
+        let piece = self.space.piece(parts.collect(), &self.full);
+        self.found.pieces.push(Piece { answers: answers.to_vec(), ..piece });
+    }
+}
+
+impl Space {
+    /// A piece of these ranges, in words; `full` is what each dimension has anyway.
+    pub(super) fn piece(&self, ranges: Vec<(Part, Ranges)>, full: &[Ranges]) -> Piece {
+        let mut fields = Vec::new();
+        for (part, of_part) in &ranges {
+            let place = self.dimensions.iter().position(|dimension| dimension.part == *part);
+            let full = place.and_then(|place| full.get(place));
+            let words = full.map(|full| self.words_within(*part, of_part, full));
+            fields.extend(words.map(|words| (*part, words)));
         }
         // Who asks for ports asks for the header.
         let asks = |(part, _): &(Part, Vec<String>)| part.is_of_header();
         if fields.iter().any(asks) {
             fields.retain(|(part, words)| *part != Part::Form || *words != ["whole"]);
         }
-        let ranges = all;
-        let answers = answers.to_vec();
-        self.found.pieces.push(Piece { fields, ranges, answers });
+        Piece { fields, ranges, answers: Vec::new() }
     }
-}
 
-impl Space {
+    /// What each dimension has anyway.
+    pub(super) fn full(&self, within: Region) -> Vec<Ranges> {
+        self.dimensions.iter().map(|it| self.reached(within, *it)).collect()
+    }
+
     /// The packets of a piece, and others outside of what it is a piece of: tests that can only be asked are left out.
     ///
     /// # Errors
     /// There is no room.
     pub fn of_piece(&mut self, piece: &Piece) -> Result<Region, TooLarge> {
+        self.of_ranges(&piece.ranges)
+    }
+
+    pub(super) fn of_ranges(&mut self, parts: &[(Part, Ranges)]) -> Result<Region, TooLarge> {
         let mut all = Region::ALL;
-        for (part, ranges) in &piece.ranges {
+        for (part, ranges) in parts {
             let mut any = Region::NONE;
             for (low, high) in ranges {
                 let one = self.range(*part, *low, *high)?;

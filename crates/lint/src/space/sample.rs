@@ -5,7 +5,7 @@ use rules::model::Family;
 use rules::predicate::{Field, Values};
 
 use super::{FORMS, Part, Space};
-use crate::diagram::Region;
+use crate::diagram::{Region, TooLarge};
 
 /// The bits to choose where a region leaves them open.
 #[derive(Debug, Clone)]
@@ -134,6 +134,17 @@ impl Space {
             answers.extend(name.map(|name| (name.clone(), bit)));
         }
         Some(Sample { values, to_host, answers })
+    }
+
+    /// The packets with the values of a sample, and on its way.
+    ///
+    /// # Errors
+    /// There is no room.
+    pub fn of_sample(&mut self, sample: &Sample) -> Result<Region, TooLarge> {
+        let way = u128::from(!sample.to_host);
+        let way = self.range(Part::Way, way, way)?;
+        let values = self.of_values(&sample.values)?;
+        self.diagrams.and(values, way)
     }
 
     fn set(&self, values: &mut Values, part: Part, number: u128) {

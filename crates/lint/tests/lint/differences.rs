@@ -52,6 +52,7 @@ fn a_limit_is_the_same_only_where_it_is_asked_about_the_same_packets() {
     let other = format!("-A INPUT -s 10.0.0.1 -j DROP\n{limit}");
     let found = compared(limit, &other);
     assert_eq!((found.compared(), found.regions.len()), (Compared::Unknown, 0), "{found:?}");
+    assert!(found.unknown[0].contains("depends on -m limit"), "{found:?}");
 }
 
 #[test]
@@ -73,6 +74,97 @@ fn other_marks_make_tests_of_marks_unknown() {
     assert_eq!(diff(&text("0x1"), &text("0x1")).unwrap().compared(), Compared::Same);
 }
 
+fn words(found: &Differences) -> Vec<String> {
+    let region = |it: &lint::Difference| {
+        format!("{}: {} -> {}: {}", it.place, it.fates[0], it.fates[1], it.piece)
+    };
+    found.regions.iter().map(region).collect()
+}
+
+#[test]
+fn a_mark_that_is_set_on_the_way_is_followed() {
+    let with = |port: u16| {
+        ruleset(&format!(
+            "*mangle\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -p tcp -m tcp --dport {port} -j MARK --set-xmark 0x35/0xff\nCOMMIT\n\
+             *filter\n:FORWARD DROP [0:0]\n-A FORWARD -m mark --mark 0x35/0xff -j ACCEPT\nCOMMIT\n"
+        ))
+    };
+    let found = diff(&with(22), &with(23)).unwrap();
+    let mut words = words(&found);
+    words.sort();
+    assert_eq!(
+        words,
+        [
+            "filter FORWARD: ACCEPT -> DROP: mark !0x35/0xff, protocol tcp, dport 22",
+            "filter FORWARD: DROP -> ACCEPT: mark !0x35/0xff, protocol tcp, dport 23",
+        ],
+        "{found:?}"
+    );
+    // Another mark may lead another way, too.
+    assert!(found.unknown.iter().all(|it| it.contains("maybe another route")), "{found:?}");
+}
+
+#[test]
+fn what_a_translation_makes_of_the_destination_is_what_filter_sees() {
+    let with = |rule: &str| {
+        ruleset(&format!(
+            "*nat\n:PREROUTING ACCEPT [0:0]\n{rule}COMMIT\n\
+             *filter\n:FORWARD DROP [0:0]\n:INPUT DROP [0:0]\n\
+             -A FORWARD -m conntrack --ctstate ESTABLISHED -j ACCEPT\n\
+             -A FORWARD -d 10.0.0.5/32 -p tcp -m tcp --dport 80 -j ACCEPT\nCOMMIT\n"
+        ))
+    };
+    let rule = "-A PREROUTING -d 192.0.2.1/32 -p tcp -m tcp --dport 8080 -j DNAT --to-destination 10.0.0.5:80\n";
+    let (old, new) = (with(""), with(rule));
+    let host = host::Host {
+        local: Some(vec![host::Network::parse("192.0.2.1").unwrap()]),
+        ..host::Host::default()
+    };
+    let given = lint::Given { host, ..lint::Given::default() };
+    let found = lint::diff_on(&old, &new, &given).unwrap();
+    let expected =
+        "filter INPUT: DROP -> ACCEPT: state NEW, destination 192.0.2.1, protocol tcp, dport 8080";
+    assert_eq!(words(&found), [expected], "{found:?}");
+    assert_eq!(found.unknown, Vec::<String>::new());
+    // Whose address it is nobody said.
+    let found = diff(&old, &new).unwrap();
+    assert!(found.to_know.iter().any(|it| it.contains("--local")), "{found:?}");
+}
+
+#[test]
+fn types_of_addresses_are_parts_of_a_packet() {
+    let rules =
+        "-A INPUT -m addrtype --dst-type LOCAL,BROADCAST,MULTICAST -j RETURN\n-A INPUT -j ACCEPT\n";
+    let new = format!("-A INPUT -p tcp -m tcp --dport 22 -j ACCEPT\n{rules}");
+    let found = compared(rules, &new);
+    assert_eq!(
+        words(&found),
+        ["filter INPUT: DROP -> ACCEPT: protocol tcp, dport 22"],
+        "{found:?}"
+    );
+    assert_eq!(found.regions[0].given, ["--local 198.51.100.1"]);
+    assert_eq!(found.unknown, Vec::<String>::new());
+}
+
+#[test]
+fn a_rule_of_many_is_compared_alone() {
+    let rules: String = (0..4_000)
+        .map(|at| {
+            format!(
+                "-A FORWARD -s 10.{}.{}.1 -d 10.0.{}.{} -j ACCEPT\n",
+                at / 256,
+                at % 256,
+                at % 256,
+                at / 256
+            )
+        })
+        .collect();
+    let new = format!("-A FORWARD -s 10.9.9.1 -p tcp -m tcp --dport 80 -j DROP\n{rules}");
+    let found = compared(&rules, &new);
+    let expected = "filter FORWARD: ACCEPT -> DROP: source 10.9.9.1, destination 10.0.9.9, protocol tcp, dport 80";
+    assert_eq!(words(&found), [expected], "{found:?}");
+}
+
 /// For every packet: whether the two rulesets certainly differ.
 fn differ(old: &Ruleset, new: &Ruleset, tracks: bool) -> Vec<bool> {
     let verdict = |ruleset, it| {
@@ -92,9 +184,11 @@ proptest! {
         let found = diff(&before, &after).unwrap();
         prop_assert_eq!(&found.unknown, &Vec::<String>::new());
         let mut space = lint::Space::of(&[&before, &after]);
+        let all = space.arriving().unwrap();
         let mut inside = lint::Region::NONE;
         for region in &found.regions {
             let piece = space.of_piece(&region.piece).unwrap();
+            let piece = space.diagrams.and(piece, all).unwrap();
             prop_assert!(!space.diagrams.meet(inside, piece), "regions meet");
             inside = space.diagrams.or(inside, piece).unwrap();
         }

@@ -3,6 +3,7 @@
 mod brute_force;
 mod codes;
 mod differences;
+mod edits;
 mod predicates;
 mod reach;
 mod wild;

@@ -54,6 +54,9 @@ impl Report {
             "drop"
         } else if self.verdicts.reject.packets > 0 {
             "reject"
+        } else if self.selection.filter.is_some() {
+            // The first packet may be none of those that passed.
+            "accept"
         } else {
             return self.why_command(1);
         };

@@ -261,14 +261,19 @@ impl Story {
 
     /// Its end, and for one that is not known what that depends on.
     pub(super) fn decision(&self) -> String {
+        match self.depends_on() {
+            None => self.conclusion(),
+            Some(reasons) => format!("{}: depends on {reasons}", self.conclusion()),
+        }
+    }
+
+    /// What a verdict that is not known depends on, in a line.
+    pub(crate) fn depends_on(&self) -> Option<String> {
         let reasons = self.report.unknown_reasons();
         let shown = |line: &Option<u32>| line.map_or_else(String::new, |line| format!("L{line} "));
         let reasons = reasons.iter().map(|(line, what, _)| format!("{}{what}", shown(line)));
         let reasons: Vec<String> = reasons.collect();
-        match reasons.is_empty() {
-            true => self.conclusion(),
-            false => format!("{}: depends on {}", self.conclusion(), reasons.join(", ")),
-        }
+        (!reasons.is_empty()).then(|| reasons.join(", "))
     }
 
     fn conclusion_of(&self, end: &Disposition) -> String {

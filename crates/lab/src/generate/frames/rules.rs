@@ -118,7 +118,7 @@ impl Frames {
         }
     }
 
-    /// Bytes that frames have, at places where they may be.
+    /// Bytes that frames have, at places where they may be. The tool refuses --string-icase, whatever follows it.
     fn string(&mut self, rule: &mut String) {
         let texts =
             ["--string aa", "--string AAA", "--string-hex |0a0001|", "--string-hex |2001|a"];
@@ -130,9 +130,6 @@ impl Frames {
         }
         if self.one_in(2) {
             let _ = write!(rule, " --string-to {}", from + self.rng.u16(..40));
-        }
-        if self.one_in(3) {
-            rule.push_str(" --string-icase");
         }
     }
 

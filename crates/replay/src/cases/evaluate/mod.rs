@@ -9,13 +9,13 @@ use rules::eval::By;
 use rules::model::Table;
 use rules::save::{LoadOptions, load, print_rule};
 
-use super::{Case, Cases, ExpectedBy, PlaceName};
+use super::{Case, Cases, Expect, ExpectedBy, PlaceName};
 use crate::decider::Decider;
 use crate::report::walk_flags;
 use crate::rules_file::RulesFile;
 use crate::shell;
 use crate::spec::{self, Spec, arrivals};
-use crate::why::Unseen;
+use crate::why::{self, Unseen};
 
 /// Connections that there is room for in every case.
 const LEAST_CONNECTIONS: usize = 16;
@@ -110,7 +110,8 @@ impl CaseResult {
         let started = Instant::now();
         let specs = case.packets.iter().map(|packet| &packet.spec);
         let got = conversation(specs, files, config);
-        let wrong = wrong_verdict(case, &got).or_else(|| wrong_decider(case, &got, files));
+        let wrong =
+            wrong_verdict(case, &got, files, config).or_else(|| wrong_decider(case, &got, files));
         Self { case: at, got, wrong, elapsed_s: started.elapsed().as_secs_f64() }
     }
 }
@@ -140,13 +141,25 @@ pub(super) fn conversation<'s>(
 }
 
 /// The first packet whose verdict is another one.
-fn wrong_verdict(case: &Case, got: &[Got]) -> Option<Wrong> {
+fn wrong_verdict(case: &Case, got: &[Got], files: &[RulesFile], config: &Config) -> Option<Wrong> {
     let pairs = case.packets.iter().zip(got).enumerate();
     let (packet, (expected, got)) =
         pairs.into_iter().find(|(_, (expected, got))| expected.verdict.word() != got.verdict)?;
     let which = which(case, packet);
-    let what = format!("{which}expected {}, got {}", expected.verdict.word(), got.words());
+    let mut what = format!("{which}expected {}, got {}", expected.verdict.word(), got.words());
+    if got.verdict == Expect::Unknown.word()
+        && let Some(reasons) = depends_on(case, packet, files, config)
+    {
+        what = format!("{what}: depends on {reasons}");
+    }
     Some(Wrong::new(packet, &what))
+}
+
+/// What the verdict of a packet of a case depends on: the conversation is walked once more, up to it.
+fn depends_on(case: &Case, packet: usize, files: &[RulesFile], config: &Config) -> Option<String> {
+    let specs: Vec<Spec> = case.packets.iter().take(packet + 1).map(|p| p.spec.clone()).collect();
+    let (last, before) = specs.split_last()?;
+    why::of_conversation(files, &small(config, specs.len()), before, last, None).depends_on()
 }
 
 /// The last packet, if something else decided it.

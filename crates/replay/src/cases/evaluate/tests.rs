@@ -81,7 +81,7 @@ fn a_failing_case_says_what_was_expected_and_what_decided() {
         ),
         (
             "packet = 'tcp 198.51.100.7:5 > 10.0.0.9:443 syn'\nexpect = 'accept'".to_owned(),
-            "expected accept, got unknown",
+            "expected accept, got unknown: depends on L6 -i: the input interface is not known",
         ),
     ] {
         assert_eq!(wrong(&case), what, "{case}");

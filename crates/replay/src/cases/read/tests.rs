@@ -96,7 +96,10 @@ fn unknown_keys_are_named_with_what_was_expected() {
     let refused = refusal("rulez = 'x'\n");
     assert_eq!(refused, "c.toml:1:1: expected one of rules rules6 defaults case, found \"rulez\"");
     let refused = refusal("[defaults]\niface = 'x'\n");
-    assert_eq!(refused, "c.toml:2:1: expected one of in out net local path ct, found \"iface\"");
+    assert_eq!(
+        refused,
+        "c.toml:2:1: expected one of in out net local path ct queue-verdict, found \"iface\""
+    );
 }
 
 #[test]

@@ -59,19 +59,14 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
 }
 
 impl Cluster {
-    /// The node that a connection from there belongs to, from 0.
+    /// The node that a connection from there belongs to, from 0. Of an IPv6 address the kernel hashes the first word.
     fn node(&self, source: IpAddr) -> u32 {
-        let hash = match source {
-            IpAddr::V4(v4) => jhash2(&[u32::from_le_bytes(v4.octets())], self.seed),
-            IpAddr::V6(v6) => {
-                let mut words = [0; 4];
-                for (word, bytes) in words.iter_mut().zip(v6.octets().as_chunks::<4>().0) {
-                    *word = u32::from_le_bytes(*bytes);
-                }
-                jhash2(&words, self.seed)
-            }
+        let word = match source {
+            IpAddr::V4(v4) => v4.octets(),
+            IpAddr::V6(v6) => *v6.octets().first_chunk().unwrap_or(&[0; 4]),
         };
-        (u64::from(hash) * u64::from(self.nodes) >> 32) as u32
+        let hash = jhash2(&[u32::from_le_bytes(word)], self.seed);
+        ((u64::from(hash) * u64::from(self.nodes)) >> 32) as u32
     }
 }
 

@@ -1,5 +1,6 @@
 //! `-m osf`: the operating system that a SYN looks like, by the fingerprints that the host's kernel was given.
 //!
+//! The kernel does not look at `!` (measured): `! --genre Linux` matches what looks like Linux.
 //! With `--log` the kernel compares fingerprints of all systems, and a packet that looks like any of them matches.
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_osf.c`, `nfnetlink_osf.c`.
 
@@ -39,6 +40,7 @@ pub(crate) static KIND: MatchKind = MatchKind {
 #[derive(Debug)]
 struct Osf {
     genre: Box<str>,
+    /// As printed: it makes no difference.
     invert: bool,
     ttl: Option<u8>,
     log: Option<u8>,
@@ -78,19 +80,19 @@ impl Match for Osf {
         let syn = match Syn::read(transit) {
             Read::Known(syn) => syn,
             Read::Unknown => return Outcome::MAYBE,
-            Read::Absent => return Outcome::NO.invert(self.invert),
+            Read::Absent => return Outcome::NO,
         };
         let Some(fingerprints) = &transit.host.fingerprints else { return Outcome::MAYBE };
         let asked = |known: &&Fingerprint| self.log.is_some() || known.genre == self.genre;
         let mut is_one = Outcome::NO;
         for known in fingerprints.all().filter(asked) {
             match syn.looks_like(known, self.ttl.unwrap_or(TTL_SAME)) {
-                Some(true) => return Outcome::YES.invert(self.invert),
+                Some(true) => return Outcome::YES,
                 Some(false) => {}
                 None => is_one = Outcome::MAYBE,
             }
         }
-        is_one.invert(self.invert)
+        is_one
     }
 }
 
@@ -190,7 +192,7 @@ impl<'p> Syn<'p> {
                 is_times(factor, [mss, SMART_MSS[0], SMART_MSS[1]].map(|size| size + HEADERS))
             }
             Window::Multiple(0) => return None,
-            Window::Multiple(of) => self.window % of == 0,
+            Window::Multiple(of) => self.window.is_multiple_of(of),
         })
     }
 }
@@ -235,6 +237,8 @@ mod tests {
             (&syn, "--genre Linux", O::YES),
             (&syn, "--genre Other", O::NO),
             (&syn, "--genre Other --log 0", O::YES),
+            (&syn, "! --genre Linux", O::YES),
+            (&syn, "! --genre Other", O::NO),
             (&with(8, 60), "--genre Linux", O::NO),
             (&with(8, 60), "--genre Linux --ttl 1", O::YES),
             (&with(8, 65), "--genre Linux --ttl 1", O::NO),

@@ -16,7 +16,7 @@ pub(super) fn is_refused(cost: u32) -> bool {
 }
 
 fn costs(cost: u32, credits: i64) -> i64 {
-    (i64::from(cost) as i128 * i128::from(credits) >> 32) as i64
+    ((i128::from(cost) * i128::from(credits)) >> 32) as i64
 }
 
 #[derive(Debug)]

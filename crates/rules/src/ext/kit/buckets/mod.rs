@@ -100,10 +100,11 @@ impl TableConfig {
         u64::from(self.expire) * 1_000_000
     }
 
-    /// From then on an entry is gone: the collector's timer may be late by an eighth.
+    /// From then on an entry is gone. The collector's timer is deferrable: on a processor that sleeps it waits until
+    /// something else wakes that up, which is taken to be within a minute.
     fn collected(&self) -> u64 {
         let interval = u64::from(self.gc_interval) * 1_000_000;
-        self.lasts() + interval + interval / 4 + SECOND / 10
+        self.lasts() + interval + interval / 4 + 60 * SECOND
     }
 }
 

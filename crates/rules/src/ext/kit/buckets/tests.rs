@@ -61,7 +61,7 @@ impl Kernel {
             Speed::Bytes { cost, burst } => {
                 let rate = u64::from(u32::MAX / cost - 1) << 4;
                 let times = if burst > 0 { u64::from(burst) } else { 1 };
-                (full, u64::from(burst), u64::from(cost) * full >> 32, rate, times * rate)
+                (full, u64::from(burst), (u64::from(cost) * full) >> 32, rate, times * rate)
             }
         };
         let (prev, expires) = (self.jiffies(now), 0);
@@ -245,5 +245,5 @@ fn a_full_table_drops() {
     assert_eq!(ask(1, 11), Outcome::YES, "one that is there");
     let open = ask(4, 20);
     assert!(open.may_hot_drop() && open.may_match(), "the others may be gone");
-    assert_eq!(ask(5, 60), Outcome::YES);
+    assert_eq!(ask(5, 160), Outcome::YES);
 }
