@@ -74,7 +74,9 @@ fn of_match(name: &str) -> Option<&'static str> {
         }
         "devgroup" => "give links.txt in a HOST folder (tamis collect)",
         "time" => "give the host's time zone with --tz, and a capture with times",
-        "addrtype" | "rpfilter" | "realm" => "give --local and --routes, or a HOST folder (tamis collect)",
+        "addrtype" | "rpfilter" | "realm" => {
+            "give --local and --routes, or a HOST folder (tamis collect)"
+        }
         "mac" | "pkttype" => "capture with the link header (an Ethernet interface, not -i any)",
         _ => return None,
     })

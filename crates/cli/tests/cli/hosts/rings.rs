@@ -1,6 +1,6 @@
 //! Every frame is accounted for, also where a device takes no more of them, and where a port loses them on purpose.
 
-use super::{Cable, Hosts, RIGHT, dropped};
+use super::{Cable, Hosts, RIGHT, balances, dropped};
 
 const RULES: &str = "*filter\n:FORWARD DROP [0:0]\n-A FORWARD -p udp -j ACCEPT\n\
     -A FORWARD -p icmp -j ACCEPT\nCOMMIT\n";
@@ -72,13 +72,14 @@ fn memory_stays_flat_while_links_flap() {
     assert!(reasons.len() > 2, "faults had an effect: {soaked:#?}");
 }
 
-/// The status once so many frames came in on the left, and no more do.
+/// The status once so many frames came in on the left, and no more do: before, some are on their way, and have no fate yet.
 fn settled(hosts: &Hosts, frames: u64) -> serde_json::Value {
     let mut before = 0;
     for _ in 0..100 {
-        let status = hosts.status();
+        let status = hosts.reach(&["--json", "status"]).json();
         let received = status["wires"][0]["received"].as_u64().unwrap();
         if received >= frames && received == before {
+            balances(&status);
             return status;
         }
         before = received;
