@@ -45,7 +45,7 @@ pub(crate) struct ReachArgs {
     /// Rules of iptables or ip6tables, - for standard input; or a folder that `tamis collect` wrote
     #[arg(value_name = "RULES|HOST")]
     pub rules: String,
-    /// Where packets are to arrive: ADDRESS[/BITS][:PORT[-PORT]][/PROTOCOL]; [IPv6]:PORT
+    /// Where packets are to arrive: ADDRESS[/BITS][:PORT[-PORT]][/PROTOCOL]; IPv6 with a port in brackets
     #[arg(long, value_name = "ADDR[:PORT][/PROTO]", value_parser = To::parse)]
     #[arg(required_unless_present = "from")]
     pub to: Option<To>,
