@@ -132,6 +132,14 @@ impl Altered {
     }
 }
 
+/// Packets of which the same was made, as they came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Packets {
+    /// The number of what was made of them.
+    pub(super) altered: u32,
+    pub(super) region: Region,
+}
+
 /// Each of what was made of packets, by number; 0 is nothing.
 #[derive(Debug, Default)]
 pub(super) struct Alterations {

@@ -7,7 +7,7 @@ use rules::ext::{Alters, Course, Effect, MatchUse, TargetUse};
 use rules::model::{Action, Chain, FallThrough, Hook, Policy, Rule, Ruleset};
 use rules::predicate::{Change, Field, Predicate};
 
-use super::altered::{Alterations, Request};
+use super::altered::{Alterations, Packets, Request};
 use super::translate;
 use crate::diagram::{Region, TooLarge};
 use crate::flow::{Fate, match_text, target_text};
@@ -17,14 +17,6 @@ use crate::space::{Part, Space};
 const MOST_VISITS: usize = 2_000_000;
 /// Jumps within jumps that are followed: each takes a part of the machine's stack.
 const DEEPEST: usize = 256;
-
-/// Packets of which the same was made, as they came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Packets {
-    /// The number of what was made of them.
-    pub(super) altered: u32,
-    pub(super) region: Region,
-}
 
 /// Where rules see packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -215,7 +207,13 @@ impl<'s> Sending<'s> {
             Course::Ends(Effect::Return) => back.push(packets),
             Course::Ends(Effect::Reject) => self.decide(by, Fate::Reject(text), packets),
             Course::Ends(Effect::Translate) => {
-                for packets in translate::translated(self, target, packets, &text)? {
+                for packets in translate::translated(
+                    self.space,
+                    self.alterations,
+                    (self.stage.hook, target),
+                    packets,
+                    &text,
+                )? {
                     self.decide(by, Fate::Translate(text.clone()), packets);
                 }
             }

@@ -8,8 +8,7 @@ use rules::model::Hook;
 use rules::nat::{Mapping, Ports};
 use rules::predicate::{ADDRESS_TYPES, Field, type_ranges};
 
-use super::altered::Altered;
-use super::send::{Packets, Sending};
+use super::altered::{Alterations, Altered, Packets};
 use crate::diagram::{Region, TooLarge};
 use crate::space::{Part, Space};
 
@@ -19,28 +18,27 @@ const DESTINATION: u32 = 1;
 
 /// Packets after a target that translates their flow.
 pub(super) fn translated(
-    sending: &mut Sending<'_>,
-    target: &TargetUse,
+    space: &mut Space,
+    alterations: &mut Alterations,
+    (hook, target): (Hook, &TargetUse),
     packets: Packets,
     text: &str,
 ) -> Result<Vec<Packets>, TooLarge> {
     let mapping = target.body.mapping();
-    let hook = sending.stage.hook;
     let by_hook = if matches!(hook, Hook::Prerouting | Hook::Output) {
         Side::Destination
     } else {
         Side::Source
     };
     let side = mapping.map_or(by_hook, |mapping| mapping.side);
-    let mut altered = sending.alterations.get(packets.altered).clone();
+    let mut altered = alterations.get(packets.altered).clone();
     altered.translations.push(text.to_owned());
     altered.by.insert(text.to_owned());
-    let space = &mut *sending.space;
     let translated = space.levels(Part::Field(Field::Translated)).end - 1;
     if side == Side::Source {
         // Nothing sees its source after that.
         altered.is(translated - SOURCE, true);
-        let altered = sending.alterations.number(altered)?;
+        let altered = alterations.number(altered)?;
         return Ok(vec![Packets { altered, ..packets }]);
     }
     altered.is(translated - DESTINATION, true);
@@ -63,7 +61,7 @@ pub(super) fn translated(
         (without, space.diagrams.without(packets.region, with_port)?),
     ] {
         if !region.is_empty() {
-            all.push(Packets { altered: sending.alterations.number(altered)?, region });
+            all.push(Packets { altered: alterations.number(altered)?, region });
         }
     }
     Ok(all)

@@ -7,8 +7,8 @@ use rules::CONNTRACK;
 use rules::model::{Hook, Ruleset};
 use rules::predicate::{Field, Predicate};
 
-use super::altered::{Alterations, Altered, Request};
-use super::send::{Asked, Decided, Packets, Sending, Stage};
+use super::altered::{Alterations, Altered, Packets, Request};
+use super::send::{Asked, Decided, Sending, Stage};
 use crate::diagram::{Region, TooLarge};
 use crate::space::{Part, Space};
 
