@@ -25,7 +25,7 @@ use rules::model::{Counters, Family, Ruleset};
 use rules::save::print_ruleset;
 
 use super::counters::Reader;
-use super::ebtables::{Found, nft_counters};
+use super::ebtables::{Ebtables, Found, nft_counters};
 use super::frames::{BATCH, FRAMES, FrameSummary, SOFTIRQ, campaign, read, receive, set_up_bridge};
 use super::load::restore;
 use super::netns::{feed, in_fresh, write_setting};
@@ -55,7 +55,8 @@ pub fn lacks_both() -> Option<String> {
 pub fn both(seed: u64, frames: u64, layouts: Layouts) -> io::Result<FrameSummary> {
     campaign(seed, frames, |frames, summary| {
         let layout = layouts.of(summary.rulesets);
-        let texts = [frames.bridge_rules(), frames.held_rules(false), frames.held_rules(true)];
+        let bridge = Ebtables::Nft.taken(&frames.bridge_rules());
+        let texts = [bridge, frames.held_rules(false), frames.held_rules(true)];
         trial(&texts, layout, || frame(frames), summary)
     })
 }
