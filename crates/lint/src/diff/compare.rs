@@ -15,7 +15,7 @@ use crate::diagram::{Region, TooLarge};
 use crate::flow::Fate;
 use crate::space::{Part, Space};
 
-/// A comparison of what became of the same packets.
+/// A comparison of the verdicts on the same packets.
 pub(super) struct Comparison<'c> {
     pub(super) space: &'c mut Space,
     pub(super) alterations: &'c Alterations,
