@@ -28,12 +28,12 @@ pub(super) struct Looked<'p> {
     pub(super) mac: [u8; 6],
 }
 
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-const UDPLITE: u8 = 136;
-const SCTP: u8 = 132;
-const ICMP: u8 = 1;
-const ICMPV6: u8 = 58;
+pub(super) const TCP: u8 = 6;
+pub(super) const UDP: u8 = 17;
+pub(super) const UDPLITE: u8 = 136;
+pub(super) const SCTP: u8 = 132;
+pub(super) const ICMP: u8 = 1;
+pub(super) const ICMPV6: u8 = 58;
 
 fn known<T>(read: Read<T>) -> Result<T, Miss> {
     match read {

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::kind::Dim;
+use super::look::{ICMP, ICMPV6, SCTP, TCP, UDP, UDPLITE};
 use super::store::Entry;
 use super::{AllSets, Key, Set, Sets};
 use crate::family::Family;
@@ -13,12 +14,6 @@ use crate::predicate::{Field, Predicate, number};
 
 /// Elements of a set that are written out.
 const MOST: usize = 65_536;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-const UDPLITE: u8 = 136;
-const SCTP: u8 = 132;
-const ICMP: u8 = 1;
-const ICMPV6: u8 = 58;
 
 impl Sets {
     /// The packets of a family that are in a set, looked up by these ends of theirs. `None` where that cannot be said: it
