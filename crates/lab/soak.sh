@@ -28,7 +28,7 @@ PAGE
 failed=0
 # What it is, its seed, and the command.
 compare() {
-    local what=$1 seed=$2 log=$kept/log status=0 compared
+    local what=$1 seed=$2 log=$kept/log.$$ status=0 compared
     shift 2
     "$@" >"$log" 2>&1 || status=$?
     # 3: this machine cannot be asked.
@@ -45,7 +45,7 @@ compare() {
 # Packets are those of each family.
 for ((done = 0; done < packets; done += slice)); do
     compare stateless "$((seed += 1))" "$programs/oracle" --packets "$((slice / 2))" --seed "$seed" \
-        --cases "$kept/cases"
+        --cases "$kept/cases.$$"
 done
 for ((done = 0; done < conversed; done += conversed_slice)); do
     compare conversations "$((seed += 1))" "$programs/oracle" --state "$((conversed_slice / 2))" --seed "$seed"
