@@ -189,13 +189,14 @@ tunnel-order: ## Packets through a tunnel by many workers: none is lost, repeate
 	TAMIS_TUNNEL_PACKETS=$(TUNNEL_PACKETS) cargo test --release -p tamis-dataplane --lib \
 		of_very_many -- --ignored
 
-# Packets of `make soak`, without connections and in conversations.
+# Packets of `make soak`, without connections and in conversations, and plays of the lab after them.
 SOAK_PACKETS ?= 1000000000
 SOAK_CONVERSED ?= 10000000
+SOAK_PLAYS ?= 10
 
-soak: $(if $(ROOT),deps) ## Compare tamis with this machine's kernel for hours, seed after seed (root; SOAK_PACKETS=N SOAK_CONVERSED=N)
-	cargo build --release -p tamis-lab --bin oracle
-	crates/lab/soak.sh $(SOAK_PACKETS) $(SOAK_CONVERSED)
+soak: $(if $(ROOT),lab-deps) ## Compare tamis with this machine's kernel for hours, seed after seed (root; SOAK_PACKETS=N SOAK_CONVERSED=N SOAK_PLAYS=N)
+	cargo build --release -p tamis -p tamis-lab --bin tamis --bin oracle --bin programs
+	crates/lab/soak.sh $(SOAK_PACKETS) $(SOAK_CONVERSED) $(SOAK_PLAYS)
 
 # RUNNER: where a kernel has netem and WireGuard, if this machine's has not.
 tunnel-netem: $(if $(ROOT),lab-deps) ## A tunnel on bad paths, beside the kernel's WireGuard (root, netem; RUNNER=COMMAND runs it elsewhere)
