@@ -158,3 +158,12 @@ fn a_scale_that_was_not_captured_makes_far_segments_doubtful_only() {
     let far = net.pass_frame(&line.back(ACK, 5001 + 200_000, 1001).frame());
     assert_eq!(far.states, either(Invalid, Established));
 }
+
+#[test]
+fn what_a_dead_flow_was_taken_for_is_forgotten_with_it() {
+    let mut net = Net::kernel();
+    maybe(&mut net, &udp(V4, [4000, 53]));
+    net.pass_frame(&udp(V4, [4000, 53]));
+    net.wait(1000);
+    assert_eq!(net.pass_frame(&udp(back(V4), [53, 4000])).state(), Some(New));
+}

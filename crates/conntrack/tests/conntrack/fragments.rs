@@ -345,3 +345,112 @@ proptest! {
         }
     }
 }
+
+/// An IPv6 fragment that is the first of several, with this much of what follows its header.
+fn first_of_v6(protocol: u8, payload: &[u8]) -> Vec<u8> {
+    let craft = Craft {
+        ethernet: None,
+        fragment: Some(Fragment { offset: 0, more: true }),
+        payload_len: payload.len(),
+        ..Craft::new(V6, Message::Other { protocol, header: vec![] })
+    };
+    let mut frame = craft.frame();
+    let at = frame.len() - payload.len();
+    frame[at..].copy_from_slice(payload);
+    frame
+}
+
+/// RFC 7112; `ipv6frag_thdr_truncated`, which `nf_ct_frag6_gather` asks.
+#[test]
+fn a_first_fragment_of_ipv6_has_to_hold_the_upper_header() {
+    let end = |protocol: u8, payload: &[u8]| {
+        push(&mut Defrag::new(Limits::default()), &first_of_v6(protocol, payload), 1)
+    };
+    // One header of this kind and length field, then this much of TCP.
+    let behind = |kind: u8, len: u8, header: usize, tcp: usize| {
+        let mut payload = vec![0; header + tcp];
+        payload[..2].copy_from_slice(&[6, len]);
+        end(kind, &payload)
+    };
+    assert_eq!([end(6, &[0; 16]), end(6, &[0; 24])], [Defragged::Pass, Defragged::Held]);
+    assert_eq!(end(17, &[0; 8]), Defragged::Held, "all of UDP's");
+    assert_eq!(end(89, &[0; 8]), Defragged::Held, "one byte is enough");
+    const DESTINATION: u8 = 60;
+    const AUTH: u8 = 51;
+    let ends = [16, 24].map(|tcp| behind(DESTINATION, 1, 16, tcp));
+    assert_eq!(ends, [Defragged::Pass, Defragged::Held]);
+    // In words of 4 bytes, less two.
+    let ends = [16, 24].map(|tcp| behind(AUTH, 4, 24, tcp));
+    assert_eq!(ends, [Defragged::Pass, Defragged::Held]);
+}
+
+/// RFC 8200 section 4.5; `inet_frag_queue_insert`: what was there already is dropped alone.
+#[test]
+fn the_last_fragment_may_come_twice() {
+    for addresses in [V4, V6] {
+        let pieces = Pieces::new(addresses);
+        let frames = pieces.cut(&[1000]);
+        let mut defrag = Defrag::new(Limits::default());
+        assert_eq!(push(&mut defrag, &frames[1], 1), Defragged::Held);
+        assert_eq!(push(&mut defrag, &frames[1], 1), Defragged::Dropped(Refusal::Duplicate));
+        assert!(matches!(push(&mut defrag, &frames[0], 1), Defragged::Whole(_)));
+    }
+}
+
+/// What is sent on is cut again no longer than what came (`frag_max_size`).
+#[test]
+fn the_longest_fragment_is_remembered() {
+    for addresses in [V4, V6] {
+        let pieces = Pieces::new(addresses);
+        let frames = pieces.cut(&[1000, 2400, 2800]);
+        let longest = frames.iter().map(Vec::len).max();
+        assert_eq!(Some(complete(&frames).longest as usize), longest);
+    }
+}
+
+/// `ip_frag_too_far`: fragments are counted for each source by itself.
+#[test]
+fn fragments_of_other_sources_do_not_count() {
+    let pieces = Pieces::new(V4);
+    let end = |from: [u8; 4]| {
+        let mut defrag = Defrag::new(Limits::default());
+        let mut send = |source: [u8; 4], id: u16, fragment: &[u8]| {
+            let mut frame = fragment.to_vec();
+            frame[4..6].copy_from_slice(&id.to_be_bytes());
+            frame[12..16].copy_from_slice(&source);
+            frame[10..12].fill(0);
+            let sum = !packet::checksum::sum(&frame[..20]);
+            frame[10..12].copy_from_slice(&sum.to_be_bytes());
+            push(&mut defrag, &frame, 1)
+        };
+        let own = [10, 0, 0, 1];
+        let frames = pieces.cut(&[1000]);
+        send(own, 77, &frames[0]);
+        (0..100).for_each(|id| drop(send(from, 1000 + id, &frames[0])));
+        // Whoever speaks for the first time changes nothing for the others.
+        send([10, 0, 0, 99], 1, &frames[0]);
+        send(own, 77, &frames[1])
+    };
+    assert!(matches!(end([10, 0, 0, 3]), Defragged::Whole(_)));
+    assert_eq!(end([10, 0, 0, 1]), Defragged::Held, "too far behind the first");
+}
+
+/// The kernel charges a queue as well: fragments of several packets cost more than as many of one.
+#[test]
+fn packets_that_wait_cost_more_than_their_fragments() {
+    let pieces = Pieces::new(V4);
+    let held = |second_id: u8, start: usize| {
+        let mut defrag = Defrag::new(Limits::default());
+        push(&mut defrag, &pieces.fragment(0, 8), 1);
+        let mut frame = pieces.fragment(start, start + 8);
+        frame[5] = second_id;
+        frame[10..12].fill(0);
+        let sum = !packet::checksum::sum(&frame[..20]);
+        frame[10..12].copy_from_slice(&sum.to_be_bytes());
+        push(&mut defrag, &frame, 1);
+        (defrag.waiting(), defrag.memory())
+    };
+    let (one, two) = (held(77, 8), held(78, 0));
+    assert_eq!((one.0, two.0), (1, 2));
+    assert!(two.1 > one.1, "{one:?} {two:?}");
+}

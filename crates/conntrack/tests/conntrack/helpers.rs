@@ -237,3 +237,68 @@ fn a_reply_that_is_not_found_may_announce_what_its_helper_would_find_in_it() {
     assert_eq!(passive("227 Passive (10,0,0,2,9,9)\r\n"), (Confirmation::MayClash, true));
     assert_eq!(passive("220 Good morning\r\n"), (Confirmation::Pass, false));
 }
+
+/// `try_number` of `nf_conntrack_ftp.c`: six numbers and the end of the line, or the helper drops the command.
+#[test]
+fn a_command_with_too_few_or_too_many_numbers_is_dropped() {
+    let end = |text: &str| {
+        let mut net = Net::kernel();
+        let (line, client, server) = control(&mut net);
+        let command = spoken(&line.there(ACK, client, server), text.as_bytes());
+        net.with_frame(&command, usize::MAX, |net, packet, view| {
+            net.tracker.confirm(packet, &view, net.now, Certainty::Certain)
+        })
+    };
+    assert_eq!(end("PORT 10,0,0,1,117,48\r\n"), Confirmation::Pass);
+    for text in [
+        "PORT 10,0,0,1\r\n",
+        "PORT 10,0,0,1,117\r\n",
+        "PORT 10,0,0,1,117,48,\r\n",
+        "PORT 10,0,0,1,117,48,9\r\n",
+        "PORT 10,0,0,1;117,48\r\n",
+    ] {
+        assert_eq!(end(text), Confirmation::Helper, "{text:?}");
+    }
+}
+
+/// An FTP control connection that the router masquerades, if it is there at all, and what becomes of a command.
+fn doubtful(is_translated: bool, text: &str) -> (Confirmation, usize) {
+    let mut net = Net::kernel();
+    let line = Line { ports: [40_000, 21], ..Line::new(V4) };
+    net.template.helper = Helper::Ftp;
+    net.with_frame(&line.there(SYN, 1000, 0).frame(), usize::MAX, |net, packet, view| {
+        let handle = view.flow.unwrap();
+        if is_translated {
+            let reply = *net.tracker.flow(handle).unwrap().tuple(Direction::Reply);
+            let router = reply.with_destination([192, 0, 2, 1].into(), 40_000);
+            net.tracker.translate(handle, router, Status::SRC_NAT);
+        }
+        net.tracker.confirm(packet, &view, net.now, Certainty::Maybe);
+    });
+    let server = if is_translated {
+        Addresses::V4 { source: [10, 0, 0, 2], destination: [192, 0, 2, 1] }
+    } else {
+        back(V4)
+    };
+    let answer = Line { addresses: server, ports: [21, 40_000] }.there(SYN_ACK, 5000, 1001);
+    net.visit_frame(&answer.frame(), |visit| visit);
+    net.visit_frame(&spoken(&line.there(ACK, 1001, 5001), b"USER x\r\n"), |visit| visit);
+    let command = spoken(&line.there(ACK, 1009, 5001), text.as_bytes());
+    let end = net.with_frame(&command, usize::MAX, |net, packet, view| {
+        net.tracker.confirm(packet, &view, net.now, Certainty::Certain)
+    });
+    (end, net.tracker.expected())
+}
+
+#[test]
+fn a_flow_that_may_not_be_there_expects_nothing_surely() {
+    assert_eq!(doubtful(false, "PORT 10,0,0,1,117,48\r\n"), (Confirmation::MayClash, 0));
+}
+
+/// `nf_nat_ftp`: the ports above the one that was named are tried, and there may be none left near the last one.
+#[test]
+fn a_command_is_rewritten_unless_its_port_is_among_the_last() {
+    assert_eq!(doubtful(true, "PORT 10,0,0,1,117,48\r\n").0, Confirmation::Rewritten);
+    assert_eq!(doubtful(true, "PORT 10,0,0,1,255,250\r\n").0, Confirmation::MayClash);
+    assert_eq!(doubtful(true, "PORT 10,0,0,1,0,0\r\n").0, Confirmation::MayClash);
+}

@@ -185,3 +185,53 @@ fn a_heartbeat_opens_another_path() {
     assert_eq!(net.pass_frame(&answer).state(), Some(Established));
     assert!(net.flow().status().contains(Status::ASSURED));
 }
+
+/// An association between 11 of the client and 22 of the server.
+fn associated(net: &mut Net) {
+    for (is_back, tag, chunk) in [
+        (false, 0, init(1, 11)),
+        (true, 11, init(2, 22)),
+        (false, 22, vec![10, 0, 0, 4]),
+        (true, 11, vec![11, 0, 0, 4]),
+    ] {
+        let way = if is_back { back(V4) } else { V4 };
+        net.pass_frame(&chunks(way, is_back, tag, &[&chunk]));
+    }
+    assert!(net.flow().status().contains(Status::ASSURED));
+}
+
+fn says(net: &mut Net, is_back: bool, tag: u32, said: &[&[u8]]) -> Option<CtState> {
+    let way = if is_back { back(V4) } else { V4 };
+    net.pass_frame(&chunks(way, is_back, tag, said)).state()
+}
+
+const DATA: &[u8] = &[0, 3, 0, 4];
+const HEARTBEAT: &[u8] = &[4, 0, 0, 4];
+const HEARTBEAT_ACK: &[u8] = &[5, 0, 0, 4];
+
+/// `nf_conntrack_sctp_packet`, SCTP_FLAG_HEARTBEAT_VTAG_FAILED.
+#[test]
+fn tags_that_a_heartbeat_brings_hold_once_the_other_side_has_answered_it() {
+    let mut net = Net::kernel();
+    associated(&mut net);
+    assert_eq!(says(&mut net, false, 77, &[HEARTBEAT, DATA]), Some(Invalid), "with data");
+    assert_eq!(says(&mut net, true, 99, &[HEARTBEAT_ACK]), Some(Invalid), "nobody asked");
+    net.wait(10);
+    assert_eq!(says(&mut net, false, 77, &[HEARTBEAT]), Some(Established));
+    assert_eq!(left(&net), 200, "it does not renew the timeout");
+    assert_eq!(says(&mut net, false, 77, &[HEARTBEAT_ACK]), Some(Invalid), "its own side");
+    assert_eq!(says(&mut net, true, 99, &[HEARTBEAT_ACK]), Some(Established));
+    assert_eq!(says(&mut net, true, 11, &[DATA]), Some(Invalid), "the tag of before");
+    assert_eq!(says(&mut net, true, 99, &[DATA]), Some(Established));
+    assert_eq!(says(&mut net, false, 77, &[HEARTBEAT]), Some(Established));
+    assert_eq!(says(&mut net, false, 77, &[DATA]), Some(Established));
+}
+
+#[test]
+fn an_init_that_nobody_answers_does_not_renew_the_timeout() {
+    let mut net = Net::kernel();
+    assert_eq!(says(&mut net, false, 0, &[&init(1, 11)]), Some(New));
+    net.wait(4);
+    assert_eq!(says(&mut net, false, 0, &[&init(1, 11)]), Some(New));
+    assert_eq!(left(&net), 6);
+}

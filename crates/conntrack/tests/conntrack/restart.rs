@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use conntrack::{Config, CtState, Listing, Proto, Status, Tracker};
-use packet::craft::Message;
+use conntrack::steer::{Key, Shard};
+use conntrack::{Config, CtState, Helper, Listing, Proto, Status, Tracker};
+use packet::craft::{Addresses, Message};
 use proptest::prelude::*;
 
 use super::any;
@@ -205,4 +206,72 @@ fn what_is_picked_up_lives_no_longer_than_any_flow_without_an_answer() {
     let flow = net.flow();
     assert!(flow.is_picked_up() && !flow.status().contains(Status::ASSURED));
     assert_eq!(flow.expires_in(net.now), 300 * SECOND);
+}
+
+/// The same as another worker of two goes on with it.
+fn shards(listing: &Listing) -> [Tracker; 2] {
+    let start = Arc::new(listing.clone());
+    [0, 1].map(|number| {
+        let shard = Shard { number, of: 2, key: Key::Addresses, max: 1000 };
+        let config = Config { start: Some(Arc::clone(&start)), ..kernel() };
+        Tracker::new(config.of_shard(shard))
+    })
+}
+
+#[test]
+fn each_worker_goes_on_with_its_own_flows() {
+    let mut net = Net::kernel();
+    for last in 1..=20 {
+        let way = Addresses::V4 { source: [10, 0, 0, last], destination: [10, 9, 9, 9] };
+        net.pass(way, Message::udp(7, 53));
+    }
+    let listing = written(&mut net.tracker);
+    let parts = shards(&listing).map(|mut tracker| tracker.listing().len());
+    assert!(parts.iter().all(|part| *part > 0), "{parts:?}");
+    assert_eq!(parts.iter().sum::<usize>(), 20);
+}
+
+/// What a helper expects may be another worker's.
+#[test]
+fn a_flow_with_a_helper_concerns_other_workers() {
+    for (helper, crosses) in [(Helper::None, false), (Helper::Ftp, true)] {
+        let mut net = Net::kernel();
+        net.template.helper = helper;
+        open(&mut net, Line::new(V4));
+        let mut parts = shards(&written(&mut net.tracker));
+        parts.iter_mut().for_each(|tracker| drop(tracker.listing()));
+        assert_eq!(parts.iter().any(Tracker::crosses), crosses);
+    }
+}
+
+#[test]
+fn windows_are_not_enforced_of_what_was_not_seen() {
+    let mut net = Net::kernel();
+    let line = Line::new(V4);
+    open(&mut net, line);
+    let mut net = restarted(net);
+    line.there(ACK, 1001, 5001).pass(&mut net);
+    line.back(ACK, 5001, 1001).pass(&mut net);
+    let scaled = line.there(ACK, 1001 + 100_000, 5001).payload(100);
+    assert_eq!(scaled.pass(&mut net), Some(Established));
+}
+
+/// What `conntrack -L` lists says how a flow is translated by its two tuples alone.
+#[test]
+fn a_listed_flow_is_translated_at_the_ends_that_differ() {
+    let line = "udp 17 29 src=10.0.0.1 dst=10.0.0.2 sport=7 dport=53";
+    for (reply, source, destination) in [
+        ("src=10.0.0.2 dst=10.0.0.1 sport=53 dport=7", false, false),
+        ("src=10.0.0.2 dst=192.0.2.1 sport=53 dport=7", true, false),
+        ("src=10.0.0.2 dst=10.0.0.1 sport=53 dport=8", true, false),
+        ("src=10.0.0.9 dst=10.0.0.1 sport=53 dport=7", false, true),
+        ("src=10.0.0.9 dst=192.0.2.1 sport=53 dport=8", true, true),
+    ] {
+        let listing = Listing::parse(&format!("{line} {reply} mark=0\n")).unwrap();
+        let mut net = Net::new(Config { start: Some(Arc::new(listing)), ..kernel() });
+        net.tracker.begin(net.now);
+        let status = net.flow().status();
+        let ends = [Status::SRC_NAT, Status::DST_NAT].map(|end| status.contains(end));
+        assert_eq!(ends, [source, destination], "{reply}");
+    }
 }
