@@ -150,6 +150,15 @@ mod tests {
     }
 
     #[test]
+    fn the_dead_of_a_busy_source_are_let_go() {
+        let mut sources = Sources::default();
+        for slot in 0..20_000 {
+            sources.add(&tuple(0), handle(slot), |other| other.slot + 10 > slot);
+            assert!(sources.flows.values().all(|same| same.flows.len() <= 64));
+        }
+    }
+
+    #[test]
     fn flows_that_died_are_passed_once() {
         const MANY: u32 = 20_000;
         let mut sources = Sources::default();

@@ -175,3 +175,29 @@ fn an_answer_of_the_host_is_about_what_may_be_answered() {
     assert_eq!(kind(&with_payload(back(V4), error, &datagram)), Some(tuple(17, [4000, 53])));
     assert_eq!(kind(&syn), None);
 }
+
+/// A router's error about an answer is about the flow as well, and goes to who answered.
+#[test]
+fn an_error_about_an_answer_is_related() {
+    let router = |to: Addresses| match to {
+        Addresses::V4 { source, .. } => {
+            Addresses::V4 { source: [10, 9, 9, 9], destination: source }
+        }
+        Addresses::V6 { source, .. } => Addresses::V6 { source: [0x29; 16], destination: source },
+    };
+    for (addresses, request, reply, error) in [
+        (V4, 8, 0, 3),
+        (V4, 13, 14, 3),
+        (V4, 15, 16, 3),
+        (V4, 17, 18, 3),
+        (V6, 128, 129, 1),
+        (V6, 139, 140, 1),
+    ] {
+        let mut net = Net::new(conntrack::Config { checksums: Checksums::Ignore, ..kernel() });
+        assert_eq!(net.pass(addresses, icmp(request, 7)), Some(New));
+        assert_eq!(net.pass(back(addresses), icmp(reply, 7)), Some(Established));
+        let answer = frame(back(addresses), icmp(reply, 7), 0);
+        let about = with_payload(router(back(addresses)), icmp(error, 0), &answer);
+        assert_eq!(net.pass_frame(&about).state(), Some(Related), "{reply}");
+    }
+}

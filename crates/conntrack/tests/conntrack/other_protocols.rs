@@ -165,6 +165,10 @@ fn what_begins_no_association_is_invalid() {
         (5, vec![0, 3, 0, 4], Invalid),
         (5, vec![6, 0, 0, 4], Invalid),
         (5, vec![11, 0, 0, 4], Invalid),
+        (0, vec![0, 3, 0, 4], Invalid),
+        (0, vec![6, 0, 0, 4], Invalid),
+        (0, vec![11, 0, 0, 4], Invalid),
+        (0, vec![14, 0, 0, 4], Invalid),
         (5, vec![4, 0, 0, 4], New),
         (0, vec![1, 0, 0, 4], Invalid),
     ] {
@@ -234,4 +238,34 @@ fn an_init_that_nobody_answers_does_not_renew_the_timeout() {
     net.wait(4);
     assert_eq!(says(&mut net, false, 0, &[&init(1, 11)]), Some(New));
     assert_eq!(left(&net), 6);
+}
+
+/// Measured: a flow that begins with the answer to a heartbeat knows the tag of that direction alone.
+#[test]
+fn an_answer_to_a_heartbeat_leaves_the_other_tag_open() {
+    let mut net = Net::kernel();
+    assert_eq!(says(&mut net, false, 5, &[HEARTBEAT_ACK]), Some(New));
+    assert_eq!(says(&mut net, true, 6, &[HEARTBEAT]), Some(Established));
+    assert_eq!(says(&mut net, true, 6, &[DATA]), Some(Established));
+    assert_eq!(says(&mut net, true, 5, &[DATA]), Some(Invalid));
+}
+
+#[test]
+fn an_init_within_an_association_renews_the_timeout() {
+    let mut net = Net::kernel();
+    associated(&mut net);
+    net.wait(10);
+    assert_eq!(says(&mut net, false, 0, &[&init(1, 33)]), Some(Established));
+    assert_eq!(left(&net), 210);
+}
+
+/// RFC 9260 section 5.2.1: both sides open at once, and acknowledge with the tags that they began with.
+#[test]
+fn acknowledgements_of_a_collision_have_the_tags_of_its_inits() {
+    for (tag, expected) in [(11, Established), (33, Invalid)] {
+        let mut net = Net::kernel();
+        assert_eq!(says(&mut net, false, 0, &[&init(1, 11)]), Some(New));
+        assert_eq!(says(&mut net, true, 0, &[&init(1, 22)]), Some(Established));
+        assert_eq!(says(&mut net, false, 22, &[&init(2, tag)]), Some(expected), "{tag}");
+    }
 }

@@ -170,7 +170,11 @@ fn listings_of_several_workers_are_one_as_of_the_last_packet() {
     };
     assert_eq!([left("ipv4"), left("ipv6")], ["20", "30"]);
     let both = Arc::new(both);
-    assert_eq!([both.of_family(false).len(), both.of_family(true).len()], [1, 1]);
+    for (is_ipv6, family) in [(false, "ipv4"), (true, "ipv6")] {
+        let own = both.of_family(is_ipv6).to_string();
+        let own: Vec<_> = own.lines().skip(1).map(|line| &line[..4]).collect();
+        assert_eq!(own, [family]);
+    }
 }
 
 fn grace(seconds: u64) -> Net {
@@ -274,4 +278,28 @@ fn a_listed_flow_is_translated_at_the_ends_that_differ() {
         let ends = [Status::SRC_NAT, Status::DST_NAT].map(|end| status.contains(end));
         assert_eq!(ends, [source, destination], "{reply}");
     }
+}
+
+/// An answered datagram's flow is assured from its second second on, and a list does not say how old it is.
+#[test]
+fn a_listed_flow_may_have_been_assured_since() {
+    let udp = "udp 17 29 src=10.0.0.1 dst=10.0.0.2 sport=7 dport=53";
+    let back = "src=10.0.0.2 dst=10.0.0.1 sport=53 dport=7";
+    let icmp = "icmp 1 29 src=10.0.0.1 dst=10.0.0.2 type=8 code=0 id=9 \
+                src=10.0.0.2 dst=10.0.0.1 type=0 code=0 id=9";
+    for (line, may_be) in [
+        (format!("{udp} {back} mark=0"), true),
+        (format!("{udp} [UNREPLIED] {back} mark=0"), false),
+        (format!("{udp} {back} [ASSURED] mark=0"), false),
+        (format!("{icmp} mark=0"), false),
+    ] {
+        let listing = Listing::parse(&line).unwrap();
+        let mut net = Net::new(Config { start: Some(Arc::new(listing)), ..kernel() });
+        net.tracker.begin(net.now);
+        assert_eq!(net.flow().may_be_assured(), may_be, "{line}");
+    }
+    let mut net = Net::kernel();
+    net.pass(V4, Message::udp(7, 53));
+    net.pass(super::net::back(V4), Message::udp(53, 7));
+    assert!(!net.flow().may_be_assured(), "its beginning was seen");
 }

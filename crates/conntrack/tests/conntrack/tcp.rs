@@ -239,6 +239,7 @@ fn midstream_takes_unknown_segments_for_established() {
     assert_eq!((taken(view), view.assumed, view.is_first), (Some(Established), true, true));
     let view = net.pass_frame(&line.there(ACK, 1011, 5001).frame());
     assert_eq!((taken(view), view.assumed, view.is_first), (Some(Established), true, false));
+    assert!(net.flow().is_assumed());
     let other = Line { ports: [40_001, 80], ..line };
     let view = net.pass_frame(&other.there(FIN_ACK, 1, 1).frame());
     assert_eq!(taken(view), Some(Established));
