@@ -377,8 +377,11 @@ fn a_first_fragment_of_ipv6_has_to_hold_the_upper_header() {
     assert_eq!(end(89, &[0; 8]), Defragged::Held, "one byte is enough");
     const DESTINATION: u8 = 60;
     const AUTH: u8 = 51;
+    const FRAGMENT: u8 = 44;
     let ends = [16, 24].map(|tcp| behind(DESTINATION, 1, 16, tcp));
     assert_eq!(ends, [Defragged::Pass, Defragged::Held]);
+    let ends = [16, 24].map(|tcp| behind(FRAGMENT, 0, 8, tcp));
+    assert_eq!(ends, [Defragged::Pass, Defragged::Held], "a second fragment header");
     // In words of 4 bytes, less two.
     let ends = [16, 24].map(|tcp| behind(AUTH, 4, 24, tcp));
     assert_eq!(ends, [Defragged::Pass, Defragged::Held]);
@@ -453,4 +456,61 @@ fn packets_that_wait_cost_more_than_their_fragments() {
     let (one, two) = (held(77, 8), held(78, 0));
     assert_eq!((one.0, two.0), (1, 2));
     assert!(two.1 > one.1, "{one:?} {two:?}");
+}
+
+/// `ip_frag_reasm`: what must not be fragmented stays so if the longest fragment said it.
+#[test]
+fn the_whole_must_not_be_fragmented_if_its_longest_fragment_must_not() {
+    let pieces = Pieces::new(V4);
+    let with_flag = |mut frame: Vec<u8>| {
+        frame[6] |= 0x40;
+        frame[10..12].fill(0);
+        let sum = !packet::checksum::sum(&frame[..20]);
+        frame[10..12].copy_from_slice(&sum.to_be_bytes());
+        frame
+    };
+    let [short, long] = [pieces.fragment(0, 1000), pieces.fragment(1000, pieces.len())];
+    let keeps = |frames: &[Vec<u8>]| {
+        let whole = complete(frames);
+        (whole.frame[6] & 0x40 != 0, whole.largest as usize)
+    };
+    assert_eq!(keeps(&[short.clone(), long.clone()]), (false, 0));
+    assert_eq!(keeps(&[with_flag(short.clone()), long.clone()]), (false, 0));
+    let len = long.len();
+    assert_eq!(keeps(&[short, with_flag(long)]), (true, len));
+}
+
+/// `ip_frag_queue`, RFC 5722: nothing is no fragment.
+#[test]
+fn a_fragment_without_payload_is_dropped() {
+    let pieces = Pieces::new(V4);
+    let end = push(&mut Defrag::new(Limits::default()), &pieces.fragment(8, 12), 1);
+    assert_eq!(end, Defragged::Dropped(Refusal::Inconsistent), "less than one unit");
+}
+
+/// `net.ipv4.ipfrag_max_dist=0`: the order of fragments does not matter.
+#[test]
+fn without_a_greatest_distance_fragments_wait_for_any_number_of_others() {
+    let pieces = Pieces::new(V4);
+    let frames = pieces.cut(&[1000]);
+    let mut defrag = Defrag::new(Limits { max_distance: 0, ..Limits::default() });
+    push(&mut defrag, &frames[0], 1);
+    for id in 0..200_u8 {
+        let mut other = pieces.fragment(0, 8);
+        other[4..6].copy_from_slice(&[9, id]);
+        other[10..12].fill(0);
+        let sum = !packet::checksum::sum(&other[..20]);
+        other[10..12].copy_from_slice(&sum.to_be_bytes());
+        push(&mut defrag, &other, 1);
+    }
+    assert!(matches!(push(&mut defrag, &frames[1], 1), Defragged::Whole(_)));
+}
+
+#[test]
+fn a_fragment_header_that_is_cut_off_is_malformed() {
+    let mut frame = first_of_v6(17, &[]);
+    frame.truncate(44);
+    frame[4..6].copy_from_slice(&4_u16.to_be_bytes());
+    let end = push(&mut Defrag::new(Limits::default()), &frame, 1);
+    assert_eq!(end, Defragged::Dropped(Refusal::Malformed));
 }

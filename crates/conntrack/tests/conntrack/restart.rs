@@ -277,6 +277,7 @@ fn a_listed_flow_is_translated_at_the_ends_that_differ() {
         let status = net.flow().status();
         let ends = [Status::SRC_NAT, Status::DST_NAT].map(|end| status.contains(end));
         assert_eq!(ends, [source, destination], "{reply}");
+        assert_eq!(net.tracker.keeps_ports(), !reply.ends_with("dport=8"), "{reply}");
     }
 }
 
