@@ -285,11 +285,33 @@ mod tests {
         assert!(!timeouts.set("tcp_timeout_nosuch", 1) && !timeouts.set("dccp_timeout", 1));
     }
 
+    /// Linux `Documentation/networking/nf_conntrack-sysctl.rst`.
+    #[test]
+    fn each_sysctl_of_a_timeout_sets_another_one() {
+        let tcp = TCP_NAMES.iter().chain(&["max_retrans", "unacknowledged"]);
+        let tcp = tcp.map(|state| format!("tcp_timeout_{state}"));
+        let sctp = SCTP_NAMES.iter().map(|state| format!("sctp_timeout_{state}"));
+        let others = ["udp_timeout", "udp_timeout_stream", "icmp_timeout", "icmpv6_timeout"];
+        let rest = ["gre_timeout", "gre_timeout_stream", "generic_timeout"];
+        let rest = others.into_iter().chain(rest).map(str::to_owned);
+        let mut seen = vec![Timeouts::default()];
+        for name in tcp.chain(sctp).chain(rest) {
+            let mut timeouts = Timeouts::default();
+            assert!(timeouts.set(&name, 7777), "{name}");
+            assert!(!seen.contains(&timeouts), "{name}");
+            seen.push(timeouts);
+        }
+    }
+
     #[test]
     fn the_longest_is_of_the_protocol() {
         let timeouts = Timeouts::default();
         assert_eq!(timeouts.longest(6), 432_000 * SECOND);
         assert_eq!(timeouts.longest(17), 120 * SECOND);
         assert_eq!(timeouts.longest(89), 600 * SECOND);
+        assert_eq!(timeouts.longest(47), 180 * SECOND);
+        assert_eq!(timeouts.longest(132), 210 * SECOND);
+        let answers = Timeouts { icmpv6: 7, ..timeouts };
+        assert_eq!([answers.longest(1), answers.longest(58)], [30 * SECOND, 7]);
     }
 }

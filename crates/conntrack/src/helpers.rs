@@ -237,3 +237,20 @@ fn followed(flow: &Flow, direction: Direction, port: u16) -> Option<Followed> {
         port,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_kept_of_flows_that_are_gone() {
+        let mut helpers = Helpers::default();
+        for slot in 0..100 {
+            let flow = Handle { slot, generation: 1 };
+            helpers.lose_lines(flow);
+            helpers.grow(flow, Direction::Original, 1000, 2);
+            helpers.forget(flow);
+        }
+        assert_eq!((helpers.lines.len(), helpers.shifts.len()), (0, 0));
+    }
+}

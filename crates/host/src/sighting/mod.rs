@@ -494,9 +494,9 @@ impl Sightings {
         let sighting = match entry.way {
             Way::Out => Sighting::Own,
             _ => match self.twin(index, true).and_then(|twin| self.entry(twin)) {
-                Some(twin) if twin.way == Way::Out => Sighting::Second { of: Some(twin.number) },
+                Some(twin) => Sighting::Second { of: Some(twin.number) },
                 // One that was captured coming in alone.
-                _ => Sighting::Own,
+                None => Sighting::Own,
             },
         };
         if let Some(entry) = self.entry_mut(index) {
