@@ -2,7 +2,7 @@
 //! outside of all regions none does.
 
 use fastrand::Rng;
-use lint::{Difference, Differences, Fate, Part, Piece, Region, Sample, Space, TooLarge, diff};
+use lint::{Difference, Differences, Fate, Region, Sample, Space, TooLarge, diff};
 use rules::model::{Rule, Ruleset};
 
 use super::edges::{Edges, preferred};
@@ -161,8 +161,9 @@ impl Holding<'_> {
         };
         packets.walked += 1;
         let differ = !before.is_same(&after);
-        let of = |space: &Space, region: &&Difference| is_of(space, region, is_sent, sample);
-        let regions = self.found.regions.iter().filter(|region| of(&self.space, region));
+        let ways = [before.to_host, after.to_host];
+        let of = |region: &&Difference| is_of(&self.space, region, is_sent, (sample, ways));
+        let regions = self.found.regions.iter().filter(of);
         let regions: Vec<&Difference> = regions.collect();
         let may_differ = !self.found.unknown.is_empty() || self.found.more;
         let wrong = match &*regions {
@@ -219,9 +220,13 @@ pub(super) fn matches(space: &mut Space, rule: &Rule) -> Result<Region, TooLarge
     })
 }
 
-/// A packet is of a region: of its words, its place and its origin.
-fn is_of(space: &Space, region: &Difference, is_sent: bool, sample: &Sample) -> bool {
-    let says_way = |piece: &Piece| piece.ranges().iter().any(|(part, _)| *part == Part::Way);
+/// A packet is of a region: of its words, of its origin, and on the way to its place under one of the rulesets.
+fn is_of(
+    space: &Space,
+    region: &Difference,
+    is_sent: bool,
+    (sample, ways): (&Sample, [bool; 2]),
+) -> bool {
     // What is shown by a packet that the host sends is of those.
     if region.witness.contains("path=output") != is_sent {
         return false;
@@ -231,9 +236,7 @@ fn is_of(space: &Space, region: &Difference, is_sent: bool, sample: &Sample) -> 
         Some("FORWARD" | "POSTROUTING") if !is_sent => Some(false),
         _ => None,
     };
-    let is_there =
-        says_way(&region.piece) || to_host.is_none_or(|to_host| to_host == sample.to_host);
-    is_there && space.is_of(sample, &region.piece)
+    to_host.is_none_or(|to_host| ways.contains(&to_host)) && space.is_of(sample, &region.piece)
 }
 
 /// Whether the verdicts are those that a region says: translations are said where both let the packet through.

@@ -28,6 +28,8 @@ pub struct End {
     pub fate: Fate,
     /// The targets that translated its flow.
     pub translations: Vec<String>,
+    /// It is for this host, as far as it came.
+    pub to_host: bool,
 }
 
 impl End {
@@ -76,8 +78,8 @@ impl<'r> Walker<'r> {
     pub fn told(&mut self, is_sent: bool, sample: &Sample) -> String {
         let (end, steps) = self.through(is_sent, sample, true);
         let end = match end {
-            Some(End { fate, translations }) if translations.is_empty() => fate.to_string(),
-            Some(End { fate, translations }) => format!("{fate} ({})", translations.join(", ")),
+            Some(End { fate, translations, .. }) if translations.is_empty() => fate.to_string(),
+            Some(End { fate, translations, .. }) => format!("{fate} ({})", translations.join(", ")),
             None => "not to be told".to_owned(),
         };
         format!("{end}: {}", steps.join("; "))
@@ -105,7 +107,8 @@ impl<'r> Walker<'r> {
         } else {
             self.arriving(&mut place, &sample.values.output)
         };
-        let end = fate.map(|fate| End { fate, translations: place.translations });
+        let (translations, to_host) = (place.translations, place.to_host);
+        let end = fate.map(|fate| End { fate, translations, to_host });
         (end, place.steps)
     }
 

@@ -153,6 +153,11 @@ impl Space {
         &self.host
     }
 
+    /// A copy of its sets, to walk packets with, if they are known and no rule changes them.
+    pub(crate) fn sets(&self) -> Option<Sets> {
+        self.sets.as_ref().map(Sets::copied)
+    }
+
     /// The family of its packets.
     #[must_use]
     pub fn family(&self) -> Family {
