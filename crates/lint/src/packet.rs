@@ -5,7 +5,7 @@ use conntrack::CtState;
 use packet::craft::{Addresses, Craft, Ethernet, Fragment, Message};
 use packet::tcp::Flags;
 use packet::{Checksums, L3, Link, Mark, Packet, icmpv4, icmpv6, tcp, udp};
-use rules::eval::{Alive, By, Memories, Observer, RuleRef, Verdict, walk};
+use rules::eval::{Alive, By, Memories, Observer, RuleRef, Verdict, Verdicts, walk};
 use rules::ipset::Sets;
 use rules::model::{Family, Hook, Ruleset};
 use rules::predicate::{Field, Form, Values};
@@ -28,6 +28,8 @@ const LATER: u16 = 1480;
 pub struct Walked {
     /// The verdict and what gave it, if one is certain.
     pub verdict: Option<(Verdict, Option<By>)>,
+    /// Every verdict that is possible, with what gives it if that is one thing alone.
+    pub possible: Vec<(Verdict, Option<By>)>,
     /// Rules that certainly matched, in the order of evaluation.
     pub hits: Vec<RuleRef>,
     /// What became of the packet itself, if that is certain.
@@ -98,8 +100,19 @@ pub fn walked_among(
     let mut seen = Walked::default();
     let verdicts = walk(ruleset, table, &mut transit, Alive::Certain, memories, &mut seen);
     seen.verdict = verdicts.only();
+    seen.possible = possible(&verdicts);
     seen.after = after(&transit, values);
     Some(seen)
+}
+
+fn possible(verdicts: &Verdicts) -> Vec<(Verdict, Option<By>)> {
+    let all = [Verdict::Accept, Verdict::Drop, Verdict::Reject].into_iter();
+    let is_possible = all.filter(|verdict| verdicts.of(*verdict).only().is_some());
+    let given = |verdict| {
+        let alone = verdicts.or_by(verdict).is_none();
+        (verdict, verdicts.by(verdict).filter(|_| alone))
+    };
+    if verdicts.is_given_up() { Vec::new() } else { is_possible.map(given).collect() }
 }
 
 fn after(transit: &Transit<'_, '_>, values: &Values) -> Option<After> {

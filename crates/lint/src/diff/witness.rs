@@ -50,8 +50,14 @@ pub fn whole_walk(
 }
 
 impl Witnesses<'_> {
-    /// A packet, as `tamis why --packet` takes it, and the options that have to be given beside it.
-    pub(super) fn find(&self, region: Region, fates: &[Fate; 2]) -> Option<(String, Vec<String>)> {
+    /// A packet, as `tamis why --packet` takes it, and the options that have to be given beside it. Where it is not
+    /// certain that packets of the region come to these fates, one of them may be one of several that a walk leaves open.
+    pub(super) fn find(
+        &self,
+        region: Region,
+        fates: &[Fate; 2],
+        certain: bool,
+    ) -> Option<(String, Vec<String>)> {
         let family = self.space.family();
         let mut sets = self.space.sets();
         (0..TRIED).find_map(|seed| {
@@ -66,10 +72,19 @@ impl Witnesses<'_> {
                 .map(|ruleset| self.walk(ruleset, &sample, &mut sets))
                 .collect::<Option<_>>()?;
             let accepts = ends.iter().all(|(fate, _)| *fate == Fate::Accept);
+            let is_open = |(end, _): &End| matches!(end, Fate::OneOf(_));
+            let may_be_open = !certain && !ends.iter().all(is_open);
             let shows = |(end, fate): (&End, &Fate)| match fate {
                 Fate::Translate(text) => end.0 == Fate::Accept && end.1.join(", ") == *text,
                 Fate::Accept => end.0 == Fate::Accept && (!accepts || end.1.is_empty()),
-                fate => end.0 == *fate,
+                Fate::OneOf(several) => match &end.0 {
+                    Fate::OneOf(walked) => walked.iter().all(|one| several.contains(one)),
+                    one => several.contains(one),
+                },
+                fate => match &end.0 {
+                    Fate::OneOf(walked) => may_be_open && walked.contains(fate),
+                    one => one == fate,
+                },
             };
             ends.iter().zip(fates).all(shows).then_some(())?;
             self.words(&sample)
@@ -187,7 +202,9 @@ impl Way<'_> {
             let mut memories = Memories::of(self.ruleset);
             let (sets, place) = (self.sets.as_mut(), (table, stage.hook));
             let walked = walked_among(&mut memories, sets, self.ruleset, place, &self.values)?;
-            let (verdict, by) = walked.verdict?;
+            let Some((verdict, by)) = walked.verdict else {
+                return self.stopped_somehow(&walked.possible).map(Some);
+            };
             let now = walked.after?;
             untracked |= now.untracked;
             for (field, number) in now.numbers {
@@ -226,6 +243,20 @@ impl Way<'_> {
         let By::Rule(at) = by else { return None };
         let Action::Target(target) = self.action(at) else { return None };
         Some(Fate::Reject(target_text(target)))
+    }
+
+    /// What stops it, where something does in any case.
+    fn stopped_somehow(&self, possible: &[(Verdict, Option<By>)]) -> Option<Fate> {
+        let mut fates = Vec::new();
+        for (verdict, by) in possible {
+            fates.push(match verdict {
+                Verdict::Accept => return None,
+                Verdict::Drop => Fate::Drop,
+                Verdict::Reject => self.reject((*by)?)?,
+            });
+        }
+        fates.sort_unstable();
+        (!fates.is_empty()).then_some(Fate::OneOf(fates))
     }
 
     fn action(&self, at: RuleRef) -> &Action {

@@ -223,6 +223,31 @@ fn differ(old: &Ruleset, new: &Ruleset, tracks: bool) -> Vec<bool> {
     universe(tracks).iter().map(|it| verdict(old, it) != verdict(new, it)).collect()
 }
 
+/// The regions of a difference hold exactly the packets that differ.
+pub(crate) fn exact(old: &str, new: &str) -> Result<(), TestCaseError> {
+    let (before, after) = (ruleset(old), ruleset(new));
+    let found = diff(&before, &after).unwrap();
+    prop_assert_eq!(&found.unknown, &Vec::<String>::new());
+    let mut space = lint::Space::of(&[&before, &after]);
+    let all = space.arriving().unwrap();
+    let mut inside = lint::Region::NONE;
+    for region in &found.regions {
+        let piece = space.of_piece(&region.piece).unwrap();
+        let piece = space.diagrams.and(piece, all).unwrap();
+        prop_assert!(!space.diagrams.meet(inside, piece), "regions meet");
+        inside = space.diagrams.or(inside, piece).unwrap();
+    }
+    let truth = differ(&before, &after, old.contains("state"));
+    let packets = universe(old.contains("state"));
+    let is_wrong = |(number, packet): &(usize, &rules::predicate::Values)| {
+        let one = space.of_values(packet).unwrap();
+        space.diagrams.meet(one, inside) != truth[*number]
+    };
+    let wrong = packets.iter().enumerate().find(is_wrong);
+    prop_assert!(wrong.is_none() || found.more, "{:?}\n{}{}{}", wrong, old, new, found.text());
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
@@ -230,24 +255,6 @@ proptest! {
     fn regions_hold_exactly_the_packets_that_differ(old in text(), new in text()) {
         // The same tests of states in both, so that both are of tracked packets or neither is.
         prop_assume!(old.contains("state") == new.contains("state"));
-        let (before, after) = (ruleset(&old), ruleset(&new));
-        let found = diff(&before, &after).unwrap();
-        prop_assert_eq!(&found.unknown, &Vec::<String>::new());
-        let mut space = lint::Space::of(&[&before, &after]);
-        let all = space.arriving().unwrap();
-        let mut inside = lint::Region::NONE;
-        for region in &found.regions {
-            let piece = space.of_piece(&region.piece).unwrap();
-            let piece = space.diagrams.and(piece, all).unwrap();
-            prop_assert!(!space.diagrams.meet(inside, piece), "regions meet");
-            inside = space.diagrams.or(inside, piece).unwrap();
-        }
-        let truth = differ(&before, &after, old.contains("state"));
-        let packets = universe(old.contains("state"));
-        let wrong: BTreeSet<usize> = packets.iter().enumerate().filter(|(number, packet)| {
-            let one = space.of_values(packet).unwrap();
-            space.diagrams.meet(one, inside) != truth[*number]
-        }).map(|(number, _)| number).collect();
-        prop_assert!(wrong.is_empty() || found.more, "{:?}\n{}{}{}", packets[*wrong.first().unwrap()], old, new, found.text());
+        exact(&old, &new)?;
     }
 }
