@@ -1,7 +1,5 @@
 //! Rules against rules: the regions are those of a comparison packet by packet, and nothing else.
 
-use std::collections::BTreeSet;
-
 use lint::{Compared, Differences, Fate, Given, diff, diff_on, walked};
 use proptest::prelude::*;
 use rules::ipset::Sets;
