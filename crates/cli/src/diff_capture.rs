@@ -45,9 +45,10 @@ impl OnCaptures {
             let old = place(report.old_place(change.old));
             let new = place(report.new_place(change.new));
             let regions = (0..).zip(&found.regions).filter(|(_, region)| {
-                let lines = [(&old, &region.deciders[0]), (&new, &region.deciders[1])];
-                let same = lines.iter().all(|((line, _), (of, _))| line.unwrap_or(0) == *of);
-                same && [change.from, change.to] == verdicts(region)
+                let sides = [(&old, change.from), (&new, change.to)];
+                (0..).zip(sides).all(|(side, ((line, _), verdict))| {
+                    is_of(region, side, line.unwrap_or(0), verdict)
+                })
             });
             Changed {
                 from: change.from,
@@ -112,13 +113,22 @@ fn evaluated(report: &Report) -> u64 {
         .sum()
 }
 
-fn verdicts(region: &Difference) -> [&'static str; 2] {
-    [0, 1].map(|side: usize| match region.fates[side] {
+/// Whether a region is of packets that get this verdict by the rule of this line, under the old rules or the new ones.
+fn is_of(region: &Difference, side: usize, line: u32, verdict: &str) -> bool {
+    match &region.fates[side] {
+        // What decides depends on which it is.
+        Fate::OneOf(several) => several.iter().any(|fate| name(fate) == verdict),
+        fate => region.deciders[side].0 == line && name(fate) == verdict,
+    }
+}
+
+fn name(fate: &Fate) -> &'static str {
+    match fate {
         Fate::Accept | Fate::Translate(_) => "accept",
         Fate::Drop => "drop",
         Fate::Reject(_) => "reject",
-        Fate::Open(_) => "unknown",
-    })
+        Fate::Open(_) | Fate::OneOf(_) => "unknown",
+    }
 }
 
 fn words((line, text): &(Option<u32>, String)) -> String {

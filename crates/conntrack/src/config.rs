@@ -15,6 +15,9 @@ const SECOND: u64 = 1_000_000_000;
 /// Entries of the table unless the command line says otherwise.
 pub const DEFAULT_MAX: usize = 262_144;
 
+/// Most entries that a table can have.
+const MOST: usize = 1 << 30;
+
 /// What the capture is to the connections in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
@@ -67,6 +70,24 @@ impl Config {
     #[must_use]
     pub fn of_shard(&self, shard: Shard) -> Self {
         Self { max: shard.max, shard: Some(shard), ..self.clone() }
+    }
+
+    /// Sets what a host says by its sysctl of this name, without the prefix `nf_conntrack_`. False where nothing here
+    /// depends on it.
+    pub fn set(&mut self, name: &str, value: u32) -> bool {
+        let is_set = value != 0;
+        match name {
+            "tcp_loose" => self.loose = is_set,
+            "tcp_be_liberal" => self.liberal = is_set,
+            "tcp_ignore_invalid_rst" => self.ignore_invalid_rst = is_set,
+            "tcp_max_retrans" => self.max_retrans = u8::try_from(value).unwrap_or(u8::MAX),
+            "checksum" if !is_set => self.checksums = Checksums::Ignore,
+            "max" if is_set => self.max = (value as usize).min(MOST),
+            "expect_max" if is_set => self.expect_max = value as usize,
+            "checksum" | "max" | "expect_max" => {}
+            _ => return self.timeouts.set(name, value),
+        }
+        true
     }
 
     /// Whether what this table does is what happens.
@@ -229,6 +250,28 @@ const SCTP_NAMES: [&str; 8] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_says_how_it_tracks() {
+        let mut config = Config::default();
+        for (name, value) in [
+            ("tcp_loose", 0),
+            ("tcp_be_liberal", 1),
+            ("tcp_max_retrans", 7),
+            ("checksum", 0),
+            ("max", 65_536),
+            ("tcp_timeout_established", 7440),
+        ] {
+            assert!(config.set(name, value), "{name}");
+        }
+        let Config { loose, liberal, max_retrans, checksums, max, .. } = config;
+        assert_eq!((loose, liberal, max_retrans, max), (false, true, 7, 65_536));
+        assert_eq!(checksums, Checksums::Ignore);
+        assert_eq!(config.timeouts.tcp[3], 7440 * SECOND);
+        assert!(!config.set("log_invalid", 1));
+        // No bound: there is room here for as many as before.
+        assert!(config.set("max", 0) && config.max == 65_536);
+    }
 
     #[test]
     fn timeouts_are_set_by_sysctl_name() {

@@ -5,7 +5,7 @@
 //!
 //! Source: Bryant, Graph-Based Algorithms for Boolean Function Manipulation (1986).
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -90,6 +90,11 @@ impl Diagrams {
             known: vec![nothing; KEPT],
             most,
         }
+    }
+
+    /// Room for at most this many from now on.
+    pub fn limit(&mut self, most: usize) {
+        self.most = most;
     }
 
     fn node(&self, region: Region) -> Node {
@@ -208,29 +213,93 @@ impl Diagrams {
         levels: std::ops::Range<u32>,
     ) -> Result<Region, TooLarge> {
         let mut done = HashMap::new();
-        self.forget(region, &levels, &mut done)
+        self.forget(region, &|level| levels.contains(&level), levels.end, &mut done)
+    }
+
+    /// The same of levels one by one.
+    ///
+    /// # Errors
+    /// There is no room.
+    pub fn whatever_of(
+        &mut self,
+        region: Region,
+        levels: &BTreeSet<u32>,
+    ) -> Result<Region, TooLarge> {
+        let Some(last) = levels.last() else { return Ok(region) };
+        let mut done = HashMap::new();
+        self.forget(region, &|level| levels.contains(&level), last + 1, &mut done)
     }
 
     fn forget(
         &mut self,
         region: Region,
-        levels: &std::ops::Range<u32>,
+        is_meant: &dyn Fn(u32) -> bool,
+        end: u32,
         done: &mut HashMap<Region, Region>,
     ) -> Result<Region, TooLarge> {
-        let Some((level, low, high)) = self.branch(region).filter(|(l, ..)| *l < levels.end) else {
+        let Some((level, low, high)) = self.branch(region).filter(|(l, ..)| *l < end) else {
             return Ok(region);
         };
         if let Some(result) = done.get(&region) {
             return Ok(*result);
         }
-        let low = self.forget(low, levels, done)?;
-        let high = self.forget(high, levels, done)?;
-        let result = match levels.contains(&level) {
+        let low = self.forget(low, is_meant, end, done)?;
+        let high = self.forget(high, is_meant, end, done)?;
+        let result = match is_meant(level) {
             true => self.or(low, high)?,
             false => self.choice(level, low, high)?,
         };
         done.insert(region, result);
         Ok(result)
+    }
+}
+
+impl Diagrams {
+    /// The strings that are in the region once these bits are what others are.
+    ///
+    /// # Errors
+    /// There is no room.
+    pub fn with_bits_of(
+        &mut self,
+        region: Region,
+        others: &BTreeMap<u32, u32>,
+    ) -> Result<Region, TooLarge> {
+        if others.is_empty() {
+            return Ok(region);
+        }
+        self.exchange(region, others, &mut HashMap::new())
+    }
+
+    fn exchange(
+        &mut self,
+        region: Region,
+        others: &BTreeMap<u32, u32>,
+        done: &mut HashMap<Region, Region>,
+    ) -> Result<Region, TooLarge> {
+        let Some((level, low, high)) = self.branch(region) else { return Ok(region) };
+        if let Some(result) = done.get(&region) {
+            return Ok(*result);
+        }
+        let low = self.exchange(low, others, done)?;
+        let high = self.exchange(high, others, done)?;
+        let result = match others.get(&level) {
+            None => self.either(level, low, high)?,
+            Some(other) => self.either(*other, low, high)?,
+        };
+        done.insert(region, result);
+        Ok(result)
+    }
+
+    /// One where the bit of a level is 0, the other where it is 1, whatever levels they depend on.
+    fn either(&mut self, level: u32, low: Region, high: Region) -> Result<Region, TooLarge> {
+        let is_later = |region: Region, all: &Self| all.node(region).level > level;
+        if is_later(low, self) && is_later(high, self) {
+            return self.choice(level, low, high);
+        }
+        let bit = self.choice(level, Region::NONE, Region::ALL)?;
+        let high = self.and(bit, high)?;
+        let low = self.without(low, bit)?;
+        self.or(low, high)
     }
 }
 

@@ -34,6 +34,8 @@ pub enum Fate {
     Translate(String),
     /// It depends on this target.
     Open(String),
+    /// One of these, by what a test says that remembers packets.
+    OneOf(Vec<Fate>),
 }
 
 impl fmt::Display for Fate {
@@ -43,6 +45,15 @@ impl fmt::Display for Fate {
             Self::Drop => f.write_str("DROP"),
             Self::Reject(target) | Self::Translate(target) | Self::Open(target) => {
                 f.write_str(target.trim_start_matches("-j "))
+            }
+            Self::OneOf(fates) => {
+                let words: Vec<String> = fates.iter().map(Self::to_string).collect();
+                match &*words {
+                    [first @ .., last] if !first.is_empty() => {
+                        write!(f, "{} or {last}", first.join(", "))
+                    }
+                    all => f.write_str(&all.join("")),
+                }
             }
         }
     }
@@ -457,7 +468,8 @@ pub(crate) fn match_text(used: &MatchUse) -> String {
 }
 
 /// A target in the words of a rule.
-pub(crate) fn target_text(target: &TargetUse) -> String {
+#[must_use]
+pub fn target_text(target: &TargetUse) -> String {
     let mut to = Printer::default();
     target.body.print(&mut to);
     format!("-j {} {}", target.name, to.finish().trim()).trim_end().to_owned()

@@ -670,3 +670,40 @@ proptest! {
         }
     }
 }
+
+/// The numbers that a proxy of SYNs gives the client (900) and has from the server (5,000) pair, once both are seen.
+#[test]
+fn what_a_proxy_of_syns_renumbers_is_one_packet() {
+    let message = |ports: (u16, u16), flags, sequence, acknowledgement| Message::Tcp {
+        source_port: ports.0,
+        destination_port: ports.1,
+        flags,
+        sequence,
+        acknowledgement,
+        window: 1000,
+    };
+    let to = |flags, sequence, acknowledgement| {
+        craft(CLIENT, SERVER, message((4000, 80), flags, sequence, acknowledgement))
+    };
+    let from = |flags, sequence, acknowledgement| {
+        craft(SERVER, CLIENT, message((80, 4000), flags, sequence, acknowledgement))
+    };
+    let (syn, answer) = (Flags::SYN, Flags::SYN.union(Flags::ACK));
+    let play = |proxies| {
+        let mut capture = Capture::new();
+        capture.sightings = capture.sightings.with_proxy(proxies);
+        capture.frame(Way::In, "wan0", &to(syn, 100, 0));
+        capture.frame(Way::Out, "wan0", &from(answer, 900, 101));
+        capture.frame(Way::In, "wan0", &to(Flags::ACK, 101, 901));
+        capture.frame(Way::Out, "lan0", &to(syn, 100, 900));
+        capture.frame(Way::In, "lan0", &from(answer, 5000, 101));
+        capture.frame(Way::In, "wan0", &to(Flags::ACK, 101, 901));
+        capture.frame(Way::Out, "lan0", &to(Flags::ACK, 101, 5001));
+        capture.frame(Way::In, "lan0", &from(Flags::ACK, 5001, 121));
+        capture.frame(Way::Out, "wan0", &from(Flags::ACK, 901, 121));
+        sightings(&capture.take())
+    };
+    let (came, own) = (Sighting::Arrival, Sighting::Own);
+    assert_eq!(play(true), [came, own, came, own, came, came, second(6), came, second(8)]);
+    assert_eq!(play(false)[6..], [own, came, own], "numbers that nobody moves tell packets apart");
+}

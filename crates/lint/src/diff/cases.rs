@@ -22,7 +22,7 @@ impl Differences {
         let left_out = self.regions.len() - cases.len();
         if left_out > 0 {
             text.push_str(&format!(
-                "# Left out: {left_out} regions: a case does not say routes, nor how packets are translated.\n"
+                "# Left out: {left_out} regions: a case does not say routes, nor how packets are translated, nor which of several verdicts.\n"
             ));
         }
         let mut own: BTreeSet<&str> = locals.iter().map(|local| &**local).collect();
@@ -52,7 +52,7 @@ fn verdict(region: &Difference) -> Option<&'static str> {
         Fate::Accept | Fate::Translate(_) => Some("accept"),
         Fate::Drop => Some("drop"),
         Fate::Reject(_) => Some("reject"),
-        Fate::Open(_) => None,
+        Fate::Open(_) | Fate::OneOf(_) => None,
     });
     to.filter(|_| from != to)
 }

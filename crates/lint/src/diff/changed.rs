@@ -1,19 +1,19 @@
 //! Which packets a change of rules may matter to: those that match a rule of one ruleset which the other lacks at its
 //! place. Every other packet meets the same rules in the same order under both, and gets the same verdict.
 //!
-//! Contract: too many packets, never too few. What targets make of packets on their way is left open, and tests that can
-//! only be asked are taken to hold.
+//! Contract: too many packets, never too few: those that may get to such a rule, as `paths` says, and match it.
 
 use std::collections::BTreeSet;
 
 use rules::eval::RuleRef;
 use rules::ext::{Course, TargetUse};
-use rules::model::{Action, Chain, Family, Policy, Rule, Ruleset, Table};
-use rules::predicate::{Field, Predicate};
+use rules::model::{Action, Chain, Family, Hook, Policy, Ruleset, Table};
 use rules::save::print_rule;
 
+use super::paths::Paths;
+use super::way::Origin;
 use crate::diagram::{Region, TooLarge};
-use crate::space::{Part, Space};
+use crate::space::Space;
 
 /// Pairs of rules that are compared where a chain changed.
 const MOST_PAIRS: usize = 4_000_000;
@@ -23,6 +23,8 @@ const MOST_PAIRS: usize = 4_000_000;
 pub(super) struct Changed {
     /// Rules that one has, by its side.
     rules: [Vec<RuleRef>; 2],
+    /// Where chains have another policy.
+    policies: Vec<Hook>,
     /// Any packet may be meant.
     everything: bool,
 }
@@ -49,7 +51,7 @@ impl Changed {
 
     /// They are the same.
     pub(super) fn is_nothing(&self) -> bool {
-        !self.everything && self.rules.iter().all(Vec::is_empty)
+        !self.everything && self.policies.is_empty() && self.rules.iter().all(Vec::is_empty)
     }
 
     /// Any packet may be meant.
@@ -57,13 +59,16 @@ impl Changed {
         self.everything
     }
 
-    /// This rule is to be looked at, too; whether it was not before.
-    pub(super) fn note(&mut self, side: usize, rule: RuleRef) -> bool {
-        let is_new = !self.rules[side].contains(&rule);
-        if is_new {
+    /// It is one of them.
+    pub(super) fn has(&self, side: usize, rule: RuleRef) -> bool {
+        self.rules[side].contains(&rule)
+    }
+
+    /// This rule is to be looked at, too.
+    pub(super) fn note(&mut self, side: usize, rule: RuleRef) {
+        if !self.rules[side].contains(&rule) {
             self.rules[side].push(rule);
         }
-        is_new
     }
 
     fn table(&mut self, family: Family, sides: [Option<(usize, &Table)>; 2]) {
@@ -98,7 +103,9 @@ impl Changed {
         let accepts =
             |policy: Option<(_, Policy)>| policy.is_none_or(|(_, it)| it == Policy::Accept);
         let (old, new) = (policy(0), policy(1));
-        self.everything |= old != new && !(accepts(old) && accepts(new));
+        if old != new && !(accepts(old) && accepts(new)) {
+            self.policies.extend([old, new].into_iter().flatten().map(|(hook, _)| hook));
+        }
         let texts = [0, 1].map(|side| {
             chain(side)
                 .map_or_else(Vec::new, |(_, at, table)| texts(family, table, &table.chains[at]))
@@ -115,26 +122,27 @@ impl Changed {
         }
     }
 
-    /// The packets that are meant, as they come.
+    /// The packets of an origin that are meant, as they come.
     pub(super) fn packets(
         &self,
         space: &mut Space,
         rulesets: [&Ruleset; 2],
+        origin: Origin,
     ) -> Result<Region, TooLarge> {
         if self.everything {
             return Ok(Region::ALL);
         }
-        let open = open_parts(rulesets);
         let mut any = Region::NONE;
         for (ruleset, rules) in rulesets.into_iter().zip(&self.rules) {
+            let mut paths = Paths::of(space, ruleset)?;
+            for hook in &self.policies {
+                let one = paths.to_hook(space, origin, *hook)?;
+                any = space.diagrams.or(any, one)?;
+            }
             for at in rules {
-                let rule = &ruleset.tables[at.table as usize].chains[at.chain as usize].rules
-                    [at.rule as usize];
-                let mut one = matches(space, rule)?;
-                for part in &open {
-                    let levels = space.levels(*part);
-                    one = space.diagrams.whatever(one, levels)?;
-                }
+                let (table, chain) = (at.table as usize, at.chain as usize);
+                let rule = &ruleset.tables[table].chains[chain].rules[at.rule as usize];
+                let one = paths.to_rule(space, (table, chain), rule, origin)?;
                 any = space.diagrams.or(any, one)?;
             }
         }
@@ -157,35 +165,6 @@ fn targets(ruleset: &Ruleset) -> impl Iterator<Item = &TargetUse> {
 /// Rules by what they say, without counters.
 fn texts(family: Family, table: &Table, chain: &Chain) -> Vec<String> {
     chain.rules.iter().map(|rule| print_rule(family, table, chain, rule)).collect()
-}
-
-/// What a rule matches, where every test that can only be asked holds.
-fn matches(space: &mut Space, rule: &Rule) -> Result<Region, TooLarge> {
-    let header = rule.header.as_ref().map(|header| header.predicate(space.family()));
-    let tests = rule.matches.iter().map(|used| space.predicate_of(used));
-    let known = header.into_iter().chain(tests).flatten();
-    let all = Predicate::All(known.collect());
-    let region = space.of_match(&all, "")?;
-    space.for_some_answers(region)
-}
-
-/// Parts that may be others on the way than when packets came.
-fn open_parts(rulesets: [&Ruleset; 2]) -> BTreeSet<Part> {
-    // Before routing nobody knows the interface, tracking comes after the raw table, and time to live is lowered.
-    let mut open = BTreeSet::from([Part::Output, Part::Field(Field::Ttl)]);
-    if rulesets.iter().any(|ruleset| ruleset.table("raw").is_some()) {
-        open.insert(Part::State);
-    }
-    for target in rulesets.iter().flat_map(|ruleset| targets(ruleset)) {
-        let fields = target.body.changes().into_iter().map(|change| Part::Field(change.field));
-        open.extend(fields);
-        if target.body.translates() {
-            use Field::{Destination, DestinationPort, DestinationType, Translated};
-            let fields = [Destination, DestinationPort, DestinationType, Translated];
-            open.extend(fields.map(Part::Field));
-        }
-    }
-    open
 }
 
 /// The places of what each has that the other lacks, in a longest common order.

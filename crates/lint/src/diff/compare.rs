@@ -8,6 +8,7 @@ use rules::save::print_rule;
 
 use super::altered::Alterations;
 use super::send::{Decided, Stage};
+use super::unequal::{Several, Unequal};
 use super::way::{Origin, Passed};
 use super::witness::Witnesses;
 use super::{Difference, Differences, MOST_REGIONS, MOST_UNKNOWN, causes, hook_name};
@@ -24,11 +25,12 @@ pub(super) struct Comparison<'c> {
     /// All packets that are meant.
     pub(super) all: Region,
     pub(super) passed: &'c [Passed; 2],
+    pub(super) unequal: &'c Unequal,
     pub(super) found: &'c mut Differences,
 }
 
 /// What becomes of packets: their fate, and the targets that translated their flow.
-type End = (Fate, Vec<String>);
+pub(super) type End = (Fate, Vec<String>);
 
 /// Packets that two rules, or policies, decide about.
 struct Decision {
@@ -45,12 +47,26 @@ impl Comparison<'_> {
         self.compare_marks()?;
         let [old, new] = [self.ends(0)?, self.ends(1)?];
         let mut decisions = Vec::new();
+        let mut done = Region::NONE;
+        for Several { ends, region } in self.unequal.several(self.space, [&old, &new])? {
+            done = self.space.diagrams.or(done, region)?;
+            let certain = self.space.for_all_answers(region)?;
+            let rest = self.space.diagrams.without(region, certain)?;
+            let [Some(from), Some(to)] = [0, 1].map(|side: usize| ends[side].last()) else {
+                continue;
+            };
+            let (pair, fates) = ([from, to], [0, 1].map(|side: usize| one_of(&ends[side])));
+            for which in [(certain, true), (rest, false)] {
+                self.list(pair, &fates, which, &mut decisions)?;
+            }
+        }
         for (from, before) in &old {
             for (to, after) in &new {
                 if is_same(from, to) {
                     continue;
                 }
                 let both = self.space.diagrams.and(*before, *after)?;
+                let both = self.space.diagrams.without(both, done)?;
                 if both.is_empty() {
                     continue;
                 }
@@ -58,9 +74,14 @@ impl Comparison<'_> {
                     true => self.certain([from, to], [*before, *after])?,
                     false => Region::NONE,
                 };
-                self.list([from, to], (certain, true), &mut decisions)?;
+                let certain = self.space.diagrams.without(certain, done)?;
+                let fates = fates([from, to]);
+                self.list([from, to], &fates, (certain, true), &mut decisions)?;
+                let alike = self.unequal.alike(self.space, *after)?;
+                let both = self.space.diagrams.and(*before, alike)?;
+                let both = self.space.diagrams.without(both, done)?;
                 let rest = self.space.diagrams.without(both, certain)?;
-                self.list([from, to], (rest, false), &mut decisions)?;
+                self.list([from, to], &fates, (rest, false), &mut decisions)?;
             }
         }
         decisions.sort_by_key(|decision| (!decision.certain, decision.stage));
@@ -135,21 +156,20 @@ impl Comparison<'_> {
     /// other does not.
     fn list(
         &mut self,
-        [from, to]: [&End; 2],
+        ends: [&End; 2],
+        fates: &[Fate; 2],
         (mut left, certain): (Region, bool),
         decisions: &mut Vec<Decision>,
     ) -> Result<(), TooLarge> {
-        let lead = lead([from, to]);
-        let ends = [from, to];
-        let fates = fates(ends);
+        let lead = lead(ends);
         for (stage, by, region) in self.leading(lead, ends)? {
             let at = (stage, certain);
             let mut here = self.part(region, &mut left)?;
             for (by_other, other) in self.others(1 - lead, ends[1 - lead], stage) {
                 let part = self.part(other, &mut here)?;
-                self.note(at, &fates, pair(lead, by, Some(by_other)), part, decisions)?;
+                self.note(at, fates, pair(lead, by, Some(by_other)), part, decisions)?;
             }
-            self.note(at, &fates, pair(lead, by, None), here, decisions)?;
+            self.note(at, fates, pair(lead, by, None), here, decisions)?;
         }
         Ok(())
     }
@@ -220,10 +240,9 @@ impl Comparison<'_> {
         let Decision { stage, fates, by, region: part, certain } = decision;
         let place = place(stage);
         let here = self.found.regions.iter().filter(|it| it.place == place).count();
-        let most = if certain { MOST_REGIONS } else { MOST_UNKNOWN };
         let some = self.space.for_some_answers(part)?;
         let within = self.within(stage.hook, some)?;
-        let pieces = self.space.pieces(some, within, most.saturating_sub(here));
+        let pieces = self.space.pieces(some, within, MOST_REGIONS.saturating_sub(here));
         self.found.more |= pieces.more;
         let names = self.space.asked_in(part);
         let depends = causes::of(&names);
@@ -234,7 +253,7 @@ impl Comparison<'_> {
             let region = self.space.diagrams.and(of_piece, part)?;
             let (space, rulesets, origin, hook) =
                 (&*self.space, self.rulesets, self.origin, stage.hook);
-            match (Witnesses { space, rulesets, origin, hook }).find(region, &fates) {
+            match (Witnesses { space, rulesets, origin, hook }).find(region, &fates, certain) {
                 Some((witness, given)) => self.found.regions.push(Difference {
                     place: place.clone(),
                     fates: fates.clone(),
@@ -244,6 +263,7 @@ impl Comparison<'_> {
                     witness,
                     given,
                 }),
+                None if self.found.unknown.len() >= MOST_UNKNOWN => self.found.more = true,
                 None => {
                     let what = format!("{} -> {}: {piece}", fates[0], fates[1]);
                     let why = if certain {
@@ -308,7 +328,7 @@ fn goes_on(fate: &Fate) -> bool {
 }
 
 /// The same for the packet. What programs make of it is never known to be.
-fn is_same(from: &End, to: &End) -> bool {
+pub(super) fn is_same(from: &End, to: &End) -> bool {
     match (&from.0, &to.0) {
         (Fate::Open(_), _) | (_, Fate::Open(_)) => false,
         (Fate::Accept, Fate::Accept) => from.1 == to.1,
@@ -316,7 +336,7 @@ fn is_same(from: &End, to: &End) -> bool {
     }
 }
 
-fn is_known(fate: &Fate) -> bool {
+pub(super) fn is_known(fate: &Fate) -> bool {
     !matches!(fate, Fate::Open(_))
 }
 
@@ -326,6 +346,14 @@ fn lead([from, to]: [&End; 2]) -> usize {
         (Fate::Accept, Fate::Accept) => usize::from(!to.1.iter().all(|it| from.1.contains(it))),
         (Fate::Accept, _) => 1,
         _ => 0,
+    }
+}
+
+/// One of several fates.
+fn one_of(ends: &[End]) -> Fate {
+    match ends {
+        [(fate, _)] => fate.clone(),
+        several => Fate::OneOf(several.iter().map(|(fate, _)| fate.clone()).collect()),
     }
 }
 

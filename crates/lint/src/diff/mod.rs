@@ -5,17 +5,23 @@
 //! the packet, whether an address is the host's own, another mark where routing sees it.
 //!
 //! Only packets that may match a changed rule are sent through the rules (`changed`), so that most comparisons are small
-//! however many rules there are. `altered` is what was made of packets, `send` a chain, `way` all chains of a way,
-//! `compare` the two rulesets, `witness` the packets that walks confirm.
+//! however many rules there are; `paths` says which get to a chain at all. `altered` is what was made of packets, `send` a chain, `way` all chains of a way,
+//! `compare` the two rulesets, `witness` the packets that walks confirm. `apart` and `unequal` are of tests that remember
+//! packets.
 
+mod after;
 mod altered;
+mod apart;
 mod cases;
 mod causes;
 mod changed;
 mod compare;
+mod paths;
+mod remember;
 mod send;
 mod through;
 mod translate;
+mod unequal;
 mod way;
 mod witness;
 
@@ -35,10 +41,11 @@ use crate::space::{Part, Piece, Space};
 pub(crate) use through::{Through, cause, sent_on_elsewhere, through};
 
 use altered::Alterations;
+use apart::Apart;
 use changed::Changed;
 use compare::Comparison;
-use send::{EVERYTHING, rules_of_lists};
-use way::{Both, Origin, Passed};
+use unequal::Unequal;
+use way::{Both, Origin};
 pub use witness::whole_walk;
 
 /// What is known of the host, and which packets are meant.
@@ -104,6 +111,10 @@ pub enum Compared {
 const MOST_REGIONS: usize = 100;
 /// Unknown ones.
 const MOST_UNKNOWN: usize = 20;
+/// Pieces that are named of what is too large.
+const MOST_PIECES_TOO_LARGE: usize = 4;
+/// Nodes for all packets that tests are asked about which remember others.
+const MOST_NODES_OF_OTHERS: usize = 1_500_000;
 
 /// Two rulesets cannot be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,76 +143,124 @@ pub fn diff_on(old: &Ruleset, new: &Ruleset, given: &Given) -> Result<Difference
         found.unknown.push(format!("the old rules are for {old}, the new ones for {new}"));
     }
     let changed = Changed::of([old, new]);
-    if !changed.is_nothing() && of_changed([old, new], given, changed, &mut found).is_err() {
-        found.unknown.push("too large to compare".to_owned());
+    if !changed.is_nothing() && of_changed([old, new], given, &changed, &mut found).is_err() {
+        found.unknown.push(too_large([old, new], given, &changed));
     }
     Ok(found)
 }
 
-/// Sends the packets that are meant through both rulesets, until no test that remembers packets is asked about others
-/// that were not looked at. Where that is too much, what those tests say of other packets is left open.
+/// Sends packets that may match changed rules through both rulesets. Where tests that remember packets are asked about
+/// others then, so are all that those tests are asked about; if that is too much, what may become of them is told rule by
+/// rule.
 fn of_changed(
     rulesets: [&Ruleset; 2],
     given: &Given,
-    changed: Changed,
+    changed: &Changed,
     found: &mut Differences,
 ) -> Result<(), TooLarge> {
-    let mut apart = BTreeSet::from([EVERYTHING.to_owned()]);
-    let mut wider = changed.clone();
-    loop {
-        match attempt(rulesets, given, &wider, &apart) {
-            Ok(Attempt { differences, passed }) => {
-                if set_apart(rulesets, &passed, &mut apart, &mut wider) {
-                    continue;
-                }
-                found.take(differences);
-                return Ok(());
-            }
-            Err(TooLarge) if wider == changed => return Err(TooLarge),
-            Err(TooLarge) => break,
-        }
+    let mut apart = Apart::default();
+    let most = Attempting { rulesets, given, most: None, is_told: false };
+    let differences = most.settled(changed, &mut apart)?;
+    let wider = apart.widened(rulesets, changed);
+    if wider == *changed {
+        found.take(differences);
+        return Ok(());
     }
-    found.take(attempt(rulesets, given, &changed, &apart)?.differences);
-    let lists: Vec<&str> =
-        apart.iter().map(|list| &**list).filter(|it| *it != EVERYTHING).collect();
-    let named = if lists.is_empty() { String::new() } else { format!(" ({})", lists.join(", ")) };
-    found.unknown.push(format!(
-        "tests that remember packets{named} are asked about others than before, and may say otherwise of packets that no changed rule matches: too large to follow"
-    ));
+    let less = Attempting { most: Some(MOST_NODES_OF_OTHERS), ..most };
+    if let Ok(differences) = less.widened(wider, apart.clone()) {
+        found.take(differences);
+        return Ok(());
+    }
+    let told = Attempting { is_told: true, ..most };
+    found.take(told.settled(changed, &mut apart)?);
+    found.unknown.extend(apart.followed(rulesets).words(rulesets, changed));
     Ok(())
 }
 
-/// What packets that may match changed rules come to.
-struct Attempt {
-    differences: Differences,
-    passed: Vec<(Origin, Region, [Passed; 2])>,
+/// What is proven all the same: which packets meet no changed rule.
+fn too_large(rulesets: [&Ruleset; 2], given: &Given, changed: &Changed) -> String {
+    let mut space = Space::on(&rulesets, &given.host, given.sets.as_ref());
+    let mut words = Vec::new();
+    for origin in [Origin::Arriving, Origin::Sent] {
+        let Ok(Some(all)) = universe(&mut space, origin, given) else { continue };
+        let Ok(meant) = changed.packets(&mut space, rulesets, origin) else { continue };
+        let Ok(meant) = space.diagrams.and(all, meant) else { continue };
+        let pieces = space.pieces(meant, all, MOST_PIECES_TOO_LARGE);
+        let more = if pieces.more { " and more" } else { "" };
+        let pieces: Vec<String> = pieces.pieces.iter().map(Piece::to_string).collect();
+        let from = if origin == Origin::Sent { "sent by the host" } else { "coming in" };
+        if !pieces.is_empty() {
+            words.push(format!("{from}: {}{more}", pieces.join("; ")));
+        }
+    }
+    format!(
+        "too large to compare; no other packets come to changed rules than these: {}",
+        words.join("; ")
+    )
 }
 
-fn attempt(
-    rulesets: [&Ruleset; 2],
-    given: &Given,
-    changed: &Changed,
-    apart: &BTreeSet<String>,
-) -> Result<Attempt, TooLarge> {
-    let mut space = Space::on(&rulesets, &given.host, given.sets.as_ref());
-    let mut alterations = Alterations::default();
-    let meant = changed.packets(&mut space, rulesets)?;
-    let mut passed = Vec::new();
-    for origin in [Origin::Arriving, Origin::Sent] {
-        let Some(all) = universe(&mut space, origin, given)? else { continue };
-        let entry = space.diagrams.and(all, meant)?;
-        let mut both = Both { space: &mut space, alterations: &mut alterations, apart };
-        let old = both.pass(rulesets[0], 0, origin, entry)?;
-        let new = both.pass(rulesets[1], 1, origin, entry)?;
-        passed.push((origin, all, [old, new]));
+/// How packets are sent through both.
+#[derive(Clone, Copy)]
+struct Attempting<'a> {
+    rulesets: [&'a Ruleset; 2],
+    given: &'a Given,
+    /// Nodes that regions may have, if fewer than all.
+    most: Option<usize>,
+    /// What tests that remember packets may say of others is told elsewhere.
+    is_told: bool,
+}
+
+impl Attempting<'_> {
+    /// What packets that may match these rules come to, where all tests are apart that have to be.
+    fn settled(&self, changed: &Changed, apart: &mut Apart) -> Result<Differences, TooLarge> {
+        loop {
+            if let Some(differences) = self.once(changed, apart)? {
+                return Ok(differences);
+            }
+        }
     }
-    let mut differences = Differences::default();
-    for (origin, all, passed) in &passed {
-        let (origin, all) = (*origin, *all);
-        let (space, alterations, found) = (&mut space, &alterations, &mut differences);
-        Comparison { space, alterations, rulesets, origin, all, passed, found }.compare()?;
+
+    /// The same, where all rules count with tests that are apart.
+    fn widened(&self, mut changed: Changed, mut apart: Apart) -> Result<Differences, TooLarge> {
+        loop {
+            let differences = self.settled(&changed, &mut apart)?;
+            let wider = apart.widened(self.rulesets, &changed);
+            if wider == changed {
+                return Ok(differences);
+            }
+            changed = wider;
+        }
     }
-    Ok(Attempt { differences, passed })
+
+    /// Nothing, where more tests are apart than were known to be.
+    fn once(&self, changed: &Changed, apart: &mut Apart) -> Result<Option<Differences>, TooLarge> {
+        let (rulesets, given) = (self.rulesets, self.given);
+        let mut space = Space::on(&rulesets, &given.host, given.sets.as_ref());
+        self.most.into_iter().for_each(|most| space.diagrams.limit(most));
+        let mut alterations = Alterations::default();
+        let mut passed = Vec::new();
+        for origin in [Origin::Arriving, Origin::Sent] {
+            let Some(all) = universe(&mut space, origin, given)? else { continue };
+            let meant = changed.packets(&mut space, rulesets, origin)?;
+            let entry = space.diagrams.and(all, meant)?;
+            let mut both = Both { space: &mut space, alterations: &mut alterations, apart };
+            let old = both.pass(rulesets[0], 0, origin, entry)?;
+            let new = both.pass(rulesets[1], 1, origin, entry)?;
+            passed.push((origin, all, [old, new]));
+        }
+        if apart.note(passed.iter().map(|(.., sides)| sides)) {
+            return Ok(None);
+        }
+        let mut differences = Differences::default();
+        for (origin, all, passed) in &passed {
+            let unequal = Unequal::of(&mut space, passed, self.is_told)?;
+            let (origin, all, unequal) = (*origin, *all, &unequal);
+            let (space, alterations, found) = (&mut space, &alterations, &mut differences);
+            Comparison { space, alterations, rulesets, origin, all, passed, unequal, found }
+                .compare()?;
+        }
+        Ok(Some(differences))
+    }
 }
 
 /// Every packet that is meant, whatever the rules.
@@ -226,43 +285,6 @@ fn universe(space: &mut Space, origin: Origin, given: &Given) -> Result<Option<R
         all = space.diagrams.and(all, one)?;
     }
     Ok(Some(all))
-}
-
-/// Sets those tests apart that remember packets and are asked about others than on the other side, with all that share
-/// their memory; whether there were any that were not apart, or not looked at, before.
-fn set_apart(
-    rulesets: [&Ruleset; 2],
-    passed: &[(Origin, Region, [Passed; 2])],
-    apart: &mut BTreeSet<String>,
-    changed: &mut Changed,
-) -> bool {
-    let mut is_new = false;
-    let keys = |side: usize| -> BTreeSet<&str> {
-        let asked = passed.iter().flat_map(move |(_, _, sides)| &sides[side].asked);
-        asked.map(|asked| &*asked.key).collect()
-    };
-    let sides = [keys(0), keys(1)];
-    let both: BTreeSet<&str> = sides[0].intersection(&sides[1]).copied().collect();
-    let all = || passed.iter().flat_map(|(_, _, sides)| sides.iter().flat_map(|it| &it.asked));
-    for asked in all().filter(|asked| !both.contains(&*asked.key)) {
-        let list = asked.list.iter().filter(|list| !apart.contains(*list));
-        let lists: Vec<String> = list.cloned().collect();
-        is_new |= !lists.is_empty();
-        apart.extend(lists);
-    }
-    if changed.is_everything() {
-        return is_new;
-    }
-    for asked in all().filter(|asked| !both.contains(&*asked.key)) {
-        let (side, rule) = asked.rule;
-        is_new |= changed.note(side, rule);
-    }
-    for (side, ruleset) in rulesets.into_iter().enumerate() {
-        for rule in rules_of_lists(ruleset, apart) {
-            is_new |= changed.note(side, rule);
-        }
-    }
-    is_new
 }
 
 impl Differences {

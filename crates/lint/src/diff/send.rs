@@ -1,6 +1,6 @@
 //! Packets through one chain, told apart by what was made of them on their way.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use rules::eval::{By, RuleRef};
 use rules::ext::{Alters, Course, Effect, MatchUse, TargetUse};
@@ -8,6 +8,8 @@ use rules::model::{Action, Chain, FallThrough, Hook, Policy, Rule, Ruleset};
 use rules::predicate::{Change, Field, Predicate};
 
 use super::altered::{Alterations, Packets, Request};
+use super::apart::Apart;
+use super::remember::{SETS, list_of};
 use super::translate;
 use crate::diagram::{Region, TooLarge};
 use crate::flow::{Fate, match_text, target_text};
@@ -41,9 +43,18 @@ pub(super) struct Decided {
 pub(super) struct Asked {
     /// Text, packets and how often before.
     pub(super) key: String,
+    /// The same without packets, and chain by chain how it came there.
+    pub(super) place: String,
     /// What it shares its memory with.
     pub(super) list: Option<String>,
     pub(super) rule: (usize, RuleRef),
+}
+
+impl Asked {
+    /// It is a test: its key is that of its answer.
+    pub(super) fn is_answered(&self) -> bool {
+        !self.place.is_empty()
+    }
 }
 
 /// What both rulesets are sent through with.
@@ -51,8 +62,8 @@ pub(super) struct Asked {
 pub(super) struct Sending<'s> {
     pub(super) space: &'s mut Space,
     pub(super) alterations: &'s mut Alterations,
-    /// Lists whose tests are asked about other packets on one side.
-    pub(super) apart: &'s BTreeSet<String>,
+    /// Tests that are asked about other packets on one side.
+    pub(super) apart: &'s Apart,
     pub(super) ruleset: &'s Ruleset,
     /// Which of the two it is.
     pub(super) side: usize,
@@ -66,7 +77,8 @@ pub(super) struct Sending<'s> {
     /// What rules match of packets of which nothing was made.
     pub(super) known: HashMap<(Hook, RuleRef), Region>,
     pub(super) visits: usize,
-    pub(super) deep: usize,
+    /// Chains that packets jumped to and are in.
+    pub(super) jumps: Vec<&'s str>,
 }
 
 impl<'s> Sending<'s> {
@@ -174,12 +186,13 @@ impl<'s> Sending<'s> {
     }
 
     fn jump(&mut self, to: u32, hit: Vec<Packets>) -> Result<Vec<Packets>, TooLarge> {
-        if self.deep >= DEEPEST {
+        if self.jumps.len() >= DEEPEST {
             return Err(TooLarge);
         }
-        self.deep += 1;
+        let ruleset: &'s Ruleset = self.ruleset;
+        self.jumps.push(&ruleset.tables[self.table].chains[to as usize].name);
         let back = self.chain(to as usize, hit);
-        self.deep -= 1;
+        self.jumps.pop();
         back
     }
 
@@ -194,7 +207,7 @@ impl<'s> Sending<'s> {
         let text = target_text(target);
         if target.body.changes_sets() {
             let key = format!("{text} {:?} {}", packets.region, packets.altered);
-            self.remember(key, Some(SETS.to_owned()), by);
+            self.remember(key, String::new(), Some(SETS.to_owned()), by);
         }
         match target.body.course() {
             Course::Passes(Alters::Nothing) => next.push(packets),
@@ -361,7 +374,8 @@ impl<'s> Sending<'s> {
             };
         }
         let list = list_of(used, &text);
-        let is_apart = list.as_ref().is_some_and(|list| self.apart.contains(list));
+        let is_apart = self.apart.rules[self.side].contains(&at)
+            || list.as_ref().is_some_and(|list| self.apart.lists.contains(list));
         let about = self.space.diagrams.and(packets.region, before)?;
         let mut key = format!("{text}\t{:?} {about:?} {}", self.stage.hook, packets.altered);
         let times = self.times.entry(key.clone()).or_default();
@@ -371,56 +385,20 @@ impl<'s> Sending<'s> {
             key.push_str(&format!(" {} {at:?}", self.side));
         }
         let region = self.space.asked(&key)?;
-        self.remember(key, list, By::Rule(at));
+        let mut place = format!("{text}\t{:?} {:?} {}", self.stage, self.jumps, packets.altered);
+        let times = self.times.entry(place.clone()).or_default();
+        *times += 1;
+        place.push_str(&format!(" {times}"));
+        self.remember(key, place, list, By::Rule(at));
         Ok(region)
     }
 
-    fn remember(&mut self, key: String, list: Option<String>, by: By) {
+    fn remember(&mut self, key: String, place: String, list: Option<String>, by: By) {
         if let By::Rule(at) = by {
-            self.asked.push(Asked { key, list, rule: (self.side, at) });
+            self.asked.push(Asked { key, place, list, rule: (self.side, at) });
         }
     }
 }
-
-/// What a test shares its memory with: every test of a list is as its others are.
-fn list_of(used: &MatchUse, text: &str) -> Option<String> {
-    if let Some(list) = used.body.list() {
-        return Some(format!("recent {}", list.name));
-    }
-    if used.body.asks_for_set() {
-        return Some(if used.body.repeats() { SETS } else { EVERYTHING }.to_owned());
-    }
-    let named = text.split_once("--hashlimit-name ").map(|(_, rest)| rest);
-    let name = named.and_then(|rest| rest.split(' ').next());
-    let connections = || (&*used.name == "connlimit").then(|| EVERYTHING.to_owned());
-    name.map(|name| format!("hashlimit {name}")).or_else(connections)
-}
-
-/// Rules with a test of one of these lists.
-pub(super) fn rules_of_lists(ruleset: &Ruleset, lists: &BTreeSet<String>) -> Vec<RuleRef> {
-    let mut found = Vec::new();
-    for (table, of_table) in (0..).zip(&ruleset.tables) {
-        for (chain, of_chain) in (0..).zip(&of_table.chains) {
-            for (rule, of_rule) in (0..).zip(&of_chain.rules) {
-                let is_of = |used: &MatchUse| {
-                    let remembers = used.body.memory().is_some();
-                    let list = || list_of(used, &match_text(used));
-                    remembers && list().is_some_and(|list| lists.contains(&list))
-                };
-                if of_rule.matches.iter().any(is_of) {
-                    found.push(RuleRef { table, chain, rule });
-                }
-            }
-        }
-    }
-    found
-}
-
-/// Tests of sets that rules change.
-const SETS: &str = "sets";
-
-/// Tests of how many connections there are, or of counters of sets: they depend on all packets and their verdicts.
-pub(super) const EVERYTHING: &str = "everything";
 
 /// Nothing that happens to a packet depends on it, nor on what its tests remember.
 fn is_idle(rule: &Rule) -> bool {

@@ -1,13 +1,12 @@
 //! What one ruleset lets through, of packets as they come: which arrive where, by what decides, and by which translations.
 
-use std::collections::BTreeSet;
-
 use rules::TableKind;
 use rules::eval::By;
 use rules::model::{Hook, Ruleset};
 
 use super::altered::Alterations;
-use super::send::EVERYTHING;
+use super::apart::Apart;
+use super::paths::Paths;
 use super::translate::OWN;
 use super::way::{Both, Origin, translates};
 use crate::diagram::{Region, TooLarge};
@@ -40,8 +39,12 @@ pub(crate) fn through(
     entry: Region,
     arriving: Region,
 ) -> Result<Through, TooLarge> {
+    // No other packet arrives there, whatever becomes of it.
+    let paths = Paths::of(space, ruleset)?;
+    let asked = paths.at_some_time(space, arriving)?;
+    let entry = space.diagrams.and(entry, asked)?;
     let mut alterations = Alterations::default();
-    let apart = BTreeSet::from([EVERYTHING.to_owned()]);
+    let apart = Apart::default();
     let origin = if is_sent { Origin::Sent } else { Origin::Arriving };
     let mut both = Both { space, alterations: &mut alterations, apart: &apart };
     let passed = both.pass(ruleset, 0, origin, entry)?;
@@ -76,7 +79,7 @@ pub(crate) fn through(
                     None => all.filtered.push((hook, by, region)),
                 }
             }
-            Fate::Accept | Fate::Drop | Fate::Reject(_) => {}
+            Fate::Accept | Fate::Drop | Fate::Reject(_) | Fate::OneOf(_) => {}
         }
     }
     Ok(all)

@@ -1,6 +1,6 @@
 //! Packets through all tables of their way, under one ruleset.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use conntrack::{CtState, States};
 use rules::CONNTRACK;
@@ -8,6 +8,7 @@ use rules::model::{Hook, Ruleset};
 use rules::predicate::{Field, Predicate};
 
 use super::altered::{Alterations, Altered, Packets, Request};
+use super::apart::Apart;
 use super::send::{Asked, Decided, Sending, Stage};
 use crate::diagram::{Region, TooLarge};
 use crate::space::{Part, Space};
@@ -36,7 +37,7 @@ pub(super) struct Passed {
 pub(super) struct Both<'s> {
     pub(super) space: &'s mut Space,
     pub(super) alterations: &'s mut Alterations,
-    pub(super) apart: &'s BTreeSet<String>,
+    pub(super) apart: &'s Apart,
 }
 
 impl Both<'_> {
@@ -61,7 +62,7 @@ impl Both<'_> {
             times: HashMap::new(),
             known: HashMap::new(),
             visits: 0,
-            deep: 0,
+            jumps: Vec::new(),
         };
         let mut passed = Passed::default();
         let first = match origin {

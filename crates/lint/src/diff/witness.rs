@@ -2,7 +2,8 @@
 
 use conntrack::{CtState, Side, has_ports};
 use rules::CONNTRACK;
-use rules::eval::{By, RuleRef, Verdict};
+use rules::eval::{By, Memories, RuleRef, Verdict};
+use rules::ipset::Sets;
 use rules::model::{Action, Hook, Ruleset};
 use rules::nat::Ports;
 use rules::predicate::{Field, Values, type_ranges};
@@ -12,7 +13,7 @@ use super::way::{Origin, stages, translates};
 use crate::around::{address_of, type_name};
 use crate::diagram::Region;
 use crate::flow::{Fate, target_text};
-use crate::packet::{spec, walked};
+use crate::packet::{spec, walked_among};
 use crate::space::{Preferred, Sample, Space};
 
 /// Packets that are tried.
@@ -41,7 +42,7 @@ pub fn whole_walk(
     let origin = if is_sent { Origin::Sent } else { Origin::Arriving };
     let rulesets = [ruleset; 2];
     let witnesses = Witnesses { space, rulesets, origin, hook: Hook::Forward };
-    let (fate, translations) = witnesses.walk(ruleset, sample)?;
+    let (fate, translations) = witnesses.walk(ruleset, sample, &mut space.sets())?;
     Some(match (fate, translations.is_empty()) {
         (Fate::Accept, false) => Fate::Translate(translations.join(", ")),
         (fate, _) => fate,
@@ -49,9 +50,16 @@ pub fn whole_walk(
 }
 
 impl Witnesses<'_> {
-    /// A packet, as `tamis why --packet` takes it, and the options that have to be given beside it.
-    pub(super) fn find(&self, region: Region, fates: &[Fate; 2]) -> Option<(String, Vec<String>)> {
+    /// A packet, as `tamis why --packet` takes it, and the options that have to be given beside it. Where it is not
+    /// certain that packets of the region come to these fates, one of them may be one of several that a walk leaves open.
+    pub(super) fn find(
+        &self,
+        region: Region,
+        fates: &[Fate; 2],
+        certain: bool,
+    ) -> Option<(String, Vec<String>)> {
         let family = self.space.family();
+        let mut sets = self.space.sets();
         (0..TRIED).find_map(|seed| {
             let preferred = match seed {
                 0 => Preferred::usual(family),
@@ -61,13 +69,22 @@ impl Witnesses<'_> {
             let ends: Vec<End> = self
                 .rulesets
                 .into_iter()
-                .map(|ruleset| self.walk(ruleset, &sample))
+                .map(|ruleset| self.walk(ruleset, &sample, &mut sets))
                 .collect::<Option<_>>()?;
             let accepts = ends.iter().all(|(fate, _)| *fate == Fate::Accept);
+            let is_open = |(end, _): &End| matches!(end, Fate::OneOf(_));
+            let may_be_open = !certain && !ends.iter().all(is_open);
             let shows = |(end, fate): (&End, &Fate)| match fate {
                 Fate::Translate(text) => end.0 == Fate::Accept && end.1.join(", ") == *text,
                 Fate::Accept => end.0 == Fate::Accept && (!accepts || end.1.is_empty()),
-                fate => end.0 == *fate,
+                Fate::OneOf(several) => match &end.0 {
+                    Fate::OneOf(walked) => walked.iter().all(|one| several.contains(one)),
+                    one => several.contains(one),
+                },
+                fate => match &end.0 {
+                    Fate::OneOf(walked) => may_be_open && walked.contains(fate),
+                    one => one == fate,
+                },
             };
             ends.iter().zip(fates).all(shows).then_some(())?;
             self.words(&sample)
@@ -110,10 +127,11 @@ impl Witnesses<'_> {
     }
 
     /// What becomes of a packet, table by table.
-    fn walk(&self, ruleset: &Ruleset, sample: &Sample) -> Option<End> {
+    fn walk(&self, ruleset: &Ruleset, sample: &Sample, sets: &mut Option<Sets>) -> Option<End> {
         let mut way = Way {
             space: self.space,
             ruleset,
+            sets,
             values: sample.values.clone(),
             translations: Vec::new(),
             to_host: sample.to_host,
@@ -155,6 +173,8 @@ type End = (Fate, Vec<String>);
 struct Way<'w> {
     space: &'w Space,
     ruleset: &'w Ruleset,
+    /// The host's sets, if they are known.
+    sets: &'w mut Option<Sets>,
     values: Values,
     translations: Vec<String>,
     to_host: bool,
@@ -179,8 +199,12 @@ impl Way<'_> {
             if translates(*stage) && self.values.state != CtState::New {
                 continue;
             }
-            let walked = walked(self.ruleset, table, stage.hook, &self.values)?;
-            let (verdict, by) = walked.verdict?;
+            let mut memories = Memories::of(self.ruleset);
+            let (sets, place) = (self.sets.as_mut(), (table, stage.hook));
+            let walked = walked_among(&mut memories, sets, self.ruleset, place, &self.values)?;
+            let Some((verdict, by)) = walked.verdict else {
+                return self.stopped_somehow(&walked.possible).map(Some);
+            };
             let now = walked.after?;
             untracked |= now.untracked;
             for (field, number) in now.numbers {
@@ -219,6 +243,20 @@ impl Way<'_> {
         let By::Rule(at) = by else { return None };
         let Action::Target(target) = self.action(at) else { return None };
         Some(Fate::Reject(target_text(target)))
+    }
+
+    /// What stops it, where something does in any case.
+    fn stopped_somehow(&self, possible: &[(Verdict, Option<By>)]) -> Option<Fate> {
+        let mut fates = Vec::new();
+        for (verdict, by) in possible {
+            fates.push(match verdict {
+                Verdict::Accept => return None,
+                Verdict::Drop => Fate::Drop,
+                Verdict::Reject => self.reject((*by)?)?,
+            });
+        }
+        fates.sort_unstable();
+        (!fates.is_empty()).then_some(Fate::OneOf(fates))
     }
 
     fn action(&self, at: RuleRef) -> &Action {

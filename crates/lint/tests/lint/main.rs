@@ -4,6 +4,7 @@ mod brute_force;
 mod codes;
 mod differences;
 mod edits;
+mod one_rule;
 mod predicates;
 mod reach;
 mod wild;
