@@ -147,7 +147,7 @@ fn equal_packets_pair_again_once_the_first_are_forgotten() {
     let mut capture = Capture::new();
     let arrived = segment((CLIENT, 4000), (SERVER, 80), 1, 0);
     let left = Craft { ttl: 63, ..segment((CLIENT, 4000), (SERVER, 80), 1, 0) };
-    let mut pass = |capture: &mut Capture| {
+    let pass = |capture: &mut Capture| {
         let number = capture.frame(Way::In, "lan0", &arrived);
         capture.frame(Way::Out, "wan0", &left);
         let seen: Vec<_> = std::iter::from_fn(|| capture.sightings.take()).collect();
@@ -180,7 +180,9 @@ fn of_equal_contents_those_with_most_ends_alike_pair() {
     let other = segment(other, (SERVER, 80), 1, 0);
     for arrivals in [[&one, &other], [&other, &one]] {
         let mut capture = Capture::new();
-        arrivals.into_iter().for_each(|arrival| drop(capture.frame(Way::In, "lan0", arrival)));
+        for arrival in arrivals {
+            capture.frame(Way::In, "lan0", arrival);
+        }
         capture.frame(Way::Out, "wan0", &Craft { ttl: 63, ..one.clone() });
         let own = 1 + u64::from(std::ptr::eq(arrivals[1], &one));
         assert_eq!(sightings(&capture.take())[2], second(own));
@@ -188,7 +190,9 @@ fn of_equal_contents_those_with_most_ends_alike_pair() {
     // Likewise where what left is shown first.
     for left in [[&one, &other], [&other, &one]] {
         let mut capture = Capture::new();
-        left.into_iter().for_each(|left| drop(capture.frame(Way::Out, "wan0", left)));
+        for left in left {
+            capture.frame(Way::Out, "wan0", left);
+        }
         capture.frame(Way::In, "lan0", &one);
         let own = usize::from(std::ptr::eq(left[1], &one));
         let seen = sightings(&capture.take());

@@ -110,12 +110,15 @@ fn each_of_two_observers_is_told_what_one_alone_is() {
          -A own -p udp -m udp --dport 2\n",
     );
     let open = States::of(CtState::New).or(CtState::Established.into());
-    let mut told = |observer: &mut dyn FnMut(&mut Memories)| observer(&mut Memories::of(&rules));
-    let (mut alone, mut lent, mut both) = (Log::default(), Log::default(), Default::default());
-    told(&mut |memories| drop(datagram(&rules, 1, open, memories, &mut alone)));
-    told(&mut |memories| drop(datagram(&rules, 1, open, memories, &mut &mut lent)));
-    told(&mut |memories| drop(datagram(&rules, 1, open, memories, &mut both)));
-    let (first, second): (Log, Log) = both;
+    let (mut alone, mut lent) = (Log::default(), Log::default());
+    let mut both = (Log::default(), Log::default());
+    let verdicts = [
+        datagram(&rules, 1, open, &mut Memories::of(&rules), &mut alone),
+        datagram(&rules, 1, open, &mut Memories::of(&rules), &mut &mut lent),
+        datagram(&rules, 1, open, &mut Memories::of(&rules), &mut both),
+    ];
+    assert_eq!(verdicts, [verdicts[0]; 3]);
+    let (first, second) = both;
     for word in
         ["rule", "asked", "remembered", "hit", "counted", "policy", "off the end", "unknown"]
     {
