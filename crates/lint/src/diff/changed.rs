@@ -11,6 +11,7 @@ use rules::model::{Action, Chain, Family, Hook, Policy, Ruleset, Table};
 use rules::save::print_rule;
 
 use super::paths::Paths;
+use super::send::is_idle;
 use super::way::Origin;
 use crate::diagram::{Region, TooLarge};
 use crate::space::Space;
@@ -118,7 +119,9 @@ impl Changed {
                 chain: chain as u32,
                 rule: rule as u32,
             };
-            self.rules[side].extend(numbers.into_iter().map(at));
+            let rules = sides[side].map_or(&[][..], |(_, table)| &table.chains[chain].rules);
+            let counts = |rule: &usize| rules.get(*rule).is_some_and(|it| !is_idle(it));
+            self.rules[side].extend(numbers.into_iter().filter(counts).map(at));
         }
     }
 
@@ -136,13 +139,13 @@ impl Changed {
         for (ruleset, rules) in rulesets.into_iter().zip(&self.rules) {
             let mut paths = Paths::of(space, ruleset)?;
             for hook in &self.policies {
-                let one = paths.to_hook(space, origin, *hook)?;
+                let one = paths.at_hook(space, origin, *hook)?;
                 any = space.diagrams.or(any, one)?;
             }
             for at in rules {
                 let (table, chain) = (at.table as usize, at.chain as usize);
                 let rule = &ruleset.tables[table].chains[chain].rules[at.rule as usize];
-                let one = paths.to_rule(space, (table, chain), rule, origin)?;
+                let one = paths.that_match(space, (table, chain), rule, origin)?;
                 any = space.diagrams.or(any, one)?;
             }
         }

@@ -19,6 +19,8 @@ mod compare;
 mod paths;
 mod remember;
 mod send;
+#[cfg(test)]
+mod tests;
 mod through;
 mod translate;
 mod unequal;
@@ -133,6 +135,16 @@ pub fn diff(old: &Ruleset, new: &Ruleset) -> Result<Differences, Incomparable> {
 /// # Errors
 /// They are of different families.
 pub fn diff_on(old: &Ruleset, new: &Ruleset, given: &Given) -> Result<Differences, Incomparable> {
+    diff_within(old, new, given, MOST_NODES_OF_OTHERS)
+}
+
+/// The same, with so many nodes for all packets that tests which remember packets are asked about.
+fn diff_within(
+    old: &Ruleset,
+    new: &Ruleset,
+    given: &Given,
+    for_others: usize,
+) -> Result<Differences, Incomparable> {
     if old.family != new.family {
         return Err(Incomparable(old.family, new.family));
     }
@@ -143,7 +155,9 @@ pub fn diff_on(old: &Ruleset, new: &Ruleset, given: &Given) -> Result<Difference
         found.unknown.push(format!("the old rules are for {old}, the new ones for {new}"));
     }
     let changed = Changed::of([old, new]);
-    if !changed.is_nothing() && of_changed([old, new], given, &changed, &mut found).is_err() {
+    let rulesets = [old, new];
+    let is_same = changed.is_nothing();
+    if !is_same && of_changed(rulesets, given, &changed, (&mut found, for_others)).is_err() {
         found.unknown.push(too_large([old, new], given, &changed));
     }
     Ok(found)
@@ -156,7 +170,7 @@ fn of_changed(
     rulesets: [&Ruleset; 2],
     given: &Given,
     changed: &Changed,
-    found: &mut Differences,
+    (found, for_others): (&mut Differences, usize),
 ) -> Result<(), TooLarge> {
     let mut apart = Apart::default();
     let most = Attempting { rulesets, given, most: None, is_told: false };
@@ -166,7 +180,7 @@ fn of_changed(
         found.take(differences);
         return Ok(());
     }
-    let less = Attempting { most: Some(MOST_NODES_OF_OTHERS), ..most };
+    let less = Attempting { most: Some(for_others), ..most };
     if let Ok(differences) = less.widened(wider, apart.clone()) {
         found.take(differences);
         return Ok(());

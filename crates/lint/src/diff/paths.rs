@@ -39,7 +39,7 @@ impl<'p> Paths<'p> {
     }
 
     /// Packets of an origin that may match a rule.
-    pub(super) fn to_rule(
+    pub(super) fn that_match(
         &mut self,
         space: &mut Space,
         (table, chain): (usize, usize),
@@ -48,7 +48,7 @@ impl<'p> Paths<'p> {
     ) -> Result<Region, TooLarge> {
         let matches = matches(space, rule)?;
         let mut any = Region::NONE;
-        for (hook, entry) in self.to_chain(space, table, chain)? {
+        for (hook, entry) in self.that_enter(space, table, chain)? {
             let entry = self.of_origin(space, origin, hook, entry)?;
             let here = self.as_they_came(space, (table, hook), matches)?;
             let both = space.diagrams.and(entry, here)?;
@@ -58,7 +58,7 @@ impl<'p> Paths<'p> {
     }
 
     /// Packets of an origin that may come to a hook.
-    pub(super) fn to_hook(
+    pub(super) fn at_hook(
         &self,
         space: &mut Space,
         origin: Origin,
@@ -87,7 +87,7 @@ impl<'p> Paths<'p> {
         space.diagrams.and(region, way)
     }
 
-    fn to_chain(
+    fn that_enter(
         &mut self,
         space: &mut Space,
         table: usize,
@@ -110,7 +110,7 @@ impl<'p> Paths<'p> {
         for (caller, of_caller) in chains.iter().enumerate() {
             for rule in of_caller.rules.iter().filter(|rule| leads_to(rule, chain)) {
                 let matches = matches(space, rule)?;
-                for (hook, entry) in self.to_chain(space, table, caller)? {
+                for (hook, entry) in self.that_enter(space, table, caller)? {
                     let here = self.as_they_came(space, (table, hook), matches)?;
                     let both = space.diagrams.and(entry, here)?;
                     match entries.iter_mut().find(|(other, _)| *other == hook) {

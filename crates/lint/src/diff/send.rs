@@ -401,7 +401,7 @@ impl<'s> Sending<'s> {
 }
 
 /// Nothing that happens to a packet depends on it, nor on what its tests remember.
-fn is_idle(rule: &Rule) -> bool {
+pub(super) fn is_idle(rule: &Rule) -> bool {
     let watches = match &rule.action {
         Action::None => true,
         Action::Target(target) => target.body.course() == Course::Passes(Alters::Nothing),

@@ -224,21 +224,21 @@ fn differ(old: &Ruleset, new: &Ruleset, tracks: bool) -> Vec<bool> {
 /// The regions of a difference hold exactly the packets that differ.
 pub(crate) fn exact(old: &str, new: &str) -> Result<(), TestCaseError> {
     let (before, after) = (ruleset(old), ruleset(new));
-    let found = diff(&before, &after).unwrap();
+    let found = diff(&before, &after).expect("room");
     prop_assert_eq!(&found.unknown, &Vec::<String>::new());
     let mut space = lint::Space::of(&[&before, &after]);
-    let all = space.arriving().unwrap();
+    let all = space.arriving().expect("room");
     let mut inside = lint::Region::NONE;
     for region in &found.regions {
-        let piece = space.of_piece(&region.piece).unwrap();
-        let piece = space.diagrams.and(piece, all).unwrap();
+        let piece = space.of_piece(&region.piece).expect("room");
+        let piece = space.diagrams.and(piece, all).expect("room");
         prop_assert!(!space.diagrams.meet(inside, piece), "regions meet");
-        inside = space.diagrams.or(inside, piece).unwrap();
+        inside = space.diagrams.or(inside, piece).expect("room");
     }
     let truth = differ(&before, &after, old.contains("state"));
     let packets = universe(old.contains("state"));
     let is_wrong = |(number, packet): &(usize, &rules::predicate::Values)| {
-        let one = space.of_values(packet).unwrap();
+        let one = space.of_values(packet).expect("room");
         space.diagrams.meet(one, inside) != truth[*number]
     };
     let wrong = packets.iter().enumerate().find(is_wrong);

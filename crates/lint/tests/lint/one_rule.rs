@@ -71,9 +71,12 @@ const OF_WAY: &[&str] = &[
     "-p tcp -m tcp --dport 0:21",
     "-p udp",
     "-m mark --mark 0x1",
+    "-m mark --mark 0x1",
+    "-p tcp -m tcp --dport 22 -m mark ! --mark 0x0/0xff",
+    "-d 10.0.0.7 -p tcp -m tcp --dport 22",
     "-m conntrack --ctstate NEW",
-    "-m conntrack --ctstate UNTRACKED,INVALID",
-    "-m conntrack ! --ctstate ESTABLISHED",
+    "-m conntrack --ctstate UNTRACKED",
+    "-s 10.0.0.0/30 -m conntrack --ctstate UNTRACKED,INVALID",
 ];
 const BEFORE: &[&str] = &["-s 10.0.0.0/31", "-p udp", "-i eth0", "! -s 10.0.0.1"];
 
