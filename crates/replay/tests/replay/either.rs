@@ -105,7 +105,8 @@ fn what_a_program_on_a_queue_lets_through_no_rule_drops() {
     let of = |verdict| {
         let mut config = Config::default();
         config.host.queues = Queues::of(&[(None, verdict)]).unwrap();
-        let report = run::replay(&rules, &[capture.clone()], &config, &mut Wanted::default());
+        let report =
+            run::replay(&rules, std::slice::from_ref(&capture), &config, &mut Wanted::default());
         let report = report.unwrap();
         (report.accepted_by.len(), report.refused_by.len(), report.text(Style::default()))
     };
