@@ -18,6 +18,9 @@ pub struct Packets {
     pub inside: u64,
     /// Of a region that depends on what packets do not tell: some of those may get another verdict.
     pub depends: u64,
+    /// Sent to a region's place by a translation, where its words are of packets whose own destination leads there, or of
+    /// both.
+    pub translated: u64,
     /// Got another verdict where the comparison says that it is not known whether some do.
     pub unknown: u64,
     /// A walk gave no certain verdict, or no such packet can be made.
@@ -30,6 +33,7 @@ impl Packets {
         self.walked += other.walked;
         self.inside += other.inside;
         self.depends += other.depends;
+        self.translated += other.translated;
         self.unknown += other.unknown;
         self.open += other.open;
     }
@@ -163,8 +167,13 @@ impl Holding<'_> {
         let differ = !before.is_same(&after);
         let ways = [before.to_host, after.to_host];
         let of = |region: &&Difference| is_of(&self.space, region, is_sent, (sample, ways));
-        let regions = self.found.regions.iter().filter(of);
-        let regions: Vec<&Difference> = regions.collect();
+        let regions: Vec<&Difference> = self.found.regions.iter().filter(of).collect();
+        let own =
+            |region: &&Difference| way_of(region, is_sent).is_none_or(|it| it == sample.to_host);
+        if !regions.iter().all(own) {
+            packets.translated += 1;
+            return Ok(());
+        }
         let may_differ = !self.found.unknown.is_empty() || self.found.more;
         let wrong = match &*regions {
             [] if differ && !may_differ => Some("it is in no region"),
@@ -231,12 +240,17 @@ fn is_of(
     if region.witness.contains("path=output") != is_sent {
         return false;
     }
-    let to_host = match region.place.split(' ').next_back() {
+    way_of(region, is_sent).is_none_or(|it| ways.contains(&it))
+        && space.is_of(sample, &region.piece)
+}
+
+/// Whether packets at a region's place are for this host, if those are the one or the other.
+fn way_of(region: &Difference, is_sent: bool) -> Option<bool> {
+    match region.place.split(' ').next_back() {
         Some("INPUT") => Some(true),
         Some("FORWARD" | "POSTROUTING") if !is_sent => Some(false),
         _ => None,
-    };
-    to_host.is_none_or(|to_host| ways.contains(&to_host)) && space.is_of(sample, &region.piece)
+    }
 }
 
 /// Whether the verdicts are those that a region says: translations are said where both let the packet through.

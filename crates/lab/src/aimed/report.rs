@@ -159,11 +159,11 @@ impl Differed {
     /// In one line.
     #[must_use]
     pub fn line(&self) -> String {
-        let Packets { walked, inside, depends, unknown, open } = self.packets;
+        let Packets { walked, inside, depends, translated, unknown, open } = self.packets;
         format!(
             "{} edits ({} different, {} the same, {} with something unknown, {} too large), {} regions; {walked} packets, \
-             {inside} inside, {depends} where it depends, {unknown} where it is unknown, {open} not decided; {} in another \
-             order proven equal, {} not; {} wrong",
+             {inside} inside, {depends} where it depends, {translated} sent there by translation, {unknown} where it \
+             is unknown, {open} not decided; {} in another order proven equal, {} not; {} wrong",
             self.edits,
             self.different,
             self.same,
@@ -248,7 +248,8 @@ impl Found {
     #[must_use]
     pub fn line(&self) -> String {
         format!(
-            "{} findings held to {} packets ({} met a rule that is said to be needless), {} others; {} tables not proven; {} wrong",
+            "{} findings held to {} packets ({} met a rule that is said to be needless), {} others; {} tables not \
+             proven; {} wrong",
             self.held,
             self.walked,
             self.met,
