@@ -189,13 +189,14 @@ tunnel-order: ## Packets through a tunnel by many workers: none is lost, repeate
 	TAMIS_TUNNEL_PACKETS=$(TUNNEL_PACKETS) cargo test --release -p tamis-dataplane --lib \
 		of_very_many -- --ignored
 
-# Packets of `make soak`, without connections and in conversations.
+# Packets of `make soak`, without connections and in conversations, and plays of the lab after them.
 SOAK_PACKETS ?= 1000000000
 SOAK_CONVERSED ?= 10000000
+SOAK_PLAYS ?= 10
 
-soak: $(if $(ROOT),deps) ## Compare tamis with this machine's kernel for hours, seed after seed (root; SOAK_PACKETS=N SOAK_CONVERSED=N)
-	cargo build --release -p tamis-lab --bin oracle
-	crates/lab/soak.sh $(SOAK_PACKETS) $(SOAK_CONVERSED)
+soak: $(if $(ROOT),lab-deps) ## Compare tamis with this machine's kernel for hours, seed after seed (root; SOAK_PACKETS=N SOAK_CONVERSED=N SOAK_PLAYS=N)
+	cargo build --release -p tamis -p tamis-lab --bin tamis --bin oracle --bin programs
+	crates/lab/soak.sh $(SOAK_PACKETS) $(SOAK_CONVERSED) $(SOAK_PLAYS)
 
 # RUNNER: where a kernel has netem and WireGuard, if this machine's has not.
 tunnel-netem: $(if $(ROOT),lab-deps) ## A tunnel on bad paths, beside the kernel's WireGuard (root, netem; RUNNER=COMMAND runs it elsewhere)
@@ -229,7 +230,20 @@ campaign: ## Drawn rules, captures and options through the binary: no crash, all
 	cargo build --release --bin tamis
 	cargo run --quiet --release -p tamis-lab --bin campaign -- --seconds $(CAMPAIGN_SECONDS) --seed $(CAMPAIGN_SEED)
 
+# What both of these draw by.
+SEED ?= 1
+
+lint-campaign: PACKETS := 1000000
+lint-campaign: ## Every finding of lint in rulesets of the wild, held to packets aimed at it (PACKETS=N for each, SEED=N)
+	cargo run --quiet --release -p tamis-lab --bin campaign -- \
+		lint --packets $(PACKETS) --seed $(SEED) --rulesets $(RULESETS)
+
+diff-campaign: PACKETS := 10000000
+diff-campaign: ## What diff says of drawn edits of rulesets of the wild, held to packets aimed at them (PACKETS=N in all, SEED=N)
+	cargo run --quiet --release -p tamis-lab --bin campaign -- \
+		diff --packets $(PACKETS) --seed $(SEED) --rulesets $(RULESETS)
+
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
 
-.PHONY: help run test campaign soak histories mutants tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint book package oracle oracle-other lab lab-deps series soak-live picture screen loom golden fuzz tunnel-netem supply licences advisories figures dist dist-try page-check
+.PHONY: help run test campaign lint-campaign diff-campaign soak histories mutants tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint book package oracle oracle-other lab lab-deps series soak-live picture screen loom golden fuzz tunnel-netem supply licences advisories figures dist dist-try page-check

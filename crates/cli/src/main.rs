@@ -52,6 +52,10 @@ use args::{Args, Command};
 use moved::MovedArgs;
 use replay::without_numbers;
 
+/// Rulesets are many small allocations, and large ones fault thousands of pages in: this one asks for huge pages.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let command = short_help::shortened(Args::command());
     let read = command.clone().try_get_matches();

@@ -15,6 +15,9 @@ const SECOND: u64 = 1_000_000_000;
 /// Entries of the table unless the command line says otherwise.
 pub const DEFAULT_MAX: usize = 262_144;
 
+/// Most entries that a table can have.
+const MOST: usize = 1 << 30;
+
 /// What the capture is to the connections in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
@@ -67,6 +70,24 @@ impl Config {
     #[must_use]
     pub fn of_shard(&self, shard: Shard) -> Self {
         Self { max: shard.max, shard: Some(shard), ..self.clone() }
+    }
+
+    /// Sets what a host says by its sysctl of this name, without the prefix `nf_conntrack_`. False where nothing here
+    /// depends on it.
+    pub fn set(&mut self, name: &str, value: u32) -> bool {
+        let is_set = value != 0;
+        match name {
+            "tcp_loose" => self.loose = is_set,
+            "tcp_be_liberal" => self.liberal = is_set,
+            "tcp_ignore_invalid_rst" => self.ignore_invalid_rst = is_set,
+            "tcp_max_retrans" => self.max_retrans = u8::try_from(value).unwrap_or(u8::MAX),
+            "checksum" if !is_set => self.checksums = Checksums::Ignore,
+            "max" if is_set => self.max = (value as usize).min(MOST),
+            "expect_max" if is_set => self.expect_max = value as usize,
+            "checksum" | "max" | "expect_max" => {}
+            _ => return self.timeouts.set(name, value),
+        }
+        true
     }
 
     /// Whether what this table does is what happens.
@@ -231,6 +252,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_host_says_how_it_tracks() {
+        let mut config = Config::default();
+        for (name, value) in [
+            ("tcp_loose", 0),
+            ("tcp_be_liberal", 1),
+            ("tcp_max_retrans", 7),
+            ("checksum", 0),
+            ("max", 65_536),
+            ("tcp_timeout_established", 7440),
+        ] {
+            assert!(config.set(name, value), "{name}");
+        }
+        let Config { loose, liberal, max_retrans, checksums, max, .. } = config;
+        assert_eq!((loose, liberal, max_retrans, max), (false, true, 7, 65_536));
+        assert_eq!(checksums, Checksums::Ignore);
+        assert_eq!(config.timeouts.tcp[3], 7440 * SECOND);
+        assert!(!config.set("log_invalid", 1));
+        // No bound: there is room here for as many as before.
+        assert!(config.set("max", 0) && config.max == 65_536);
+    }
+
+    #[test]
     fn timeouts_are_set_by_sysctl_name() {
         let mut timeouts = Timeouts::default();
         assert!(timeouts.set("tcp_timeout_established", 7));
@@ -242,11 +285,33 @@ mod tests {
         assert!(!timeouts.set("tcp_timeout_nosuch", 1) && !timeouts.set("dccp_timeout", 1));
     }
 
+    /// Linux `Documentation/networking/nf_conntrack-sysctl.rst`.
+    #[test]
+    fn each_sysctl_of_a_timeout_sets_another_one() {
+        let tcp = TCP_NAMES.iter().chain(&["max_retrans", "unacknowledged"]);
+        let tcp = tcp.map(|state| format!("tcp_timeout_{state}"));
+        let sctp = SCTP_NAMES.iter().map(|state| format!("sctp_timeout_{state}"));
+        let others = ["udp_timeout", "udp_timeout_stream", "icmp_timeout", "icmpv6_timeout"];
+        let rest = ["gre_timeout", "gre_timeout_stream", "generic_timeout"];
+        let rest = others.into_iter().chain(rest).map(str::to_owned);
+        let mut seen = vec![Timeouts::default()];
+        for name in tcp.chain(sctp).chain(rest) {
+            let mut timeouts = Timeouts::default();
+            assert!(timeouts.set(&name, 7777), "{name}");
+            assert!(!seen.contains(&timeouts), "{name}");
+            seen.push(timeouts);
+        }
+    }
+
     #[test]
     fn the_longest_is_of_the_protocol() {
         let timeouts = Timeouts::default();
         assert_eq!(timeouts.longest(6), 432_000 * SECOND);
         assert_eq!(timeouts.longest(17), 120 * SECOND);
         assert_eq!(timeouts.longest(89), 600 * SECOND);
+        assert_eq!(timeouts.longest(47), 180 * SECOND);
+        assert_eq!(timeouts.longest(132), 210 * SECOND);
+        let answers = Timeouts { icmpv6: 7, ..timeouts };
+        assert_eq!([answers.longest(1), answers.longest(58)], [30 * SECOND, 7]);
     }
 }

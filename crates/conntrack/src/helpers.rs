@@ -26,6 +26,8 @@ pub(crate) struct Helpers {
     lines: HashMap<Handle, LineStarts>,
     /// How far the numbers moved of those that were rewritten.
     shifts: HashMap<Handle, Shifts>,
+    /// The first number that a client was given in the server's place, of those that the host opened.
+    promised: HashMap<Handle, u32>,
 }
 
 /// Where a payload names the flow to expect.
@@ -148,6 +150,25 @@ impl Helpers {
         self.shifts.entry(handle).or_default().grow(direction, sequence, by);
     }
 
+    /// The host opens this flow to a server for a client that it gave this first sequence number.
+    pub(crate) fn promise(&mut self, handle: Handle, first: u32) {
+        self.promised.insert(handle, first);
+        self.shifts.remove(&handle);
+    }
+
+    /// Whether the host opened this flow for a client.
+    pub(crate) fn is_promised(&self, handle: Handle) -> bool {
+        self.promised.contains_key(&handle)
+    }
+
+    /// The server of such a flow chose this number: from now on its numbers move. False for any other flow.
+    pub(crate) fn keep_promise(&mut self, handle: Handle, chosen: u32) -> bool {
+        let Some(promised) = self.promised.get(&handle) else { return false };
+        let by = promised.wrapping_sub(chosen);
+        self.shifts.insert(handle, Shifts::from_numbers([[0; 3], [chosen, by, by]]));
+        true
+    }
+
     /// Where lines begin in a flow's payload is not known any more.
     pub(crate) fn lose_lines(&mut self, handle: Handle) {
         self.lines.entry(handle).or_default().lose_track();
@@ -157,6 +178,7 @@ impl Helpers {
     pub(crate) fn forget(&mut self, handle: Handle) {
         self.lines.remove(&handle);
         self.shifts.remove(&handle);
+        self.promised.remove(&handle);
     }
 }
 
@@ -214,4 +236,21 @@ fn followed(flow: &Flow, direction: Direction, port: u16) -> Option<Followed> {
         destination: speaks.source(),
         port,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_kept_of_flows_that_are_gone() {
+        let mut helpers = Helpers::default();
+        for slot in 0..100 {
+            let flow = Handle { slot, generation: 1 };
+            helpers.lose_lines(flow);
+            helpers.grow(flow, Direction::Original, 1000, 2);
+            helpers.forget(flow);
+        }
+        assert_eq!((helpers.lines.len(), helpers.shifts.len()), (0, 0));
+    }
 }

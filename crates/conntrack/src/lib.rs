@@ -61,8 +61,8 @@ pub use status::{Side, Status};
 pub use table::TableStats;
 pub use told::{Alive, Life};
 pub use tracker::{
-    AnswerKind, Attachment, Confirmation, EntryHook, InStates, Part, Template, Tracker, Visit,
-    answerable, answered,
+    AnswerKind, Attachment, Confirmation, EntryHook, InStates, Part, Proxy, Template, Tracker,
+    Visit, answerable, answered,
 };
 pub use view::{Certainty, CtState, CtView, Space, States, Taken};
 pub use wanted::{Prefix, Wanted};

@@ -135,6 +135,30 @@ mod tests {
     }
 
     #[test]
+    fn many_sources_cost_no_more_each() {
+        const MANY: u32 = 20_000;
+        let asked = Cell::new(0_u32);
+        let mut sources = Sources::default();
+        for slot in 0..MANY {
+            let own = Tuple::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 17, [slot as u16, 1]);
+            sources.add(&own, handle(slot), |_| {
+                asked.set(asked.get() + 1);
+                true
+            });
+        }
+        assert!(asked.get() < 6 * MANY, "{}", asked.get());
+    }
+
+    #[test]
+    fn the_dead_of_a_busy_source_are_let_go() {
+        let mut sources = Sources::default();
+        for slot in 0..20_000 {
+            sources.add(&tuple(0), handle(slot), |other| other.slot + 10 > slot);
+            assert!(sources.flows.values().all(|same| same.flows.len() <= 64));
+        }
+    }
+
+    #[test]
     fn flows_that_died_are_passed_once() {
         const MANY: u32 = 20_000;
         let mut sources = Sources::default();

@@ -187,6 +187,10 @@ pub(crate) fn arrived<'a>(
             Course::of(Path::Input, Fate::Perhaps(Refused::NotJoined, Why::Host(missing)))
         }
         (Routed::Unknown(_), Some(true)) => Course::sure(Path::Input),
+        // A rule of which it is not known whether it holds may lead to the host (`local default dev lo` for TPROXY).
+        (Routed::Unknown(missing), Some(false)) if host.may_turn_inward(&incoming) => {
+            Course::of(Path::Forward, Fate::Open(Why::Host(missing)))
+        }
         (Routed::Unknown(_), Some(false)) => Course::sure(Path::Forward),
         (Routed::Unknown(_), None) => not_given(destination, arrival, config, of_rules),
     };

@@ -10,7 +10,7 @@
 use access::list::{Denied, List};
 use conntrack::defrag::{Carried, Defragged};
 use conntrack::steer::Shard;
-use conntrack::{Listing, Tracker, Visit, Zone};
+use conntrack::{Listing, Proxy, Tracker, Visit, Zone};
 use host::{Assumed, Host};
 use packet::{FlowKey, Headers, L3, Link, Mark, Packet, Snap};
 use rules::eval::{self, Alive, Verdicts};
@@ -366,6 +366,7 @@ impl Handler {
             frame: arrival.number,
             began: arrival.began,
             unheard: arrival.one_sided && path == Path::Input,
+            proxy: if arrival.one_sided { Proxy::Unseen } else { Proxy::Seen },
             came_in: arrival.origin == Origin::Wire,
             ..Visit::default()
         };

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::Host;
 use crate::policy::Flow;
-use crate::route::{Route, RouteKind};
+use crate::route::{DEFAULT, LOCAL, MAIN, Route, RouteKind};
 use crate::routed::{
     Assumed, FrameKind, Incoming, Missing, Reached, Refused, Routed, Verdict, refuse,
 };
@@ -39,6 +39,24 @@ impl Host {
         let routed = routed.unwrap_or_else(|other| other);
         assumed.forwarding &= matches!(routed, Routed::Forward { .. });
         (routed, assumed)
+    }
+
+    /// Whether a table that only rules of their own ask leads a packet to the host, whose address is none of its own.
+    #[must_use]
+    pub fn may_turn_inward(&self, packet: &Incoming<'_>) -> bool {
+        let Some(routes) = &self.routes else { return false };
+        let (tables, is_v6) = (routes.tables(), packet.destination.is_ipv6());
+        let others = tables.names(is_v6).filter(|name| !matches!(*name, LOCAL | MAIN | DEFAULT));
+        let mut found = others.filter_map(|name| {
+            let table = tables.of_name(is_v6, name)?;
+            Some(self.in_table(table, &packet.flow(), Narrow::default()))
+        });
+        found.any(|found| match found {
+            Found::Route { route, .. } => {
+                matches!(route.kind, RouteKind::Local | RouteKind::Broadcast | RouteKind::Anycast)
+            }
+            _ => false,
+        })
     }
 
     fn route_in_v4<'h>(

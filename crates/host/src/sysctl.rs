@@ -102,6 +102,12 @@ impl Sysctl {
         self.named.get(name).map(|value| &**value)
     }
 
+    /// All settings whose name begins so, each by the rest of its name.
+    pub fn under<'s>(&'s self, prefix: &'s str) -> impl Iterator<Item = (&'s str, &'s str)> {
+        let named = self.named.iter();
+        named.filter_map(move |(name, value)| Some((name.strip_prefix(prefix)?, &**value)))
+    }
+
     /// The number that a setting is.
     #[must_use]
     pub fn number(&self, name: &str) -> Option<i64> {

@@ -8,6 +8,7 @@
 //! binary. [`mod@bench`] measures tamis beside its peers, and beside what other [`studies`]
 //! built.
 
+pub mod aimed;
 pub mod bench;
 pub mod campaign;
 pub mod case;

@@ -468,7 +468,8 @@ pub(crate) fn match_text(used: &MatchUse) -> String {
 }
 
 /// A target in the words of a rule.
-pub(crate) fn target_text(target: &TargetUse) -> String {
+#[must_use]
+pub fn target_text(target: &TargetUse) -> String {
     let mut to = Printer::default();
     target.body.print(&mut to);
     format!("-j {} {}", target.name, to.finish().trim()).trim_end().to_owned()

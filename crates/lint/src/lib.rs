@@ -15,9 +15,9 @@ mod space;
 pub use baseline::Baseline;
 pub use diagram::{Diagrams, Region, TooLarge};
 pub use diff::{Compared, Difference, Differences, Given, Incomparable, diff, diff_on, whole_walk};
-pub use flow::{Altered, Decision, Fate, Flow, Remembering, Sent, Visit, flow};
+pub use flow::{Altered, Decision, Fate, Flow, Remembering, Sent, Visit, flow, target_text};
 pub use lint::{Code, Finding, Findings, OnHost, Severity, lint, lint_on};
-pub use packet::{After, Walked, spec, walked, walked_after};
+pub use packet::{After, Walked, spec, walked, walked_after, walked_among};
 pub use reach::{
     Asked, Closed, Judge, Judged, Question, Reach, Reached, Reaching, States, To, Translated, reach,
 };

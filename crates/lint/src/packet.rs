@@ -4,8 +4,9 @@
 use conntrack::CtState;
 use packet::craft::{Addresses, Craft, Ethernet, Fragment, Message};
 use packet::tcp::Flags;
-use packet::{Checksums, Link, Mark, Packet, icmpv4, icmpv6, tcp, udp};
+use packet::{Checksums, L3, Link, Mark, Packet, icmpv4, icmpv6, tcp, udp};
 use rules::eval::{Alive, By, Memories, Observer, RuleRef, Verdict, Verdicts, walk};
+use rules::ipset::Sets;
 use rules::model::{Family, Hook, Ruleset};
 use rules::predicate::{Field, Form, Values};
 use rules::{Iface, KnownFlow, Request, Transit, protocol_name};
@@ -53,7 +54,7 @@ impl Observer for Walked {
 }
 
 /// Walks a table's chain at a hook with such a packet, before which there was none; `None` where no such packet can be
-/// made.
+/// made, or the host's stack drops it before any rule.
 #[must_use]
 pub fn walked(ruleset: &Ruleset, table: usize, hook: Hook, values: &Values) -> Option<Walked> {
     walked_after(&mut Memories::of(ruleset), ruleset, (table, hook), values)
@@ -63,6 +64,17 @@ pub fn walked(ruleset: &Ruleset, table: usize, hook: Hook, values: &Values) -> O
 pub fn walked_after(
     memories: &mut Memories,
     ruleset: &Ruleset,
+    place: (usize, Hook),
+    values: &Values,
+) -> Option<Walked> {
+    walked_among(memories, None, ruleset, place, values)
+}
+
+/// The same where the host's sets are known.
+pub fn walked_among(
+    memories: &mut Memories,
+    sets: Option<&mut Sets>,
+    ruleset: &Ruleset,
     (table, hook): (usize, Hook),
     values: &Values,
 ) -> Option<Walked> {
@@ -71,6 +83,10 @@ pub fn walked_after(
     let link = if values.has_mac { Link::Ethernet } else { Link::Raw };
     let len = frame.len();
     let mut packet = Packet::parse(&mut frame, len, link, Checksums::Ignore);
+    // What the stack drops no rule ever sees.
+    if matches!(packet.headers().l3, L3::Fault(_)) {
+        return None;
+    }
     let host = host_of(ruleset.family, values);
     let mut tracker = tracker_of(values);
     let ct = connection(tracker.as_mut(), craft.addresses, values);
@@ -80,6 +96,7 @@ pub fn walked_after(
     transit.output = iface(&values.output);
     transit.mark = Mark { value: values.number(Field::Mark) as u32, unknown: 0 };
     transit.ct = ct;
+    transit.sets = sets;
     let mut seen = Walked::default();
     let verdicts = walk(ruleset, table, &mut transit, Alive::Certain, memories, &mut seen);
     seen.verdict = verdicts.only();
@@ -118,10 +135,18 @@ fn iface(name: &str) -> Iface<'_> {
     if name.is_empty() { Iface::Absent } else { Iface::Named(name) }
 }
 
+/// One address is said to be of two types.
+fn contradicts_itself(values: &Values) -> bool {
+    let types = [Field::SourceType, Field::DestinationType].map(|field| values.number(field));
+    values.number(Field::Source) == values.number(Field::Destination)
+        && types[0] != types[1]
+        && !types.contains(&0)
+}
+
 fn craft(family: Family, values: &Values) -> Option<Craft> {
     let protocol = u8::try_from(values.number(Field::Protocol)).ok()?;
     let is_header = family == Family::Ipv6 && OF_IPV6_HEADERS.contains(&protocol);
-    if is_header || values.form == Form::Bare {
+    if is_header || values.form == Form::Bare || contradicts_itself(values) {
         return None;
     }
     let addresses = match family {

@@ -25,7 +25,7 @@ pub(crate) fn replayed(
         verdicts.drop.packets + verdicts.reject.packets,
         verdicts.unknown.packets,
     );
-    let top = report.top_decisions(|file, by| file.drops(by) || file.rejects(by));
+    let top = report.top(&report.refused_by);
     if let Some((file, by, count, _)) = top.first() {
         let (line, rule) = (file.by_line(*by), file.by_text(*by));
         text += &format!("{} of them by line {line}: {rule}\n", count.packets);

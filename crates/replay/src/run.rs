@@ -263,12 +263,14 @@ impl Rules<'_> {
     fn class(&self) -> (Class, Option<String>) {
         let tracked = self.config.ct.mode != Mode::Off;
         let all = self.files.iter().chain(self.new.into_iter().flatten());
-        let mut classes =
-            all.map(|file| (file, file.ruleset.class(tracked, self.config.sets.as_ref())));
-        let class = classes.clone().map(|(_, class)| class).fold(Class::Pure, Class::or);
-        let why = classes.find_map(|(file, class)| match class {
-            Class::Global(because) => Some(file.because_text(because)),
-            _ => None,
+        let class = |file: &RulesFile| file.ruleset.class(tracked, self.config.sets.as_ref());
+        let mut why = None;
+        let class = all.fold(Class::Pure, |all, file| {
+            let class = class(file);
+            if let (Class::Global(because), None) = (&class, &why) {
+                why = Some(file.because_text(*because));
+            }
+            all.or(class)
         });
         (class, why)
     }

@@ -67,7 +67,9 @@ impl<'h> Spotter<'h> {
         Self {
             host,
             pairs: config.pair,
-            sightings: Sightings::new(Devices::of(links)).with_reassembly(reassembly(files)),
+            sightings: Sightings::new(Devices::of(links))
+                .with_reassembly(reassembly(files))
+                .with_proxy(files.iter().any(|file| file.ruleset.proxies())),
             waiting: VecDeque::new(),
             frames: 0,
             bytes: 0,

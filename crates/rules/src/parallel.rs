@@ -89,14 +89,16 @@ impl Ruleset {
             return Class::Global(Because::Rule(at, Cause::Steps));
         }
         let tables = self.tables.iter().zip(0..);
-        let mut rules = tables.flat_map(|(table, number)| reached(table, number));
+        let reached = tables.flat_map(|(table, number)| reached(table, number));
+        let rules: Vec<(RuleRef, &Rule)> = reached.filter(|(_, rule)| extends(rule)).collect();
+        let rules = || rules.iter().copied();
         let key = match is_tracked && self.table(TableKind::NAT).is_some() {
-            true => alike(rules.clone()).map(Key::Ports),
+            true => alike(rules()).map(Key::Ports),
             false => Ok(Key::Addresses),
         };
         // The host's answer to a packet that it rejects is known by that packet.
-        let is_answered = rules.clone().any(|(_, rule)| rejects(rule));
-        let global = rules.find_map(|(at, rule)| Some(Because::Rule(at, global(rule)?)));
+        let is_answered = rules().any(|(_, rule)| rejects(rule));
+        let global = rules().find_map(|(at, rule)| Some(Because::Rule(at, global(rule)?)));
         match (key, global) {
             (_, Some(because)) => Class::Global(because),
             (Err(at), None) => Class::Global(Because::Nat(at)),
@@ -143,7 +145,7 @@ fn alike<'r>(rules: impl Iterator<Item = (RuleRef, &'r Rule)>) -> Result<Alike, 
 }
 
 /// Rules that a packet may reach.
-fn reached(table: &Table, number: u32) -> impl Iterator<Item = (RuleRef, &Rule)> + Clone {
+fn reached(table: &Table, number: u32) -> impl Iterator<Item = (RuleRef, &Rule)> {
     let chains = &table.chains;
     let mut is_reached: Vec<bool> = chains.iter().map(|chain| chain.base.is_some()).collect();
     let mut open: Vec<usize> = (0..chains.len()).filter(|chain| is_reached[*chain]).collect();
@@ -163,6 +165,11 @@ fn reached(table: &Table, number: u32) -> impl Iterator<Item = (RuleRef, &Rule)>
             (RuleRef { table: number, chain: index, rule: place }, &**rule)
         })
     })
+}
+
+/// Whether a rule does anything but test a header and give a verdict: one that does not couples no packets.
+fn extends(rule: &Rule) -> bool {
+    !rule.matches.is_empty() || matches!(rule.action, Action::Target(_))
 }
 
 /// Whether the host answers packets that a rule matches.

@@ -13,6 +13,12 @@ impl Ruleset {
         self.rules().any(Rule::tracks)
     }
 
+    /// Whether some rule has the host open connections in the place of clients.
+    #[must_use]
+    pub fn proxies(&self) -> bool {
+        self.rules().any(|rule| rule.target().is_some_and(|target| target.body.proxies()))
+    }
+
     /// Whether some rule translates addresses.
     #[must_use]
     pub fn translates(&self) -> bool {

@@ -38,7 +38,7 @@ impl Schema {
             .collect();
         assert!(wrong.is_empty(), "not as {} has it: {wrong:#?}\nin {document:#}", self.file);
         assert!(self.published.is_valid(document));
-        let more = with(document, "more", json!(1));
+        let more = with(document, "another", json!(1));
         assert!(self.published.is_valid(&more) && !self.closed.is_valid(&more));
     }
 
@@ -202,6 +202,33 @@ fn results_of_cases() {
         ("/rules", json!([])),
     ] {
         schema.refuses(&failed, pointer, to);
+    }
+}
+
+#[test]
+fn what_differs() {
+    let (scratch, schema) = (Scratch::new("schemas-diff"), Schema::named("tamis.diff.1"));
+    let new = changed_rules(&scratch);
+    let on = printed(&[&["diff", RULES, &new, "--json", "--on", CAPTURE], &NETS[..]].concat());
+    schema.takes(&on);
+    assert_eq!(on["result"], "different");
+    schema.takes(&printed(&["diff", RULES, RULES, "--json"]));
+    let asked = scratch
+        .write("asked.v4", "*filter\n-A INPUT -m string --string a --algo bm -j DROP\nCOMMIT\n");
+    let empty = scratch.write("empty.v4", "*filter\n:INPUT ACCEPT\nCOMMIT\n");
+    let unknown = printed(&["diff", &empty, &asked, "--json"]);
+    schema.takes(&unknown);
+    assert_eq!(unknown["result"], "unknown");
+    for (pointer, to) in [
+        ("/result", json!("equal")),
+        ("/more", json!(1)),
+        ("/regions/0/place", Value::Null),
+        ("/regions/0/new_line", json!(0)),
+        ("/regions/0/fields/dport", json!([])),
+        ("/regions/0/witness", json!(null)),
+        ("/on/packets", json!("1")),
+    ] {
+        schema.refuses(&on, pointer, to);
     }
 }
 

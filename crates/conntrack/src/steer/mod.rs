@@ -227,6 +227,16 @@ mod tests {
         }
     }
 
+    /// Both directions of a query have its identifier, but one type and code each.
+    #[test]
+    fn queries_are_spread_by_their_identifier() {
+        let key = Key::Ports(Alike::default());
+        let echo =
+            |id: u16| Tuple::new([10, 0, 0, 1].into(), [10, 0, 1, 1].into(), 1, [id, 8 << 8]);
+        assert!(key.is_one(&echo(7), &echo(7).inverse().unwrap()));
+        assert!(!key.is_one(&echo(7), &echo(8)));
+    }
+
     #[test]
     fn neighbours_are_spread() {
         for (key, of) in [(Key::Addresses, 2), (Key::Ports(Alike::default()), 8)] {

@@ -51,7 +51,7 @@ const SENSIBLE: [u8; 9] = [0x02, 0x22, 0x12, 0x04, 0x14, 0x11, 0x31, 0x10, 0x30]
 pub(crate) struct Segment<'p> {
     pub(crate) kind: Kind,
     pub(super) flags: Flags,
-    pub(super) sequence: u32,
+    pub(crate) sequence: u32,
     pub(crate) acknowledgement: u32,
     /// Sequence number after its last byte; SYN and FIN count one each.
     pub(super) end: u32,

@@ -126,7 +126,7 @@ impl Tcp {
             self.retrans = self.retrans.wrapping_add(1);
             return;
         }
-        last.is_reply = direction == Direction::Reply;
+        // Whose it is notes who takes the segment.
         last.sequence = numbers.sequence;
         last.acknowledgement = numbers.acknowledgement;
         last.end = numbers.end;

@@ -22,6 +22,7 @@ mod help;
 mod keep;
 mod leave;
 mod life;
+mod proxied;
 mod query;
 mod start;
 mod tell;
@@ -52,6 +53,8 @@ pub use ask::{InStates, Part};
 pub use attach::{AnswerKind, Attachment, answerable, answered};
 pub use leave::Confirmation;
 use packet::{Checksums, Headers, Packet, Read, Snap};
+pub use proxied::Proxy;
+use proxied::is_unseen;
 
 /// Where tracking meets a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -91,6 +94,8 @@ pub struct Visit {
     pub began: Option<u64>,
     /// Its way ends at this host, of which no packet was captured: answers are not seen.
     pub unheard: bool,
+    /// Whether the host opens connections in the place of clients (`-j SYNPROXY`).
+    pub proxy: Proxy,
 }
 
 /// Whether all of a packet was captured.
@@ -296,7 +301,7 @@ impl Tracker {
                     Some((handle, direction)) => {
                         (handle, direction, false, self.doubt_evicted(handle, visit.now))
                     }
-                    None if self.is_out_of_sight(&tuple, visit) => {
+                    None if is_unseen(upper, visit) || self.is_out_of_sight(&tuple, visit) => {
                         return self.half_known(&tuple, visit);
                     }
                     None => match self.create(&tuple, visit)? {
@@ -310,7 +315,13 @@ impl Tracker {
             if is_first {
                 self.pick_up(handle, upper, visit.now);
             }
-            let ahead = self.ahead(handle, direction, upper);
+            if visit.proxy == Proxy::Seen
+                && let Upper::Tcp(segment) = upper
+                && let Some(view) = self.proxied(handle, direction, segment, visit)
+            {
+                return Ok(view);
+            }
+            let ahead = self.ahead(handle, direction, upper, visit.hook);
             let arrival = Arrival { now: visit.now, direction, bytes: packet.len(), ahead };
             let Some(flow) = self.table.flow_mut(handle) else { return Err(Unparsable::Invalid) };
             let mut doubt = flow.doubt;
@@ -427,8 +438,16 @@ impl Tracker {
 
     /// How far a segment's acknowledgement number is ahead of what the other side sent.
     #[inline]
-    fn ahead(&self, handle: Handle, direction: Direction, upper: &Upper<'_>) -> u32 {
+    fn ahead(
+        &self,
+        handle: Handle,
+        direction: Direction,
+        upper: &Upper<'_>,
+        hook: EntryHook,
+    ) -> u32 {
         match (self.table.flow(handle), upper) {
+            // The host says in the client's name what the server said.
+            (Some(_), _) if hook == EntryHook::Output && self.helpers.is_promised(handle) => 0,
             (Some(flow), Upper::Tcp(segment)) if flow.status.contains(Status::SEQ_ADJUST) => {
                 let shift = self.helpers.shifts(handle).of(direction.opposite());
                 shift.of(segment.acknowledgement.wrapping_sub(1))

@@ -1,6 +1,6 @@
 //! Flows that are listed and ended while packets pass.
 
-use conntrack::{Direction, Part, Prefix, Wanted};
+use conntrack::{Alive, Certainty, Direction, Part, Prefix, Wanted};
 use packet::craft::Message;
 use packet::tcp::Flags;
 
@@ -121,4 +121,47 @@ fn who_counts_a_flow_is_told_of_its_end() {
     assert_ne!(life.at(now), conntrack::Alive::No);
     net.tracker.end_part(0, 64, &ALL, now);
     assert_eq!(life.at(now), conntrack::Alive::No);
+}
+
+/// `connlimit` counts connections that other workers hold: those that are there and not over.
+#[test]
+fn who_counts_a_connection_is_told_whether_it_is_over_or_open() {
+    let mut net = Net::kernel();
+    let line = Line::new(V4);
+    net.tracker.tells();
+    let mut lives = None;
+    let mut told = |net: &mut Net, segment: Segment, certainty| {
+        net.with_frame(&segment.frame(), usize::MAX, |net, packet, view| {
+            let original =
+                *net.tracker.flow(view.flow.unwrap()).unwrap().tuple(Direction::Original);
+            let life = lives.get_or_insert_with(|| net.tracker.life(&original).unwrap());
+            net.tracker.confirm(packet, &view, net.now, certainty);
+            net.tracker.tell(net.tracker.telling(view.flow).unwrap());
+            [life.at(net.now), life.at(net.now + 500_000 * SECOND)]
+        })
+    };
+    let sure = Certainty::Certain;
+    assert_eq!(told(&mut net, line.there(SYN, 1000, 0), sure), [Alive::Yes, Alive::No]);
+    told(&mut net, line.back(SYN_ACK, 5000, 1001), sure);
+    assert_eq!(told(&mut net, line.there(ACK, 1001, 5001), sure), [Alive::Yes, Alive::No]);
+    assert_eq!(told(&mut net, line.there(RST, 1001, 0), sure), [Alive::Over, Alive::No]);
+    net.wait(11);
+    let again = told(&mut net, line.there(SYN, 1000, 0), Certainty::Maybe);
+    assert_eq!(again, [Alive::Maybe; 2], "its first packet may have been dropped");
+}
+
+#[test]
+fn a_flow_is_shown_with_what_it_counted_and_how_sure_it_is() {
+    let mut net = net(1);
+    net.with_frame(&frame(V4, Message::udp(2, 53), 0), usize::MAX, |net, packet, view| {
+        net.tracker.confirm(packet, &view, net.now, Certainty::Maybe);
+    });
+    let part = net.tracker.part(0, 64, &ALL, net.now);
+    assert_eq!(part.flows.len(), 2);
+    let doubtful = |line: &str| line.contains("doubt");
+    let text = part.flows.to_string();
+    assert_eq!(text.lines().map(doubtful).collect::<Vec<_>>(), [false, true], "{text}");
+    let flow = part.flows.into_flows().remove(0);
+    let counted = flow.counters(Direction::Original).map(|sent| (sent.packets, sent.bytes));
+    assert_eq!(counted, Some((1, 28)));
 }

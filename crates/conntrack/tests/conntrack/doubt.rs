@@ -1,7 +1,7 @@
 //! What is not known stays open: unknown verdicts, bytes that were not captured.
 
 use crate::net::*;
-use conntrack::{Certainty, Config, CtState, CtView, Doubt, States, Visit, Zone};
+use conntrack::{Certainty, Config, CtState, CtView, Direction, Doubt, States, Visit, Zone};
 use packet::craft::{Addresses, Message};
 
 /// A packet whose verdict is not known.
@@ -157,4 +157,31 @@ fn a_scale_that_was_not_captured_makes_far_segments_doubtful_only() {
     assert_eq!(line.back(ACK, 5001, 1001).payload(100).pass(&mut net), Some(Established));
     let far = net.pass_frame(&line.back(ACK, 5001 + 200_000, 1001).frame());
     assert_eq!(far.states, either(Invalid, Established));
+}
+
+#[test]
+fn what_a_dead_flow_was_taken_for_is_forgotten_with_it() {
+    let mut net = Net::kernel();
+    maybe(&mut net, &udp(V4, [4000, 53]));
+    net.pass_frame(&udp(V4, [4000, 53]));
+    net.wait(1000);
+    assert_eq!(net.pass_frame(&udp(back(V4), [53, 4000])).state(), Some(New));
+}
+
+/// A mapping that another flow may have is neither free nor taken.
+#[test]
+fn what_a_doubtful_flow_has_may_be_taken() {
+    let taken = |certainty| {
+        let mut net = Net::kernel();
+        net.with_frame(&udp(V4, [4000, 53]), usize::MAX, |net, packet, view| {
+            net.tracker.confirm(packet, &view, net.now, certainty);
+        });
+        net.with_frame(&udp(V4, [4001, 53]), usize::MAX, |net, _, view| {
+            let handle = view.flow.unwrap();
+            let reply = *net.tracker.flow(handle).unwrap().tuple(Direction::Reply);
+            let same = reply.with_destination(reply.destination(), 4000);
+            net.tracker.is_taken(&same, handle, net.now)
+        })
+    };
+    assert_eq!([taken(Certainty::Certain), taken(Certainty::Maybe)], [Some(true), None]);
 }

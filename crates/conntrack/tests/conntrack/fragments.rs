@@ -345,3 +345,172 @@ proptest! {
         }
     }
 }
+
+/// An IPv6 fragment that is the first of several, with this much of what follows its header.
+fn first_of_v6(protocol: u8, payload: &[u8]) -> Vec<u8> {
+    let craft = Craft {
+        ethernet: None,
+        fragment: Some(Fragment { offset: 0, more: true }),
+        payload_len: payload.len(),
+        ..Craft::new(V6, Message::Other { protocol, header: vec![] })
+    };
+    let mut frame = craft.frame();
+    let at = frame.len() - payload.len();
+    frame[at..].copy_from_slice(payload);
+    frame
+}
+
+/// RFC 7112; `ipv6frag_thdr_truncated`, which `nf_ct_frag6_gather` asks.
+#[test]
+fn a_first_fragment_of_ipv6_has_to_hold_the_upper_header() {
+    let end = |protocol: u8, payload: &[u8]| {
+        push(&mut Defrag::new(Limits::default()), &first_of_v6(protocol, payload), 1)
+    };
+    // One header of this kind and length field, then this much of TCP.
+    let behind = |kind: u8, len: u8, header: usize, tcp: usize| {
+        let mut payload = vec![0; header + tcp];
+        payload[..2].copy_from_slice(&[6, len]);
+        end(kind, &payload)
+    };
+    assert_eq!([end(6, &[0; 16]), end(6, &[0; 24])], [Defragged::Pass, Defragged::Held]);
+    assert_eq!(end(17, &[0; 8]), Defragged::Held, "all of UDP's");
+    assert_eq!(end(89, &[0; 8]), Defragged::Held, "one byte is enough");
+    const DESTINATION: u8 = 60;
+    const AUTH: u8 = 51;
+    const FRAGMENT: u8 = 44;
+    let ends = [16, 24].map(|tcp| behind(DESTINATION, 1, 16, tcp));
+    assert_eq!(ends, [Defragged::Pass, Defragged::Held]);
+    let ends = [16, 24].map(|tcp| behind(FRAGMENT, 0, 8, tcp));
+    assert_eq!(ends, [Defragged::Pass, Defragged::Held], "a second fragment header");
+    // In words of 4 bytes, less two.
+    let ends = [16, 24].map(|tcp| behind(AUTH, 4, 24, tcp));
+    assert_eq!(ends, [Defragged::Pass, Defragged::Held]);
+}
+
+/// RFC 8200 section 4.5; `inet_frag_queue_insert`: what was there already is dropped alone.
+#[test]
+fn the_last_fragment_may_come_twice() {
+    for addresses in [V4, V6] {
+        let pieces = Pieces::new(addresses);
+        let frames = pieces.cut(&[1000]);
+        let mut defrag = Defrag::new(Limits::default());
+        assert_eq!(push(&mut defrag, &frames[1], 1), Defragged::Held);
+        assert_eq!(push(&mut defrag, &frames[1], 1), Defragged::Dropped(Refusal::Duplicate));
+        assert!(matches!(push(&mut defrag, &frames[0], 1), Defragged::Whole(_)));
+    }
+}
+
+/// What is sent on is cut again no longer than what came (`frag_max_size`).
+#[test]
+fn the_longest_fragment_is_remembered() {
+    for addresses in [V4, V6] {
+        let pieces = Pieces::new(addresses);
+        let frames = pieces.cut(&[1000, 2400, 2800]);
+        let longest = frames.iter().map(Vec::len).max();
+        assert_eq!(Some(complete(&frames).longest as usize), longest);
+    }
+}
+
+/// `ip_frag_too_far`: fragments are counted for each source by itself.
+#[test]
+fn fragments_of_other_sources_do_not_count() {
+    let pieces = Pieces::new(V4);
+    let end = |from: [u8; 4]| {
+        let mut defrag = Defrag::new(Limits::default());
+        let mut send = |source: [u8; 4], id: u16, fragment: &[u8]| {
+            let mut frame = fragment.to_vec();
+            frame[4..6].copy_from_slice(&id.to_be_bytes());
+            frame[12..16].copy_from_slice(&source);
+            frame[10..12].fill(0);
+            let sum = !packet::checksum::sum(&frame[..20]);
+            frame[10..12].copy_from_slice(&sum.to_be_bytes());
+            push(&mut defrag, &frame, 1)
+        };
+        let own = [10, 0, 0, 1];
+        let frames = pieces.cut(&[1000]);
+        send(own, 77, &frames[0]);
+        (0..100).for_each(|id| drop(send(from, 1000 + id, &frames[0])));
+        // Whoever speaks for the first time changes nothing for the others.
+        send([10, 0, 0, 99], 1, &frames[0]);
+        send(own, 77, &frames[1])
+    };
+    assert!(matches!(end([10, 0, 0, 3]), Defragged::Whole(_)));
+    assert_eq!(end([10, 0, 0, 1]), Defragged::Held, "too far behind the first");
+}
+
+/// The kernel charges a queue as well: fragments of several packets cost more than as many of one.
+#[test]
+fn packets_that_wait_cost_more_than_their_fragments() {
+    let pieces = Pieces::new(V4);
+    let held = |second_id: u8, start: usize| {
+        let mut defrag = Defrag::new(Limits::default());
+        push(&mut defrag, &pieces.fragment(0, 8), 1);
+        let mut frame = pieces.fragment(start, start + 8);
+        frame[5] = second_id;
+        frame[10..12].fill(0);
+        let sum = !packet::checksum::sum(&frame[..20]);
+        frame[10..12].copy_from_slice(&sum.to_be_bytes());
+        push(&mut defrag, &frame, 1);
+        (defrag.waiting(), defrag.memory())
+    };
+    let (one, two) = (held(77, 8), held(78, 0));
+    assert_eq!((one.0, two.0), (1, 2));
+    assert!(two.1 > one.1, "{one:?} {two:?}");
+}
+
+/// `ip_frag_reasm`: what must not be fragmented stays so if the longest fragment said it.
+#[test]
+fn the_whole_must_not_be_fragmented_if_its_longest_fragment_must_not() {
+    let pieces = Pieces::new(V4);
+    let with_flag = |mut frame: Vec<u8>| {
+        frame[6] |= 0x40;
+        frame[10..12].fill(0);
+        let sum = !packet::checksum::sum(&frame[..20]);
+        frame[10..12].copy_from_slice(&sum.to_be_bytes());
+        frame
+    };
+    let [short, long] = [pieces.fragment(0, 1000), pieces.fragment(1000, pieces.len())];
+    let keeps = |frames: &[Vec<u8>]| {
+        let whole = complete(frames);
+        (whole.frame[6] & 0x40 != 0, whole.largest as usize)
+    };
+    assert_eq!(keeps(&[short.clone(), long.clone()]), (false, 0));
+    assert_eq!(keeps(&[with_flag(short.clone()), long.clone()]), (false, 0));
+    let len = long.len();
+    assert_eq!(keeps(&[short, with_flag(long)]), (true, len));
+}
+
+/// `ip_frag_queue`, RFC 5722: nothing is no fragment.
+#[test]
+fn a_fragment_without_payload_is_dropped() {
+    let pieces = Pieces::new(V4);
+    let end = push(&mut Defrag::new(Limits::default()), &pieces.fragment(8, 12), 1);
+    assert_eq!(end, Defragged::Dropped(Refusal::Inconsistent), "less than one unit");
+}
+
+/// `net.ipv4.ipfrag_max_dist=0`: the order of fragments does not matter.
+#[test]
+fn without_a_greatest_distance_fragments_wait_for_any_number_of_others() {
+    let pieces = Pieces::new(V4);
+    let frames = pieces.cut(&[1000]);
+    let mut defrag = Defrag::new(Limits { max_distance: 0, ..Limits::default() });
+    push(&mut defrag, &frames[0], 1);
+    for id in 0..200_u8 {
+        let mut other = pieces.fragment(0, 8);
+        other[4..6].copy_from_slice(&[9, id]);
+        other[10..12].fill(0);
+        let sum = !packet::checksum::sum(&other[..20]);
+        other[10..12].copy_from_slice(&sum.to_be_bytes());
+        push(&mut defrag, &other, 1);
+    }
+    assert!(matches!(push(&mut defrag, &frames[1], 1), Defragged::Whole(_)));
+}
+
+#[test]
+fn a_fragment_header_that_is_cut_off_is_malformed() {
+    let mut frame = first_of_v6(17, &[]);
+    frame.truncate(44);
+    frame[4..6].copy_from_slice(&4_u16.to_be_bytes());
+    let end = push(&mut Defrag::new(Limits::default()), &frame, 1);
+    assert_eq!(end, Defragged::Dropped(Refusal::Malformed));
+}

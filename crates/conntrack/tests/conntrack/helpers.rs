@@ -237,3 +237,183 @@ fn a_reply_that_is_not_found_may_announce_what_its_helper_would_find_in_it() {
     assert_eq!(passive("227 Passive (10,0,0,2,9,9)\r\n"), (Confirmation::MayClash, true));
     assert_eq!(passive("220 Good morning\r\n"), (Confirmation::Pass, false));
 }
+
+/// `try_number` of `nf_conntrack_ftp.c`: six numbers and the end of the line, or the helper drops the command.
+#[test]
+fn a_command_with_too_few_or_too_many_numbers_is_dropped() {
+    let end = |text: &str| {
+        let mut net = Net::kernel();
+        let (line, client, server) = control(&mut net);
+        let command = spoken(&line.there(ACK, client, server), text.as_bytes());
+        net.with_frame(&command, usize::MAX, |net, packet, view| {
+            net.tracker.confirm(packet, &view, net.now, Certainty::Certain)
+        })
+    };
+    assert_eq!(end("PORT 10,0,0,1,117,48\r\n"), Confirmation::Pass);
+    for text in [
+        "PORT 10,0,0,1\r\n",
+        "PORT 10,0,0,1,117\r\n",
+        "PORT 10,0,0,1,117,48,\r\n",
+        "PORT 10,0,0,1,117,48,9\r\n",
+        "PORT 10,0,0,1;117,48\r\n",
+    ] {
+        assert_eq!(end(text), Confirmation::Helper, "{text:?}");
+    }
+}
+
+/// An FTP control connection that the router masquerades, if it is there at all, and what becomes of a command.
+fn doubtful(is_translated: bool, text: &str) -> (Confirmation, usize) {
+    let mut net = Net::kernel();
+    let line = Line { ports: [40_000, 21], ..Line::new(V4) };
+    net.template.helper = Helper::Ftp;
+    net.with_frame(&line.there(SYN, 1000, 0).frame(), usize::MAX, |net, packet, view| {
+        let handle = view.flow.unwrap();
+        if is_translated {
+            let reply = *net.tracker.flow(handle).unwrap().tuple(Direction::Reply);
+            let router = reply.with_destination([192, 0, 2, 1].into(), 40_000);
+            net.tracker.translate(handle, router, Status::SRC_NAT);
+        }
+        net.tracker.confirm(packet, &view, net.now, Certainty::Maybe);
+    });
+    let server = if is_translated {
+        Addresses::V4 { source: [10, 0, 0, 2], destination: [192, 0, 2, 1] }
+    } else {
+        back(V4)
+    };
+    let answer = Line { addresses: server, ports: [21, 40_000] }.there(SYN_ACK, 5000, 1001);
+    net.visit_frame(&answer.frame(), |visit| visit);
+    net.visit_frame(&spoken(&line.there(ACK, 1001, 5001), b"USER x\r\n"), |visit| visit);
+    let command = spoken(&line.there(ACK, 1009, 5001), text.as_bytes());
+    let end = net.with_frame(&command, usize::MAX, |net, packet, view| {
+        net.tracker.confirm(packet, &view, net.now, Certainty::Certain)
+    });
+    (end, net.tracker.expected())
+}
+
+#[test]
+fn a_flow_that_may_not_be_there_expects_nothing_surely() {
+    assert_eq!(doubtful(false, "PORT 10,0,0,1,117,48\r\n"), (Confirmation::MayClash, 0));
+}
+
+/// `nf_nat_ftp`: the ports above the one that was named are tried, and there may be none left near the last one.
+#[test]
+fn a_command_is_rewritten_unless_its_port_is_among_the_last() {
+    assert_eq!(doubtful(true, "PORT 10,0,0,1,117,48\r\n").0, Confirmation::Rewritten);
+    assert_eq!(doubtful(true, "PORT 10,0,0,1,255,250\r\n").0, Confirmation::MayClash);
+    assert_eq!(doubtful(true, "PORT 10,0,0,1,0,0\r\n").0, Confirmation::MayClash);
+}
+
+/// RFC 2428: the delimiter is a printable character, and `nf_conntrack_ftp.c` takes no digit for one.
+#[test]
+fn an_extended_port_has_a_delimiter() {
+    let end = |text: &str| {
+        let mut net = Net::kernel();
+        let (line, client, server) = control(&mut net);
+        let command = spoken(&line.there(ACK, client, server), text.as_bytes());
+        net.with_frame(&command, usize::MAX, |net, packet, view| {
+            net.tracker.confirm(packet, &view, net.now, Certainty::Certain)
+        })
+    };
+    for delimiter in ["|", "!", "~"] {
+        let text = "EPRT |1|10.0.0.1|30000|\r\n".replace('|', delimiter);
+        assert_eq!(end(&text), Confirmation::Pass, "{text:?}");
+    }
+    for delimiter in [" ", "9", "\t"] {
+        let text = "EPRT |1|10.0.0.1|30000|\r\n".replace('|', delimiter);
+        assert_eq!(end(&text), Confirmation::Helper, "{text:?}");
+    }
+}
+
+/// `nf_nat_ftp`, `nf_ct_seqadj_set`: the command grows with the address, and what comes after it moves by as much.
+#[test]
+fn numbers_move_by_what_a_command_grew() {
+    let mut net = Net::kernel();
+    let line = Line { ports: [40_000, 21], ..Line::new(V4) };
+    net.template.helper = Helper::Ftp;
+    net.with_frame(&line.there(SYN, 1000, 0).frame(), usize::MAX, |net, packet, view| {
+        let handle = view.flow.unwrap();
+        let reply = *net.tracker.flow(handle).unwrap().tuple(Direction::Reply);
+        let router = reply.with_destination([192, 168, 200, 100].into(), 40_000);
+        net.tracker.translate(handle, router, Status::SRC_NAT);
+        net.tracker.confirm(packet, &view, net.now, Certainty::Certain);
+    });
+    let there = Addresses::V4 { source: [10, 0, 0, 2], destination: [192, 168, 200, 100] };
+    let server = Line { addresses: there, ports: [21, 40_000] };
+    net.pass_frame(&server.there(SYN_ACK, 5000, 1001).frame());
+    let mut edited = |sequence: u32, text: &str| {
+        let command = spoken(&line.there(ACK, sequence, 5001), text.as_bytes());
+        net.with_frame(&command, usize::MAX, |net, packet, view| {
+            net.tracker.confirm(packet, &view, net.now, Certainty::Certain)
+        })
+    };
+    assert_eq!(edited(1001, "USER x\r\n"), Confirmation::Pass);
+    let Confirmation::Edited(command) = edited(1009, "PORT 10,0,0,1,117,48\r\n") else { panic!() };
+    let grown = "192,168,200,100,117,48".len() - "10,0,0,1,117,48".len();
+    assert_eq!(command.text.map(|text| text.growth()), Some(grown as u32));
+    let Confirmation::Edited(next) = edited(1031, "LIST\r\n") else { panic!() };
+    let numbers = next.numbers.unwrap();
+    assert_eq!(u32::from_be_bytes(numbers.sequence(1031_u32.to_be_bytes())), 1031 + grown as u32);
+    let server = server.there(ACK, 5001, 1037 + grown as u32).frame();
+    let answer = net.with_frame(&server, usize::MAX, |net, packet, view| {
+        assert_eq!(view.state(), Some(Established));
+        net.tracker.confirm(packet, &view, net.now, Certainty::Certain)
+    });
+    let Confirmation::Edited(answer) = answer else { panic!("{answer:?}") };
+    let acknowledged = (1037 + grown as u32).to_be_bytes();
+    let back = u32::from_be_bytes(answer.numbers.unwrap().acknowledged(acknowledged));
+    assert_eq!(back, 1037, "as the client counts");
+}
+
+/// `nf_nat_follow_master`: the data connection is masqueraded as the one is that announced it.
+#[test]
+fn a_data_connection_is_translated_as_its_master_is() {
+    let mut net = Net::kernel();
+    let line = Line { ports: [40_000, 21], ..Line::new(V4) };
+    let router = [192, 0, 2, 1];
+    net.template.helper = Helper::Ftp;
+    net.with_frame(&line.there(SYN, 1000, 0).frame(), usize::MAX, |net, packet, view| {
+        let handle = view.flow.unwrap();
+        let reply = *net.tracker.flow(handle).unwrap().tuple(Direction::Reply);
+        let router = reply.with_destination(router.into(), 40_000);
+        net.tracker.translate(handle, router, Status::SRC_NAT);
+        net.tracker.confirm(packet, &view, net.now, Certainty::Certain);
+    });
+    net.template = Template::default();
+    let there = Addresses::V4 { source: [10, 0, 0, 2], destination: router };
+    net.pass_frame(
+        &Line { addresses: there, ports: [21, 40_000] }.there(SYN_ACK, 5000, 1001).frame(),
+    );
+    for (sequence, text) in [(1001, "USER x\r\n"), (1009, "PORT 10,0,0,1,117,48\r\n")] {
+        let command = spoken(&line.there(ACK, sequence, 5001), text.as_bytes());
+        net.visit_frame(&command, |visit| visit);
+    }
+    // To the router, whose client it is for.
+    let data = Line { addresses: there, ports: [20, 117 << 8 | 48] };
+    let view = net.pass_frame(&data.there(SYN, 1, 0).frame());
+    assert_eq!(view.state(), Some(Related));
+    let flow = net.tracker.flow(view.flow.unwrap()).unwrap();
+    assert!(flow.status().contains(Status::DST_NAT));
+    assert_eq!(flow.tuple(Direction::Reply).source(), std::net::IpAddr::from([10, 0, 0, 1]));
+}
+
+#[test]
+fn a_datagram_whose_flow_is_not_found_may_be_a_request_of_tftp() {
+    let may_announce = |payload: &[u8]| {
+        let mut net = Net::kernel();
+        net.template.helper = Helper::Tftp;
+        net.with_frame(&frame(V4, Message::udp(4000, 69), 0), usize::MAX, |net, packet, view| {
+            let handle = view.flow.unwrap();
+            net.tracker.lose_translation(handle, Direction::Original, Side::Source);
+            net.tracker.confirm(packet, &view, net.now, Certainty::Certain);
+        });
+        net.template = Template::default();
+        let router = Addresses::V4 { source: [10, 0, 0, 2], destination: [192, 0, 2, 1] };
+        let mut answer = with_payload(router, Message::udp(69, 6000), payload);
+        answer[26..28].fill(0);
+        net.with_frame(&answer, usize::MAX, |net, packet, view| {
+            net.tracker.confirm(packet, &view, net.now, Certainty::Certain)
+        })
+    };
+    assert_eq!(may_announce(b"\0\x01file\0octet\0"), Confirmation::MayClash);
+    assert_eq!(may_announce(b"\0\x03\0\x01data"), Confirmation::Pass);
+}

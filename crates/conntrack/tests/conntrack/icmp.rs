@@ -1,9 +1,10 @@
 //! ICMP: queries and answers, and errors about other flows.
 
 use crate::net::*;
-use conntrack::Direction;
+use conntrack::{AnswerKind, Direction, Tuple, answerable, answered};
 use packet::craft::{Addresses, Message};
 use packet::tcp::Flags;
+use packet::{Checksums, Link, Packet};
 
 fn icmp(kind: u8, id: u16) -> Message {
     Message::Icmp { kind, code: 0, id, sequence: 1 }
@@ -145,4 +146,58 @@ fn a_redirect_of_neighbour_discovery_is_about_what_it_quotes() {
     assert_eq!(net.pass_frame(&redirect(link_local, 255)).state(), Some(Related));
     assert_eq!(net.pass_frame(&redirect(link_local, 254)).state(), Some(Invalid));
     assert_eq!(net.pass_frame(&redirect([0x2f; 16], 255)).state(), Some(Invalid));
+}
+
+/// RFC 1122 section 3.2.2, RFC 9293 section 3.10.7: no reset answers a reset, and no error an error.
+#[test]
+fn an_answer_of_the_host_is_about_what_may_be_answered() {
+    let read = |frame: &[u8], then: &dyn Fn(&Packet<'_>) -> Option<Tuple>| {
+        let (mut bytes, len) = (frame.to_vec(), frame.len());
+        then(&Packet::parse(&mut bytes, len, Link::Raw, Checksums::Ignore))
+    };
+    let may = |frame: &[u8], kind| read(frame, &|packet| answerable(packet, kind));
+    let tuple =
+        |protocol, ports| Tuple::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), protocol, ports);
+    let line = Line::new(V4);
+    let syn = line.there(SYN, 1000, 0).frame();
+    let datagram = frame(V4, Message::udp(4000, 53), 0);
+    let connection = Some(tuple(6, [40_000, 80]));
+    assert_eq!(may(&syn, AnswerKind::Reset), connection);
+    assert_eq!(may(&syn, AnswerKind::Error), connection);
+    assert_eq!(may(&line.there(RST, 1000, 0).frame(), AnswerKind::Reset), None);
+    assert_eq!(may(&datagram, AnswerKind::Reset), None);
+    assert_eq!(may(&datagram, AnswerKind::Error), Some(tuple(17, [4000, 53])));
+    let error = Message::Icmp { kind: 3, code: 3, id: 0, sequence: 0 };
+    assert_eq!(may(&frame(V4, error.clone(), 28), AnswerKind::Error), None);
+    // Each answer names the packet that it is about.
+    let kind = |frame: &[u8]| read(frame, &|packet| answered(packet).map(|(_, about)| about));
+    assert_eq!(kind(&line.back(RST_ACK, 0, 1001).frame()), connection);
+    assert_eq!(kind(&with_payload(back(V4), error, &datagram)), Some(tuple(17, [4000, 53])));
+    assert_eq!(kind(&syn), None);
+}
+
+/// A router's error about an answer is about the flow as well, and goes to who answered.
+#[test]
+fn an_error_about_an_answer_is_related() {
+    let router = |to: Addresses| match to {
+        Addresses::V4 { source, .. } => {
+            Addresses::V4 { source: [10, 9, 9, 9], destination: source }
+        }
+        Addresses::V6 { source, .. } => Addresses::V6 { source: [0x29; 16], destination: source },
+    };
+    for (addresses, request, reply, error) in [
+        (V4, 8, 0, 3),
+        (V4, 13, 14, 3),
+        (V4, 15, 16, 3),
+        (V4, 17, 18, 3),
+        (V6, 128, 129, 1),
+        (V6, 139, 140, 1),
+    ] {
+        let mut net = Net::new(conntrack::Config { checksums: Checksums::Ignore, ..kernel() });
+        assert_eq!(net.pass(addresses, icmp(request, 7)), Some(New));
+        assert_eq!(net.pass(back(addresses), icmp(reply, 7)), Some(Established));
+        let answer = frame(back(addresses), icmp(reply, 7), 0);
+        let about = with_payload(router(back(addresses)), icmp(error, 0), &answer);
+        assert_eq!(net.pass_frame(&about).state(), Some(Related), "{reply}");
+    }
 }

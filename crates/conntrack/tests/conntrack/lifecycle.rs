@@ -128,3 +128,63 @@ fn a_tuple_can_be_asked_for() {
     assert_eq!(direction, Direction::Reply);
     assert_eq!(net.tracker.find(&reply, Zone::both(9), net.now), None);
 }
+
+/// A datagram's flow whose source gets this port at the router.
+fn masqueraded(net: &mut Net, ports: [u16; 2], port: u16) {
+    net.with_frame(
+        &frame(V4, Message::udp(ports[0], ports[1]), 0),
+        usize::MAX,
+        |net, packet, view| {
+            let handle = view.flow.unwrap();
+            let reply = *net.tracker.flow(handle).unwrap().tuple(Direction::Reply);
+            let reply = reply.with_destination([192, 0, 2, 1].into(), port);
+            net.tracker.translate(handle, reply, Status::SRC_NAT);
+            net.tracker.confirm(packet, &view, net.now, Certainty::Certain);
+        },
+    );
+}
+
+/// `find_appropriate_src`: a source keeps the mapping that it has, as long as a flow lives that has it.
+#[test]
+fn the_mapping_of_a_source_is_found_while_its_flow_lives() {
+    let mapped = |net: &mut Net| {
+        net.with_frame(&frame(V4, Message::udp(4000, 99), 0), usize::MAX, |net, _, view| {
+            let others = net.tracker.of_same_source(view.flow.unwrap(), net.now);
+            others.map(|flow| flow.tuple(Direction::Reply).destination_part()).collect::<Vec<_>>()
+        })
+    };
+    let mut net = Net::kernel();
+    masqueraded(&mut net, [4000, 53], 6000);
+    masqueraded(&mut net, [4001, 53], 6001);
+    assert_eq!(mapped(&mut net), [6000]);
+    net.wait(31);
+    assert_eq!(mapped(&mut net), []);
+}
+
+#[test]
+fn a_source_with_another_port_is_told() {
+    let mut net = Net::kernel();
+    masqueraded(&mut net, [4000, 53], 4000);
+    assert!(net.tracker.keeps_ports());
+    masqueraded(&mut net, [4001, 53], 6001);
+    assert!(!net.tracker.keeps_ports());
+}
+
+/// `nf_nat_used_tuple_new`: datagrams keep their tuple where two hosts send to each other, replies in another zone.
+#[test]
+fn the_other_side_of_a_datagram_is_no_clash_but_that_of_a_connection_is() {
+    let is_reverse = |there: Message, turned: Message| {
+        let mut net = Net::kernel();
+        net.template.zone = Zone { id: 1, original: false, reply: true };
+        net.pass(V4, there);
+        net.template.zone = Zone::default();
+        net.with_frame(&frame(back(V4), turned, 0), usize::MAX, |net, _, view| {
+            let handle = view.flow.unwrap();
+            let reply = *net.tracker.flow(handle).unwrap().tuple(Direction::Reply);
+            assert_eq!(net.tracker.is_taken(&reply, handle, net.now), Some(true));
+            net.tracker.is_reverse(&reply, handle, net.now)
+        })
+    };
+    assert!(is_reverse(Message::udp(4000, 53), Message::udp(53, 4000)));
+    assert!(!is_reverse(Message::tcp(4000, 80, SYN), Message::tcp(80, 4000, SYN)));
+}

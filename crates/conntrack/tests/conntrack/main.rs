@@ -13,6 +13,7 @@ mod icmp;
 mod lifecycle;
 mod net;
 mod other_protocols;
+mod proxied;
 mod restart;
 mod tcp;
 mod unseen;

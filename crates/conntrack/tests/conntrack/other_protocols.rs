@@ -165,6 +165,10 @@ fn what_begins_no_association_is_invalid() {
         (5, vec![0, 3, 0, 4], Invalid),
         (5, vec![6, 0, 0, 4], Invalid),
         (5, vec![11, 0, 0, 4], Invalid),
+        (0, vec![0, 3, 0, 4], Invalid),
+        (0, vec![6, 0, 0, 4], Invalid),
+        (0, vec![11, 0, 0, 4], Invalid),
+        (0, vec![14, 0, 0, 4], Invalid),
         (5, vec![4, 0, 0, 4], New),
         (0, vec![1, 0, 0, 4], Invalid),
     ] {
@@ -184,4 +188,84 @@ fn a_heartbeat_opens_another_path() {
     let answer = chunks(back(V4), true, 6, &[&[5, 0, 0, 4]]);
     assert_eq!(net.pass_frame(&answer).state(), Some(Established));
     assert!(net.flow().status().contains(Status::ASSURED));
+}
+
+/// An association between 11 of the client and 22 of the server.
+fn associated(net: &mut Net) {
+    for (is_back, tag, chunk) in [
+        (false, 0, init(1, 11)),
+        (true, 11, init(2, 22)),
+        (false, 22, vec![10, 0, 0, 4]),
+        (true, 11, vec![11, 0, 0, 4]),
+    ] {
+        let way = if is_back { back(V4) } else { V4 };
+        net.pass_frame(&chunks(way, is_back, tag, &[&chunk]));
+    }
+    assert!(net.flow().status().contains(Status::ASSURED));
+}
+
+fn says(net: &mut Net, is_back: bool, tag: u32, said: &[&[u8]]) -> Option<CtState> {
+    let way = if is_back { back(V4) } else { V4 };
+    net.pass_frame(&chunks(way, is_back, tag, said)).state()
+}
+
+const DATA: &[u8] = &[0, 3, 0, 4];
+const HEARTBEAT: &[u8] = &[4, 0, 0, 4];
+const HEARTBEAT_ACK: &[u8] = &[5, 0, 0, 4];
+
+/// `nf_conntrack_sctp_packet`, SCTP_FLAG_HEARTBEAT_VTAG_FAILED.
+#[test]
+fn tags_that_a_heartbeat_brings_hold_once_the_other_side_has_answered_it() {
+    let mut net = Net::kernel();
+    associated(&mut net);
+    assert_eq!(says(&mut net, false, 77, &[HEARTBEAT, DATA]), Some(Invalid), "with data");
+    assert_eq!(says(&mut net, true, 99, &[HEARTBEAT_ACK]), Some(Invalid), "nobody asked");
+    net.wait(10);
+    assert_eq!(says(&mut net, false, 77, &[HEARTBEAT]), Some(Established));
+    assert_eq!(left(&net), 200, "it does not renew the timeout");
+    assert_eq!(says(&mut net, false, 77, &[HEARTBEAT_ACK]), Some(Invalid), "its own side");
+    assert_eq!(says(&mut net, true, 99, &[HEARTBEAT_ACK]), Some(Established));
+    assert_eq!(says(&mut net, true, 11, &[DATA]), Some(Invalid), "the tag of before");
+    assert_eq!(says(&mut net, true, 99, &[DATA]), Some(Established));
+    assert_eq!(says(&mut net, false, 77, &[HEARTBEAT]), Some(Established));
+    assert_eq!(says(&mut net, false, 77, &[DATA]), Some(Established));
+}
+
+#[test]
+fn an_init_that_nobody_answers_does_not_renew_the_timeout() {
+    let mut net = Net::kernel();
+    assert_eq!(says(&mut net, false, 0, &[&init(1, 11)]), Some(New));
+    net.wait(4);
+    assert_eq!(says(&mut net, false, 0, &[&init(1, 11)]), Some(New));
+    assert_eq!(left(&net), 6);
+}
+
+/// Measured: a flow that begins with the answer to a heartbeat knows the tag of that direction alone.
+#[test]
+fn an_answer_to_a_heartbeat_leaves_the_other_tag_open() {
+    let mut net = Net::kernel();
+    assert_eq!(says(&mut net, false, 5, &[HEARTBEAT_ACK]), Some(New));
+    assert_eq!(says(&mut net, true, 6, &[HEARTBEAT]), Some(Established));
+    assert_eq!(says(&mut net, true, 6, &[DATA]), Some(Established));
+    assert_eq!(says(&mut net, true, 5, &[DATA]), Some(Invalid));
+}
+
+#[test]
+fn an_init_within_an_association_renews_the_timeout() {
+    let mut net = Net::kernel();
+    associated(&mut net);
+    net.wait(10);
+    assert_eq!(says(&mut net, false, 0, &[&init(1, 33)]), Some(Established));
+    assert_eq!(left(&net), 210);
+}
+
+/// RFC 9260 section 5.2.1: both sides open at once, and acknowledge with the tags that they began with.
+#[test]
+fn acknowledgements_of_a_collision_have_the_tags_of_its_inits() {
+    for (tag, expected) in [(11, Established), (33, Invalid)] {
+        let mut net = Net::kernel();
+        assert_eq!(says(&mut net, false, 0, &[&init(1, 11)]), Some(New));
+        assert_eq!(says(&mut net, true, 0, &[&init(1, 22)]), Some(Established));
+        assert_eq!(says(&mut net, false, 22, &[&init(2, tag)]), Some(expected), "{tag}");
+    }
 }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use conntrack::{Config, CtState, Listing, Proto, Status, Tracker};
-use packet::craft::Message;
+use conntrack::steer::{Key, Shard};
+use conntrack::{Config, CtState, Helper, Listing, Proto, Status, Tracker};
+use packet::craft::{Addresses, Message};
 use proptest::prelude::*;
 
 use super::any;
@@ -169,7 +170,11 @@ fn listings_of_several_workers_are_one_as_of_the_last_packet() {
     };
     assert_eq!([left("ipv4"), left("ipv6")], ["20", "30"]);
     let both = Arc::new(both);
-    assert_eq!([both.of_family(false).len(), both.of_family(true).len()], [1, 1]);
+    for (is_ipv6, family) in [(false, "ipv4"), (true, "ipv6")] {
+        let own = both.of_family(is_ipv6).to_string();
+        let own: Vec<_> = own.lines().skip(1).map(|line| &line[..4]).collect();
+        assert_eq!(own, [family]);
+    }
 }
 
 fn grace(seconds: u64) -> Net {
@@ -205,4 +210,97 @@ fn what_is_picked_up_lives_no_longer_than_any_flow_without_an_answer() {
     let flow = net.flow();
     assert!(flow.is_picked_up() && !flow.status().contains(Status::ASSURED));
     assert_eq!(flow.expires_in(net.now), 300 * SECOND);
+}
+
+/// The same as another worker of two goes on with it.
+fn shards(listing: &Listing) -> [Tracker; 2] {
+    let start = Arc::new(listing.clone());
+    [0, 1].map(|number| {
+        let shard = Shard { number, of: 2, key: Key::Addresses, max: 1000 };
+        let config = Config { start: Some(Arc::clone(&start)), ..kernel() };
+        Tracker::new(config.of_shard(shard))
+    })
+}
+
+#[test]
+fn each_worker_goes_on_with_its_own_flows() {
+    let mut net = Net::kernel();
+    for last in 1..=20 {
+        let way = Addresses::V4 { source: [10, 0, 0, last], destination: [10, 9, 9, 9] };
+        net.pass(way, Message::udp(7, 53));
+    }
+    let listing = written(&mut net.tracker);
+    let parts = shards(&listing).map(|mut tracker| tracker.listing().len());
+    assert!(parts.iter().all(|part| *part > 0), "{parts:?}");
+    assert_eq!(parts.iter().sum::<usize>(), 20);
+}
+
+/// What a helper expects may be another worker's.
+#[test]
+fn a_flow_with_a_helper_concerns_other_workers() {
+    for (helper, crosses) in [(Helper::None, false), (Helper::Ftp, true)] {
+        let mut net = Net::kernel();
+        net.template.helper = helper;
+        open(&mut net, Line::new(V4));
+        let mut parts = shards(&written(&mut net.tracker));
+        parts.iter_mut().for_each(|tracker| drop(tracker.listing()));
+        assert_eq!(parts.iter().any(Tracker::crosses), crosses);
+    }
+}
+
+#[test]
+fn windows_are_not_enforced_of_what_was_not_seen() {
+    let mut net = Net::kernel();
+    let line = Line::new(V4);
+    open(&mut net, line);
+    let mut net = restarted(net);
+    line.there(ACK, 1001, 5001).pass(&mut net);
+    line.back(ACK, 5001, 1001).pass(&mut net);
+    let scaled = line.there(ACK, 1001 + 100_000, 5001).payload(100);
+    assert_eq!(scaled.pass(&mut net), Some(Established));
+}
+
+/// What `conntrack -L` lists says how a flow is translated by its two tuples alone.
+#[test]
+fn a_listed_flow_is_translated_at_the_ends_that_differ() {
+    let line = "udp 17 29 src=10.0.0.1 dst=10.0.0.2 sport=7 dport=53";
+    for (reply, source, destination) in [
+        ("src=10.0.0.2 dst=10.0.0.1 sport=53 dport=7", false, false),
+        ("src=10.0.0.2 dst=192.0.2.1 sport=53 dport=7", true, false),
+        ("src=10.0.0.2 dst=10.0.0.1 sport=53 dport=8", true, false),
+        ("src=10.0.0.9 dst=10.0.0.1 sport=53 dport=7", false, true),
+        ("src=10.0.0.9 dst=192.0.2.1 sport=53 dport=8", true, true),
+    ] {
+        let listing = Listing::parse(&format!("{line} {reply} mark=0\n")).unwrap();
+        let mut net = Net::new(Config { start: Some(Arc::new(listing)), ..kernel() });
+        net.tracker.begin(net.now);
+        let status = net.flow().status();
+        let ends = [Status::SRC_NAT, Status::DST_NAT].map(|end| status.contains(end));
+        assert_eq!(ends, [source, destination], "{reply}");
+        assert_eq!(net.tracker.keeps_ports(), !reply.ends_with("dport=8"), "{reply}");
+    }
+}
+
+/// An answered datagram's flow is assured from its second second on, and a list does not say how old it is.
+#[test]
+fn a_listed_flow_may_have_been_assured_since() {
+    let udp = "udp 17 29 src=10.0.0.1 dst=10.0.0.2 sport=7 dport=53";
+    let back = "src=10.0.0.2 dst=10.0.0.1 sport=53 dport=7";
+    let icmp = "icmp 1 29 src=10.0.0.1 dst=10.0.0.2 type=8 code=0 id=9 \
+                src=10.0.0.2 dst=10.0.0.1 type=0 code=0 id=9";
+    for (line, may_be) in [
+        (format!("{udp} {back} mark=0"), true),
+        (format!("{udp} [UNREPLIED] {back} mark=0"), false),
+        (format!("{udp} {back} [ASSURED] mark=0"), false),
+        (format!("{icmp} mark=0"), false),
+    ] {
+        let listing = Listing::parse(&line).unwrap();
+        let mut net = Net::new(Config { start: Some(Arc::new(listing)), ..kernel() });
+        net.tracker.begin(net.now);
+        assert_eq!(net.flow().may_be_assured(), may_be, "{line}");
+    }
+    let mut net = Net::kernel();
+    net.pass(V4, Message::udp(7, 53));
+    net.pass(super::net::back(V4), Message::udp(53, 7));
+    assert!(!net.flow().may_be_assured(), "its beginning was seen");
 }

@@ -121,6 +121,18 @@ fn simultaneous_open() {
     });
 }
 
+/// The acknowledgement alone ends a simultaneous open as well (`nf_conntrack_tcp_packet`, TCP_CONNTRACK_SYN_RECV).
+#[test]
+fn a_simultaneous_open_ends_with_an_acknowledgement() {
+    both(|net, line| {
+        line.there(SYN, 1000, 0).pass(net);
+        line.back(SYN, 5000, 0).pass(net);
+        line.there(SYN_ACK, 1000, 5001).pass(net);
+        assert_eq!(line.back(ACK, 5001, 1001).pass(net), Some(Established));
+        assert_eq!(state(net), State::Established);
+    });
+}
+
 #[test]
 fn out_of_window_is_invalid_and_old_data_is_let_through() {
     both(|net, line| {
@@ -132,8 +144,13 @@ fn out_of_window_is_invalid_and_old_data_is_let_through() {
         assert_eq!(line.there(ACK, 1001, 5001).payload(100).pass(net), Some(Established));
         let again = line.there(ACK, 1001, 5001).payload(100);
         assert_eq!(again.pass(net), Some(Established), "a retransmission");
+        let over = line.there(ACK, 1001 + 10_001, 5001).payload(10);
+        assert_eq!(over.pass(net), Some(Established), "a little over the window");
+        net.wait(100);
+        let before = left(net);
         let old = line.there(ACK, 1001u32.wrapping_sub(20_000), 5001).payload(100);
         assert_eq!(old.pass(net), Some(Established), "under the lower bound");
+        assert_eq!(left(net), before, "it renews nothing");
     });
 }
 
@@ -239,6 +256,7 @@ fn midstream_takes_unknown_segments_for_established() {
     assert_eq!((taken(view), view.assumed, view.is_first), (Some(Established), true, true));
     let view = net.pass_frame(&line.there(ACK, 1011, 5001).frame());
     assert_eq!((taken(view), view.assumed, view.is_first), (Some(Established), true, false));
+    assert!(net.flow().is_assumed());
     let other = Line { ports: [40_001, 80], ..line };
     let view = net.pass_frame(&other.there(FIN_ACK, 1, 1).frame());
     assert_eq!(taken(view), Some(Established));
@@ -339,5 +357,171 @@ fn a_reset_does_not_answer_a_syn_of_its_own_side() {
         stray(net, line);
         line.there(SYN, 0, 0).pass(net);
         assert_eq!(line.there(RST_ACK, 1, 711).pass(net), Some(Invalid));
+    });
+}
+
+/// `nf_conntrack_tcp_packet`, TCP_CONNTRACK_CLOSE: only a reset is let through by its number alone.
+#[test]
+fn segments_after_a_reset_still_have_to_fit() {
+    both(|net, line| {
+        open(net, line);
+        line.there(RST, 1001, 0).pass(net);
+        assert_eq!(state(net), State::Close);
+        let ahead = line.back(ACK, 5001 + 90_000, 1001).payload(10);
+        assert_eq!(ahead.pass(net), Some(Invalid));
+        assert_eq!(line.back(ACK, 5001, 1001).payload(10).pass(net), Some(Established));
+    });
+}
+
+/// `nf_conntrack_tcp_packet`: a reset in a train of data counts before the data is acknowledged.
+#[test]
+fn a_reset_right_after_unacknowledged_data_closes_and_one_beyond_it_does_not() {
+    both(|net, line| {
+        open(net, line);
+        line.there(ACK, 1001, 5001).payload(100).pass(net);
+        assert_eq!(line.there(RST, 1110, 0).pass(net), Some(Established));
+        assert_eq!(state(net), State::Established, "neither acknowledged nor the next byte");
+    });
+    both(|net, line| {
+        open(net, line);
+        line.there(ACK, 1001, 5001).payload(100).pass(net);
+        assert_eq!(line.there(RST, 1101, 0).pass(net), Some(Established));
+        assert_eq!(state(net), State::Close);
+    });
+}
+
+/// `nf_tcp_handle_invalid`: both sides have given the connection up, by segments that do not fit.
+#[test]
+fn ends_out_of_window_of_both_sides_shorten_a_long_life() {
+    both(|net, line| {
+        open(net, line);
+        let ends = [line.there(FIN_ACK, 1001 + 90_000, 5001), line.back(FIN_ACK, 95_001, 1001)];
+        assert_eq!(ends[0].pass(net), Some(Invalid));
+        assert_eq!(ends[0].pass(net), Some(Invalid));
+        assert_eq!(left(net), 432_000, "one side alone");
+        let data = line.back(ACK, 95_001, 1001).payload(10);
+        assert_eq!((data.pass(net), left(net)), (Some(Invalid), 432_000), "no end");
+        assert_eq!(ends[1].pass(net), Some(Invalid));
+        assert_eq!((state(net), left(net)), (State::Established, 300));
+    });
+    both(|net, line| {
+        open(net, line);
+        net.wait(432_000 - 200);
+        line.there(FIN_ACK, 1001 + 90_000, 5001).pass(net);
+        line.back(FIN_ACK, 95_001, 1001).pass(net);
+        assert_eq!(left(net), 200, "no life becomes longer");
+    });
+}
+
+/// `nf_conntrack_tcp_timeout_max_retrans`, `nf_conntrack_tcp_timeout_unacknowledged`.
+#[test]
+fn the_timeouts_of_what_is_not_acknowledged_are_settings() {
+    let mut config = kernel();
+    assert!(config.timeouts.set("tcp_timeout_max_retrans", 77));
+    assert!(config.timeouts.set("tcp_timeout_unacknowledged", 88));
+    let mut net = Net::new(config);
+    let line = Line::new(V4);
+    open(&mut net, line);
+    line.there(ACK, 1001, 5001).payload(100).pass(&mut net);
+    assert_eq!(left(&net), 88);
+    for _ in 0..4 {
+        line.back(ACK, 5001, 1101).pass(&mut net);
+    }
+    assert_eq!(left(&net), 77);
+}
+
+/// What the client offered in the SYN that was let through holds once the server has answered it.
+#[test]
+fn a_connection_that_began_anew_scales_its_windows() {
+    const SCALE_7: &[u8] = &[1, 3, 3, 7];
+    for (offer, expected) in [(SCALE_7, Established), (&[1, 1, 1, 1][..], Invalid)] {
+        let mut net = Net::kernel();
+        let line = Line::new(V4);
+        open(&mut net, line);
+        line.there(SYN, 400_000, 0).options(offer).pass(&mut net);
+        line.back(SYN_ACK, 800_000, 400_001).options(SCALE_7).pass(&mut net);
+        line.there(ACK, 400_001, 800_001).window(1000).pass(&mut net);
+        let far = line.back(ACK, 800_001 + 100_000, 400_001).payload(10);
+        assert_eq!(far.pass(&mut net), Some(expected));
+    }
+}
+
+/// `CHECKSUM_PARTIAL`: the sum of the pseudo header alone, for the network card to finish.
+#[test]
+fn a_checksum_that_was_left_to_the_network_card_is_not_wrong() {
+    both(|net, line| {
+        let mut syn = line.there(SYN, 1000, 0).frame();
+        let network = if syn[0] >> 4 == 4 { 20 } else { 40 };
+        let len = (syn.len() - network) as u16;
+        let pseudo = match line.addresses {
+            packet::craft::Addresses::V4 { source, destination } => {
+                packet::checksum::pseudo_v4(source, destination, 6, len)
+            }
+            packet::craft::Addresses::V6 { source, destination } => {
+                packet::checksum::pseudo_v6(source, destination, 6, len.into())
+            }
+        };
+        let sum = network + 16..network + 18;
+        syn[sum.clone()].copy_from_slice(&(pseudo ^ 1).to_be_bytes());
+        assert_eq!(net.pass_frame(&syn).state(), Some(Invalid));
+        syn[sum].copy_from_slice(&pseudo.to_be_bytes());
+        assert_eq!(net.pass_frame(&syn).state(), Some(New));
+    });
+}
+
+/// `nf_conntrack_tcp_packet`: a connection that was reset is opened again by the side that reset it alone.
+#[test]
+fn the_side_that_was_reset_does_not_begin_anew() {
+    for (by_client, begins) in [(true, true), (false, false)] {
+        let mut net = Net::kernel();
+        let line = Line::new(V4);
+        open(&mut net, line);
+        let reset = if by_client { line.there(RST, 1001, 0) } else { line.back(RST, 5001, 0) };
+        reset.pass(&mut net);
+        assert_eq!(state(&net), State::Close);
+        let born = net.flow().born();
+        line.there(SYN, 90_000, 0).pass(&mut net);
+        assert_eq!(net.flow().born() != born, begins);
+    }
+}
+
+/// A reset before the handshake is over must not lie before what the other side has acknowledged.
+#[test]
+fn a_reset_before_the_acknowledged_byte_ends_no_handshake() {
+    both(|net, line| {
+        line.there(SYN, 1000, 0).pass(net);
+        line.back(SYN_ACK, 5000, 1001).pass(net);
+        assert_eq!(line.there(RST, 500, 0).pass(net), Some(Invalid));
+        assert_eq!(state(net), State::SynRecv);
+    });
+}
+
+/// RFC 5961 section 4: a server that knows another connection challenges the SYN, and the reset answers that.
+#[test]
+fn a_reset_answers_a_challenge_where_it_was_asked_for() {
+    let answered = |net: &mut Net, line: Line, sequence: u32| {
+        line.there(SYN, 1000, 0).pass(net);
+        assert_eq!(line.back(ACK, 700, 300_000).pass(net), Some(Established));
+        line.there(RST, sequence, 0).pass(net)
+    };
+    both(|net, line| {
+        assert_eq!(answered(net, line, 300_000), Some(Established));
+        assert_eq!(state(net), State::Close);
+    });
+    both(|net, line| {
+        assert_eq!(answered(net, line, 90_000), Some(Invalid));
+        assert_eq!(state(net), State::SynSent);
+    });
+}
+
+/// `tcp_can_early_drop`: of a connection that closes, the ports may be in use again, and no number is right.
+#[test]
+fn a_reset_ends_a_closing_connection_whatever_its_number() {
+    both(|net, line| {
+        open(net, line);
+        assert_eq!(line.back(RST, 400, 0).pass(net), Some(Invalid), "it is open");
+        line.there(FIN_ACK, 1001, 5001).pass(net);
+        assert_eq!(line.back(RST, 400, 0).pass(net), Some(Established));
+        assert_eq!(state(net), State::Close);
     });
 }

@@ -1,6 +1,7 @@
 //! Captures that begin in the middle of connections, or hold one side of them.
 
 use super::net::*;
+use super::other_protocols::{chunks, init};
 use conntrack::{Config, CtState, CtView, Mode, States, Taken, Unseen, Visit};
 use packet::craft::Message;
 
@@ -123,4 +124,13 @@ fn what_a_host_answers_that_is_not_heard_is_not_known() {
         &[Invalid, Established],
         Taken::For(Established),
     );
+}
+
+/// RFC 9260 section 5.1: an association begins with an INIT, and with nothing else.
+#[test]
+fn an_init_begins_its_association_and_data_may_be_of_one_that_was_not_seen() {
+    let init = chunks(V4, false, 0, &[&init(1, 11)]);
+    expect(&net().pass_frame(&init), &[New], Taken::Seen);
+    let data = chunks(V4, false, 5, &[&[0, 3, 0, 4]]);
+    expect(&net().pass_frame(&data), &[Invalid, Established], Taken::For(Established));
 }

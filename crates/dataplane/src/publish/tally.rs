@@ -153,3 +153,23 @@ impl<T: Tally> Observer for Counting<'_, T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn each_policy_counts_in_a_place_of_its_own() {
+        let mut places = HashSet::new();
+        for family in Family::ALL {
+            for (table, kind) in family.tables().iter().enumerate() {
+                for hook in kind.hooks() {
+                    let place = policy_place(family, table, hook);
+                    assert!(place < POLICIES && places.insert(place), "{family:?} {}", kind.name);
+                }
+            }
+        }
+    }
+}

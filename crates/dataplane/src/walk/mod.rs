@@ -13,7 +13,8 @@ mod verdict;
 mod ways;
 
 use conntrack::{
-    Attachment, Certainty, Confirmation, CtView, EntryHook, Space, States, Taken, Template, Visit,
+    Attachment, Certainty, Confirmation, CtView, EntryHook, Proxy, Space, States, Taken, Template,
+    Visit,
 };
 use packet::{Mark, Packet, Read, Snapshot};
 use rules::eval::{Alive, Claim, Memories, Verdict, Verdicts};
@@ -298,6 +299,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             },
             template,
             certainty: certainty(self.alive),
+            proxy: if self.tables.shows_proxy { self.visit.proxy } else { Proxy::None },
             ..self.visit
         };
         *view = tracker.track(self.transit.packet, &visit);

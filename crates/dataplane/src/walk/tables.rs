@@ -55,6 +55,8 @@ pub(crate) struct Tables {
     pub(super) tracks: bool,
     /// Some rule translates.
     pub(super) translates: bool,
+    /// The host opens connections in the place of clients.
+    pub(super) shows_proxy: bool,
 }
 
 impl Rules {
@@ -95,6 +97,12 @@ impl Rules {
             Self::Revised(revision) => (revision.tracks(), revision.translates()),
         }
     }
+
+    /// Whether the packets show a host that opens connections in the place of clients. Where tamis is the filter itself,
+    /// it is none.
+    fn shows_proxy(&self) -> bool {
+        matches!(self, Self::Read(ruleset, _) if ruleset.proxies())
+    }
 }
 
 impl Tables {
@@ -116,6 +124,7 @@ impl Tables {
                 hooks: self.hooks,
                 tracks: next.tracks(),
                 translates: next.translates(),
+                shows_proxy: false,
                 rules: Rules::Revised(next),
             },
             _ => Self::of_revision(next),
@@ -129,6 +138,7 @@ impl Tables {
             roles: names.iter().map(|name| role_of(name, rules.family())).collect(),
             tracks,
             translates,
+            shows_proxy: tracks && rules.shows_proxy(),
             hooks: Hook::ALL.map(|hook| Turns::at(hook, &rules, &names)),
             rules,
         }

@@ -142,7 +142,7 @@ mod tests {
         for device in [3, 64, 3, 65, 0] {
             ports.add(device);
         }
-        assert_eq!(ports.len(), 4);
+        assert_eq!((ports.len(), ports.is_empty()), (4, false));
         assert_eq!(ports.iter().collect::<Vec<_>>(), [3, 64, 0, 0]);
     }
 }

@@ -19,6 +19,7 @@ mod bridged;
 mod devices;
 mod pair;
 pub mod print;
+mod proxied;
 #[cfg(test)]
 mod tests;
 
@@ -31,6 +32,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::net::{IpAddr, Ipv4Addr};
 
 use self::print::{Keys, Print};
+use self::proxied::Proxied;
 use packet::Headers;
 
 /// Frames that are remembered after they were taken, so that a late second sighting is still known as one.
@@ -111,6 +113,15 @@ pub struct Ends {
     pub protocol: u8,
     /// Ports, or the identifier of an ICMP query twice; none where it has none, or they were not captured.
     pub ports: Option<[u16; 2]>,
+}
+
+impl Ends {
+    /// Those of what goes the other way.
+    fn turned(self) -> Self {
+        let Self { source, destination, ports, .. } = self;
+        let ports = ports.map(|[one, other]| [other, one]);
+        Self { source: destination, destination: source, ports, ..self }
+    }
 }
 
 /// A packet as it left.
@@ -268,6 +279,8 @@ pub struct Sightings {
     /// Devices that showed frames going out.
     sends: HashSet<u32>,
     reassembly: Reassembly,
+    /// Connections that it opens in the place of clients, where its rules have it do so.
+    proxied: Option<Proxied>,
 }
 
 /// Families whose packets the host puts together on arrival, because it tracks their connections.
@@ -305,6 +318,7 @@ impl Sightings {
             heard: Table::default(),
             reassembly: Reassembly::default(),
             sends: HashSet::new(),
+            proxied: None,
         }
     }
 
@@ -312,6 +326,12 @@ impl Sightings {
     #[must_use]
     pub fn with_reassembly(self, reassembly: Reassembly) -> Self {
         Self { reassembly, ..self }
+    }
+
+    /// On a host that opens connections in the place of clients, if so.
+    #[must_use]
+    pub fn with_proxy(self, proxies: bool) -> Self {
+        Self { proxied: proxies.then(Proxied::default), ..self }
     }
 
     /// The devices.
@@ -334,7 +354,9 @@ impl Sightings {
     /// Sees the next frame in order of time.
     pub fn see(&mut self, frame: &Frame<'_>) {
         let index = self.base + self.entries.len() as u64;
-        let print = Print::of(frame.bytes, frame.headers, &self.keys);
+        let print = Print::of(frame.bytes, frame.headers, &self.keys, |ends, segment| {
+            self.proxied.as_ref().map_or(segment, |all| all.unmoved(ends, segment, frame.way))
+        });
         let upper = self.devices.upper(frame.device, frame.headers.link.vlan);
         let was_bridged = print.is_some_and(|print| self.was_bridged(&print, frame, upper));
         let is_below =
@@ -370,6 +392,11 @@ impl Sightings {
             _ if is_loopback => self.by_loopback(index),
             Way::In | Way::OtherHost => self.came(index),
             Way::Out => self.went(index),
+        }
+        if let (Some(proxied), Some(print)) = (&mut self.proxied, &print)
+            && self.entries.back().is_some_and(|entry| entry.sighting == Sighting::Unknown)
+        {
+            proxied.see(print, way);
         }
         self.remember(index);
         self.forget();
@@ -467,9 +494,9 @@ impl Sightings {
         let sighting = match entry.way {
             Way::Out => Sighting::Own,
             _ => match self.twin(index, true).and_then(|twin| self.entry(twin)) {
-                Some(twin) if twin.way == Way::Out => Sighting::Second { of: Some(twin.number) },
+                Some(twin) => Sighting::Second { of: Some(twin.number) },
                 // One that was captured coming in alone.
-                _ => Sighting::Own,
+                None => Sighting::Own,
             },
         };
         if let Some(entry) = self.entry_mut(index) {

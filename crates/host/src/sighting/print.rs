@@ -18,7 +18,9 @@ const BYTES: usize = 128;
 /// Flags of a segment that its parts have, too.
 const FLAGS: u8 = 0b0001_0110;
 
+const SYN: u8 = 0b0000_0010;
 const RESET: u8 = 0b0000_0100;
+const ACK: u8 = 0b0001_0000;
 
 /// Of one frame, what another sighting of its packet is compared by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,12 +43,14 @@ pub struct Print {
     pub stays_whole: bool,
     /// A TCP reset.
     pub is_reset: bool,
+    /// A SYN, if it is one: whether it answers one.
+    pub opens: Option<bool>,
 }
 
 /// Bytes of a TCP stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
-    /// Sequence number of the first byte.
+    /// Sequence number of the first byte, as the server or the client of the connection chose it.
     pub sequence: u32,
     /// Acknowledgement number.
     pub acknowledgement: u32,
@@ -146,7 +150,12 @@ impl Print {
     /// Of a captured frame; none where its network header was not captured. What is no IP packet has its bytes
     /// alone, and no ends.
     #[must_use]
-    pub fn of(frame: &[u8], headers: &Headers, keys: &Keys) -> Option<Self> {
+    pub fn of(
+        frame: &[u8],
+        headers: &Headers,
+        keys: &Keys,
+        moved: impl Fn(&Ends, Segment) -> Segment,
+    ) -> Option<Self> {
         let bytes = frame.get(..headers.end).unwrap_or(frame);
         let network = bytes.get(headers.network..)?;
         let len = headers.end.saturating_sub(headers.network) as u64;
@@ -168,11 +177,11 @@ impl Print {
             _ => None,
         };
         let start = keys.start().word(u64::from(ends.protocol) | fields.class());
-        let is_reset = ends.protocol == tcp::PROTOCOL
-            && upper.and_then(|(upper, _)| upper.get(13)).is_some_and(|flags| flags & RESET != 0);
+        let flags = upper.filter(|_| ends.protocol == tcp::PROTOCOL);
+        let flags = flags.and_then(|(upper, _)| upper.get(13)).copied().unwrap_or(0);
         let datagram = fields.fragment.map(|id| start.addresses(&ends).word(id.into()).state);
         let of = match upper {
-            Some((upper, len)) => content(start, upper, len, &fields, &mut ends),
+            Some((upper, len)) => content(start, upper, len, &fields, &mut ends, moved),
             None => {
                 let place = u64::from(fields.id) << 16 | u64::from(fields.offset);
                 Content::from(start.word(place).bytes(prefix(network, 20, PAYLOAD)))
@@ -187,7 +196,8 @@ impl Print {
             datagram,
             is_later_fragment: matches!(headers.l4, L4::Fragment { .. }),
             stays_whole: fields.stays_whole,
-            is_reset,
+            is_reset: flags & RESET != 0,
+            opens: (flags & (RESET | SYN) == SYN).then_some(flags & ACK != 0),
         })
     }
 }
@@ -205,6 +215,7 @@ impl Print {
             is_later_fragment: false,
             stays_whole: false,
             is_reset: false,
+            opens: None,
         }
     }
 }
@@ -292,7 +303,14 @@ impl From<Hash> for Content {
 }
 
 /// What translation leaves alone of an upper layer of which `upper` was captured and `len` bytes were sent.
-fn content(start: Hash, upper: &[u8], len: usize, fields: &Fields, ends: &mut Ends) -> Content {
+fn content(
+    start: Hash,
+    upper: &[u8],
+    len: usize,
+    fields: &Fields,
+    ends: &mut Ends,
+    moved: impl Fn(&Ends, Segment) -> Segment,
+) -> Content {
     let id = u64::from(fields.id);
     let ports = || {
         let [a, b, c, d] = *upper.first_chunk::<4>()?;
@@ -309,6 +327,7 @@ fn content(start: Hash, upper: &[u8], len: usize, fields: &Fields, ends: &mut En
                 acknowledgement: header.acknowledgement(),
                 len: len.saturating_sub(header.header_len()) as u32,
             };
+            let segment = moved(ends, segment);
             let numbers = u64::from(segment.sequence) << 32 | u64::from(segment.acknowledgement);
             let flags = upper.get(13).map_or(0, |flags| flags & FLAGS);
             let payload = prefix(upper, header.header_len(), PAYLOAD);

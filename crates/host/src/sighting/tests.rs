@@ -143,6 +143,148 @@ fn frames_of_which_nothing_can_be_read_keep_their_place_and_are_forgotten() {
 }
 
 #[test]
+fn equal_packets_pair_again_once_the_first_are_forgotten() {
+    let mut capture = Capture::new();
+    let arrived = segment((CLIENT, 4000), (SERVER, 80), 1, 0);
+    let left = Craft { ttl: 63, ..segment((CLIENT, 4000), (SERVER, 80), 1, 0) };
+    let pass = |capture: &mut Capture| {
+        let number = capture.frame(Way::In, "lan0", &arrived);
+        capture.frame(Way::Out, "wan0", &left);
+        let seen: Vec<_> = std::iter::from_fn(|| capture.sightings.take()).collect();
+        assert_eq!(sightings(&seen), [Sighting::Arrival, second(number)]);
+    };
+    pass(&mut capture);
+    for number in 0..2 * KEPT as u64 {
+        capture.sightings.see_other(number);
+        capture.sightings.take();
+    }
+    let Sightings { by_ends, by_bytes, by_content, .. } = &capture.sightings;
+    assert_eq!([by_ends.len(), by_bytes.len(), by_content.len()], [0; 3], "no table has any more");
+    pass(&mut capture);
+}
+
+#[test]
+fn what_leaves_too_late_is_another_packet() {
+    for (waits, expected) in [(LONGEST / 2, second(1)), (LONGEST + 1, Sighting::Own)] {
+        let mut capture = Capture::new();
+        capture.frame(Way::In, "lan0", &segment((CLIENT, 4000), (SERVER, 80), 1, 0));
+        capture.time += waits;
+        capture.frame(Way::Out, "wan0", &segment((ROUTER, 4000), (SERVER, 80), 1, 0));
+        assert_eq!(sightings(&capture.take())[1], expected, "{waits}");
+    }
+}
+
+#[test]
+fn of_equal_contents_those_with_most_ends_alike_pair() {
+    let (one, other) = (segment((CLIENT, 4000), (SERVER, 80), 1, 0), ("10.0.0.3", 4001));
+    let other = segment(other, (SERVER, 80), 1, 0);
+    for arrivals in [[&one, &other], [&other, &one]] {
+        let mut capture = Capture::new();
+        for arrival in arrivals {
+            capture.frame(Way::In, "lan0", arrival);
+        }
+        capture.frame(Way::Out, "wan0", &Craft { ttl: 63, ..one.clone() });
+        let own = 1 + u64::from(std::ptr::eq(arrivals[1], &one));
+        assert_eq!(sightings(&capture.take())[2], second(own));
+    }
+    // Likewise where what left is shown first.
+    for left in [[&one, &other], [&other, &one]] {
+        let mut capture = Capture::new();
+        for left in left {
+            capture.frame(Way::Out, "wan0", left);
+        }
+        capture.frame(Way::In, "lan0", &one);
+        let own = usize::from(std::ptr::eq(left[1], &one));
+        let seen = sightings(&capture.take());
+        assert_eq!((seen[own], seen[1 - own]), (second(3), Sighting::Own));
+    }
+}
+
+/// RFC 4291 section 2.5.6: a router forwards nothing from or to a link-local address, and translates none.
+#[test]
+fn what_is_of_its_link_does_not_leave_translated() {
+    let echo = |kind: u8| Message::Icmp { kind, code: 0, id: 7, sequence: 1 };
+    let left = |came: &str, left: &str| {
+        let mut capture = Capture::new();
+        capture.frame(Way::In, "lan0", &craft(came, "2001:db8::9", echo(128)));
+        let left = Craft { ttl: 63, ..craft(left, "2001:db8::9", echo(128)) };
+        capture.frame(Way::Out, "wan0", &left);
+        sightings(&capture.take())[1]
+    };
+    assert_eq!(left("2001:db8:1::2", "2001:db8::1"), second(1));
+    assert_eq!(left("fe80::2", "2001:db8::1"), Sighting::Own);
+    assert_eq!(left("2001:db8:1::2", "fe80::1"), Sighting::Own);
+}
+
+/// RFC 3022 section 4.1: of a query the identifier is translated, and the sequence number stays.
+#[test]
+fn a_masqueraded_ping_leaves_with_another_identifier() {
+    let echo = |kind, id, sequence| Message::Icmp { kind, code: 0, id, sequence };
+    for (kind, [client, router, server]) in
+        [(8, [CLIENT, ROUTER, SERVER]), (128, ["2001:db8:1::2", "2001:db8::1", "2001:db8::9"])]
+    {
+        for (sequence, expected) in [(1, second(1)), (2, Sighting::Own)] {
+            let mut capture = Capture::new();
+            capture.frame(Way::In, "lan0", &craft(client, server, echo(kind, 7, 1)));
+            let left = Craft { ttl: 63, ..craft(router, server, echo(kind, 9, sequence)) };
+            capture.frame(Way::Out, "wan0", &left);
+            assert_eq!(sightings(&capture.take())[1], expected, "{kind}");
+        }
+    }
+}
+
+#[test]
+fn a_frame_for_another_host_is_no_arrival_unless_a_bridge_passes_it_on() {
+    for (device, expected) in [("wan0", Sighting::OtherHost), ("port0", Sighting::Arrival)] {
+        let mut capture = Capture::new();
+        capture.frame(Way::OtherHost, device, &craft(CLIENT, SERVER, Message::udp(5000, 53)));
+        assert_eq!(sightings(&capture.take()), [expected], "{device}");
+    }
+}
+
+#[test]
+fn devices_stand_on_each_other_as_the_links_say() {
+    let mut devices = host();
+    let [lan, wan, bridge, port, vlan] =
+        ["lan0", "wan0", "br0", "port0", "lan0.7"].map(|name| devices.named(name));
+    let stands = |devices: &Devices, below: u32, vlan, above: u32| {
+        let upper = devices.upper(below, vlan);
+        let ways = [devices.may_feed(below, upper, above), devices.is_below(below, upper, above)];
+        assert_eq!(ways[0], ways[1]);
+        ways[0]
+    };
+    assert!(stands(&devices, port, None, bridge) && !stands(&devices, bridge, None, port));
+    assert!(!stands(&devices, lan, None, bridge) && !stands(&devices, lan, None, wan));
+    assert!(stands(&devices, lan, Some(7), vlan));
+    assert!(stands(&devices, lan, None, vlan), "a card may have taken the tag off");
+    assert!(!stands(&devices, wan, None, vlan));
+    assert_eq!((devices.at(3), devices.len()), (wan, 7), "by its index");
+    assert_eq!((devices.at(99), devices.len()), (8, 8), "a new one");
+
+    // Where nobody says how they stand, any two may, and none surely does.
+    let mut unknown = Devices::default();
+    assert!(unknown.is_empty());
+    let [one, other] = ["a", "b"].map(|name| unknown.named(name));
+    assert!(!unknown.is_empty());
+    assert!(unknown.may_feed(one, None, other) && !unknown.may_feed(one, None, one));
+    assert!(!unknown.is_below(one, None, other));
+}
+
+/// Queries of its own (IGMP snooping, STP) a bridge sends by its ports, below all hooks.
+#[test]
+fn what_a_bridge_sends_by_itself_is_told_where_the_capture_shows_what_it_sends() {
+    let query = craft("0.0.0.0", "224.0.0.1", Message::Other { protocol: 2, header: vec![17; 8] });
+    for (is_shown, expected) in [(false, Sighting::Own), (true, Sighting::Lower { of: None })] {
+        let mut capture = Capture::new();
+        if is_shown {
+            capture.frame(Way::Out, "br0", &craft(ROUTER, CLIENT, Message::udp(53, 5000)));
+        }
+        capture.frame(Way::Out, "port0", &query);
+        assert_eq!(capture.take().last().map(|seen| seen.sighting), Some(expected));
+    }
+}
+
+#[test]
 fn a_superframe_leaves_in_segments() {
     let mut capture = Capture::new();
     capture.frame(Way::In, "wan0", &segment((SERVER, 80), (CLIENT, 4000), 1000, 4000));
@@ -423,9 +565,11 @@ fn a_reset_for_a_bridged_packet_is_the_hosts() {
     let real = Craft { id: 9, ..reset };
     capture.frame(Way::OtherHost, "port1", &real);
     capture.frame(Way::OtherHost, "port0", &real);
+    // Anything else of a station that has moved is what it sends.
+    capture.frame(Way::OtherHost, "port0", &segment(station, (CLIENT, 4000), 8, 0));
     let seen = sightings(&capture.take());
     let lower = Sighting::Lower { of: None };
-    assert_eq!(seen[2..], [lower, Sighting::Arrival, second(4)]);
+    assert_eq!(seen[2..], [lower, Sighting::Arrival, second(4), Sighting::Arrival]);
 }
 
 #[test]
@@ -525,4 +669,41 @@ proptest! {
             }
         }
     }
+}
+
+/// The numbers that a proxy of SYNs gives the client (900) and has from the server (5,000) pair, once both are seen.
+#[test]
+fn what_a_proxy_of_syns_renumbers_is_one_packet() {
+    let message = |ports: (u16, u16), flags, sequence, acknowledgement| Message::Tcp {
+        source_port: ports.0,
+        destination_port: ports.1,
+        flags,
+        sequence,
+        acknowledgement,
+        window: 1000,
+    };
+    let to = |flags, sequence, acknowledgement| {
+        craft(CLIENT, SERVER, message((4000, 80), flags, sequence, acknowledgement))
+    };
+    let from = |flags, sequence, acknowledgement| {
+        craft(SERVER, CLIENT, message((80, 4000), flags, sequence, acknowledgement))
+    };
+    let (syn, answer) = (Flags::SYN, Flags::SYN.union(Flags::ACK));
+    let play = |proxies| {
+        let mut capture = Capture::new();
+        capture.sightings = capture.sightings.with_proxy(proxies);
+        capture.frame(Way::In, "wan0", &to(syn, 100, 0));
+        capture.frame(Way::Out, "wan0", &from(answer, 900, 101));
+        capture.frame(Way::In, "wan0", &to(Flags::ACK, 101, 901));
+        capture.frame(Way::Out, "lan0", &to(syn, 100, 900));
+        capture.frame(Way::In, "lan0", &from(answer, 5000, 101));
+        capture.frame(Way::In, "wan0", &to(Flags::ACK, 101, 901));
+        capture.frame(Way::Out, "lan0", &to(Flags::ACK, 101, 5001));
+        capture.frame(Way::In, "lan0", &from(Flags::ACK, 5001, 121));
+        capture.frame(Way::Out, "wan0", &from(Flags::ACK, 901, 121));
+        sightings(&capture.take())
+    };
+    let (came, own) = (Sighting::Arrival, Sighting::Own);
+    assert_eq!(play(true), [came, own, came, own, came, came, second(6), came, second(8)]);
+    assert_eq!(play(false)[6..], [own, came, own], "numbers that nobody moves tell packets apart");
 }

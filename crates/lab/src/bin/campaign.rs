@@ -1,7 +1,7 @@
 //! `campaign`: rules, captures and options that are drawn from seeds, through the built binary: no crash, and all ways to
-//! replay them agree.
+//! replay them agree. `campaign lint` and `campaign diff` hold what those commands say of rulesets to packets.
 //!
-//! Exit code 1: some case failed, and is kept; 2: it could not be played.
+//! Exit code 1: some case failed, and is kept or told; 2: it could not be played.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -9,13 +9,62 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
+use lab::aimed::{Subject, hold_diff, hold_lint, subjects};
 use lab::campaign::{Campaign, Materials, Played};
 
-/// Rules, captures and options that are drawn from seeds, through the built binary.
+/// What tamis says, held to much that is drawn from seeds.
 #[derive(Debug, Parser)]
-#[command(name = "campaign")]
+#[command(name = "campaign", args_conflicts_with_subcommands = true)]
 struct Args {
+    #[command(subcommand)]
+    what: Option<What>,
+    #[command(flatten)]
+    replays: Replays,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Every finding of `tamis lint` in rulesets, held to packets that are aimed at it
+    Lint {
+        #[command(flatten)]
+        rulesets: Rulesets,
+        /// Packets for each finding; fewer where rulesets are large
+        #[arg(long, default_value_t = 1_000_000)]
+        packets: u64,
+    },
+    /// What `tamis diff` says of one-rule edits, held to packets that are aimed at their edges
+    Diff {
+        #[command(flatten)]
+        rulesets: Rulesets,
+        /// Packets in all
+        #[arg(long, default_value_t = 10_000_000)]
+        packets: u64,
+        /// Edits of each ruleset
+        #[arg(long, default_value_t = 20)]
+        edits: usize,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct Rulesets {
+    /// Folder of rulesets (files `*.save`)
+    #[arg(long, value_name = "DIR", default_value = "../shared/data/rulesets")]
+    rulesets: PathBuf,
+    /// Only those whose names have this in them
+    #[arg(long, value_name = "WORD", default_value = "")]
+    only: String,
+    /// What packets and edits are drawn by
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Findings or edits that are looked at at once
+    #[arg(long, default_value_t = 2)]
+    threads: usize,
+}
+
+/// Rules, captures and options that are drawn from seeds, through the built binary.
+#[derive(Debug, clap::Args)]
+struct Replays {
     /// The first seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -41,6 +90,49 @@ struct Args {
 
 fn main() -> ExitCode {
     let args = Args::parse();
+    match &args.what {
+        None => replays(&args.replays),
+        Some(What::Lint { rulesets, packets }) => lint(rulesets, *packets),
+        Some(What::Diff { rulesets, packets, edits }) => diff(rulesets, *packets, *edits),
+    }
+}
+
+/// The rulesets that are asked for; those that cannot be read are told.
+fn asked(of: &Rulesets) -> Option<Vec<Subject>> {
+    let (mut found, refused) = subjects(&of.rulesets);
+    refused.iter().for_each(|why| println!("left out: {why}"));
+    found.retain(|subject| subject.name.contains(&of.only));
+    if found.is_empty() {
+        eprintln!("campaign: no rulesets in {}", of.rulesets.display());
+        return None;
+    }
+    println!("{} rulesets, from seed {}", found.len(), of.seed);
+    Some(found)
+}
+
+fn lint(of: &Rulesets, packets: u64) -> ExitCode {
+    let Some(subjects) = asked(of) else { return ExitCode::from(2) };
+    let found = hold_lint(&subjects, (packets, of.seed), of.threads, |line| println!("{line}"));
+    println!("all: {}", found.line());
+    found.unproven.iter().for_each(|table| println!("not proven: {table}"));
+    code_of(&found.wrong)
+}
+
+fn diff(of: &Rulesets, packets: u64, edits: usize) -> ExitCode {
+    let Some(subjects) = asked(of) else { return ExitCode::from(2) };
+    let found =
+        hold_diff(&subjects, (edits, packets, of.seed), of.threads, |line| println!("{line}"));
+    println!("all: {}", found.line());
+    found.too_large.iter().for_each(|edit| println!("too large: {edit}"));
+    found.not_proven.iter().for_each(|order| println!("not proven equal: {order}"));
+    code_of(&found.wrong)
+}
+
+fn code_of(wrong: &[String]) -> ExitCode {
+    if wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) }
+}
+
+fn replays(args: &Replays) -> ExitCode {
     let mut materials = Materials::of_checkout(Path::new("."));
     let room = args.out.join("captures");
     if !args.shared.exists() || !materials.add_shared(&args.shared, &room) {
@@ -53,7 +145,7 @@ fn main() -> ExitCode {
     let (rules, captures) = (materials.rules.len(), materials.captures.len());
     println!("{rules} rulesets, {captures} captures, from seed {}", args.seed);
     let campaign = Campaign { tamis, materials, folder: args.out.clone() };
-    let counts = play(&campaign, &args);
+    let counts = play(&campaign, args);
     let Counts { replayed, refused, packets, failed, lost } = &counts;
     let [replayed, refused, packets, failed, lost] =
         [replayed, refused, packets, failed, lost].map(|count| count.load(Ordering::Relaxed));
@@ -75,7 +167,7 @@ struct Counts {
     lost: AtomicU64,
 }
 
-fn play(campaign: &Campaign, args: &Args) -> Counts {
+fn play(campaign: &Campaign, args: &Replays) -> Counts {
     let (counts, next, began) = (Counts::default(), AtomicU64::new(0), Instant::now());
     let work = || {
         let add = |count: &AtomicU64, more| {

@@ -60,6 +60,8 @@ pub const SCENES: &[Scene] = scenes![
     "policy",
     "nflog" = "nflog" "router" "nflog-tail",
     "vlan",
+    "tproxy",
+    "synproxy",
 ];
 
 /// Programs that every scene runs.

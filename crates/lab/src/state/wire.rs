@@ -116,6 +116,31 @@ pub fn end_of_segment(packet: &[u8]) -> Option<u32> {
     Some(sequence.wrapping_add(segment.len().checked_sub(header_len)? as u32))
 }
 
+/// Whether the checksum of a whole packet without extension headers is the sum of its pseudo header, as one is that was
+/// left to a network card: of its length, or of none, as for a packet to be cut into segments.
+#[must_use]
+pub fn looks_unfinished(packet: &[u8]) -> bool {
+    let at = |at: usize| packet.get(at).copied().unwrap_or(0);
+    let (is_v6, addresses) = (at(0) >> 4 == 6, if at(0) >> 4 == 6 { 8..40 } else { 12..20 });
+    let (upper, protocol) = if is_v6 { (40, at(6)) } else { (20, at(9)) };
+    let field = upper
+        + match protocol {
+            6 => 16,
+            58 => 2,
+            _ => 6,
+        };
+    let (Some(addresses), Some(stored)) = (packet.get(addresses), packet.get(field..field + 2))
+    else {
+        return false;
+    };
+    let pseudo = |len: usize| {
+        let words = [u16::from(protocol), (len >> 16) as u16, len as u16];
+        words.into_iter().fold(checksum::sum(addresses), checksum::add)
+    };
+    let stored = u16::from_be_bytes([stored[0], stored[1]]);
+    protocol != 1 && [packet.len().saturating_sub(upper), 0].map(pseudo).contains(&stored)
+}
+
 /// A UDP datagram.
 #[must_use]
 pub fn udp(ends: Ends, ports: (u16, u16), payload: &[u8]) -> Vec<u8> {
@@ -260,6 +285,19 @@ fn split(piece: &[u8]) -> Option<(usize, bool, Vec<u8>, &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Asked of the kernel by a spoiled segment that counted as NEW here, and as INVALID there.
+    #[test]
+    fn the_sum_of_a_pseudo_header_looks_unfinished() {
+        let segment = crate::hex::unhex(
+            "600000c80014064020010db800010000000000000000000120010db8000200000000000000000001\
+             00500401f4e175cc002f89ce5010ffff5b7d0000",
+        );
+        let mut segment = segment.unwrap();
+        assert!(looks_unfinished(&segment));
+        segment[57] ^= 1;
+        assert!(!looks_unfinished(&segment));
+    }
 
     #[test]
     fn fragments_make_the_packet_again() {

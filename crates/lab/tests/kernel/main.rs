@@ -43,6 +43,7 @@ fn two_devices() -> Config {
             ..conntrack::Config::default()
         },
         host: Host {
+            kernel: lab::oracle::load::running(),
             local: Some(LOCAL_V4.iter().chain(&LOCAL_V6).map(|text| net(text)).collect()),
             addresses: vec![
                 address("t0", LOCAL_V4[0]),

@@ -1,5 +1,6 @@
 //! What once differed from the kernel, the studies' engines, the generators and `tamis-bench`: all that needs no root.
 
+mod aimed;
 mod bench;
 mod cases;
 mod conversations;

@@ -2,7 +2,8 @@
 
 use conntrack::{CtState, Side, has_ports};
 use rules::CONNTRACK;
-use rules::eval::{By, RuleRef, Verdict};
+use rules::eval::{By, Memories, RuleRef, Verdict};
+use rules::ipset::Sets;
 use rules::model::{Action, Hook, Ruleset};
 use rules::nat::Ports;
 use rules::predicate::{Field, Values, type_ranges};
@@ -12,7 +13,7 @@ use super::way::{Origin, stages, translates};
 use crate::around::{address_of, type_name};
 use crate::diagram::Region;
 use crate::flow::{Fate, target_text};
-use crate::packet::{spec, walked};
+use crate::packet::{spec, walked_among};
 use crate::space::{Preferred, Sample, Space};
 
 /// Packets that are tried.
@@ -41,7 +42,7 @@ pub fn whole_walk(
     let origin = if is_sent { Origin::Sent } else { Origin::Arriving };
     let rulesets = [ruleset; 2];
     let witnesses = Witnesses { space, rulesets, origin, hook: Hook::Forward };
-    let (fate, translations) = witnesses.walk(ruleset, sample)?;
+    let (fate, translations) = witnesses.walk(ruleset, sample, &mut space.sets())?;
     Some(match (fate, translations.is_empty()) {
         (Fate::Accept, false) => Fate::Translate(translations.join(", ")),
         (fate, _) => fate,
@@ -58,6 +59,7 @@ impl Witnesses<'_> {
         certain: bool,
     ) -> Option<(String, Vec<String>)> {
         let family = self.space.family();
+        let mut sets = self.space.sets();
         (0..TRIED).find_map(|seed| {
             let preferred = match seed {
                 0 => Preferred::usual(family),
@@ -67,7 +69,7 @@ impl Witnesses<'_> {
             let ends: Vec<End> = self
                 .rulesets
                 .into_iter()
-                .map(|ruleset| self.walk(ruleset, &sample))
+                .map(|ruleset| self.walk(ruleset, &sample, &mut sets))
                 .collect::<Option<_>>()?;
             let accepts = ends.iter().all(|(fate, _)| *fate == Fate::Accept);
             let is_open = |(end, _): &End| matches!(end, Fate::OneOf(_));
@@ -125,10 +127,11 @@ impl Witnesses<'_> {
     }
 
     /// What becomes of a packet, table by table.
-    fn walk(&self, ruleset: &Ruleset, sample: &Sample) -> Option<End> {
+    fn walk(&self, ruleset: &Ruleset, sample: &Sample, sets: &mut Option<Sets>) -> Option<End> {
         let mut way = Way {
             space: self.space,
             ruleset,
+            sets,
             values: sample.values.clone(),
             translations: Vec::new(),
             to_host: sample.to_host,
@@ -170,6 +173,8 @@ type End = (Fate, Vec<String>);
 struct Way<'w> {
     space: &'w Space,
     ruleset: &'w Ruleset,
+    /// The host's sets, if they are known.
+    sets: &'w mut Option<Sets>,
     values: Values,
     translations: Vec<String>,
     to_host: bool,
@@ -194,7 +199,9 @@ impl Way<'_> {
             if translates(*stage) && self.values.state != CtState::New {
                 continue;
             }
-            let walked = walked(self.ruleset, table, stage.hook, &self.values)?;
+            let mut memories = Memories::of(self.ruleset);
+            let (sets, place) = (self.sets.as_mut(), (table, stage.hook));
+            let walked = walked_among(&mut memories, sets, self.ruleset, place, &self.values)?;
             let Some((verdict, by)) = walked.verdict else {
                 return self.stopped_somehow(&walked.possible).map(Some);
             };

@@ -29,7 +29,7 @@ pub(super) fn findings(
 
 fn dead(examined: &mut Examined<'_>, at: RuleRef) -> Result<Finding, TooLarge> {
     if examined.visits(at).all(|(_, visit)| !visit.is_reached) {
-        return Ok(unreachable(examined, at));
+        return unreachable(examined, at);
     }
     let mut possible = Region::NONE;
     let mut by = Vec::new();
@@ -157,24 +157,56 @@ fn taken_packet(
     Ok(None)
 }
 
-fn unreachable(examined: &Examined<'_>, at: RuleRef) -> Finding {
-    let mut by = Vec::new();
-    for (flow, visit) in examined.visits(at) {
-        let before = flow.visits.iter().filter(|other| {
-            other.at.chain == at.chain && other.at.rule < at.rule && other.entry == visit.entry
-        });
-        by.extend(before.filter(|it| it.takes && it.is_hit).map(|it| it.at));
+fn unreachable(examined: &mut Examined<'_>, at: RuleRef) -> Result<Finding, TooLarge> {
+    let (mut by, mut never_return) = (Vec::new(), Vec::new());
+    for (flow, place) in examined.places(at).to_vec() {
+        for (one, next) in before(examined, flow, place) {
+            if one.takes {
+                by.push(one.at);
+                continue;
+            }
+            let left = examined.space.diagrams.and(one.entry, one.hit)?;
+            let returned = examined.space.diagrams.and(left, next.reach)?;
+            if returned != left {
+                by.push(one.at);
+                never_return.extend(returned.is_empty().then_some(one.at));
+            }
+        }
     }
     by.sort_unstable();
     by.dedup();
+    never_return.sort_unstable();
+    never_return.dedup();
     let numbers = examined.lines_of(&by);
-    let text = match by.last() {
+    let mut text = match by.last() {
         Some(_) => format!("no packet gets here: all are taken by {}", lines(&numbers)),
         None => "no packet gets here".to_owned(),
     };
+    for jump in never_return {
+        if let Action::Jump(to) = examined.rule(jump).action {
+            let name = &examined.table.chains[to as usize].name;
+            let line = examined.line(jump);
+            text.push_str(&format!("; the jump to {name} at line {line} never returns"));
+        }
+    }
     let mut finding = examined.finding(at, Code::Unreachable, Severity::Warning, text);
     finding.by = numbers;
-    finding
+    Ok(finding)
+}
+
+/// The rules of its chain that a visit comes after, of those that take packets or jump: each with the next one's visit.
+fn before(examined: &Examined<'_>, flow: usize, place: usize) -> Vec<(Visit, Visit)> {
+    let visits = &examined.flows[flow].visits[..=place];
+    let here = visits[place];
+    let is_of_chain =
+        |it: &&Visit| it.at.chain == here.at.chain && it.entry == here.entry && it.at <= here.at;
+    // Of the last time that packets came into the chain: rules of it are visited one after the other.
+    let mut of_chain: Vec<Visit> = visits.iter().filter(is_of_chain).copied().collect();
+    let start = of_chain.iter().rposition(|it| it.at.rule == 0).unwrap_or(0);
+    of_chain.drain(..start);
+    let pairs = of_chain.windows(2).map(|pair| (pair[0], pair[1]));
+    let leads = |it: &Visit| it.takes || matches!(examined.rule(it.at).action, Action::Jump(_));
+    pairs.filter(|(one, _)| one.is_hit && leads(one)).collect()
 }
 
 fn never_matches(examined: &mut Examined<'_>, at: RuleRef) -> Result<Finding, TooLarge> {

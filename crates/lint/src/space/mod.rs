@@ -153,6 +153,11 @@ impl Space {
         &self.host
     }
 
+    /// A copy of its sets, to walk packets with, if they are known and no rule changes them.
+    pub(crate) fn sets(&self) -> Option<Sets> {
+        self.sets.as_ref().map(Sets::copied)
+    }
+
     /// The family of its packets.
     #[must_use]
     pub fn family(&self) -> Family {
@@ -416,19 +421,27 @@ impl Space {
     pub fn of_values(&mut self, values: &Values) -> Result<Region, TooLarge> {
         let mut all = Region::ALL;
         for Dimension { part, .. } in self.dimensions.clone() {
-            let number = match part {
-                Part::Way => continue,
-                Part::State => place(&CtState::ALL, values.state),
-                Part::Input => self.names.number(&values.input),
-                Part::Output => self.names.number(&values.output),
-                Part::Form => place(&FORMS, values.form),
-                Part::HasMac => values.has_mac.into(),
-                Part::Field(field) => self.packed(part, values.number(field)),
-            };
+            if part == Part::Way {
+                continue;
+            }
+            let number = self.number_of(part, values);
             let one = self.range(part, number, number)?;
             all = self.diagrams.and(all, one)?;
         }
         Ok(all)
+    }
+
+    /// The number that a packet with these values has for a part. Of its way they say nothing.
+    fn number_of(&self, part: Part, values: &Values) -> u128 {
+        match part {
+            Part::Way => 0,
+            Part::State => place(&CtState::ALL, values.state),
+            Part::Input => self.names.number(&values.input),
+            Part::Output => self.names.number(&values.output),
+            Part::Form => place(&FORMS, values.form),
+            Part::HasMac => values.has_mac.into(),
+            Part::Field(field) => self.packed(part, values.number(field)),
+        }
     }
 
     /// A number of a part in the order of its bits here.

@@ -46,6 +46,15 @@ pub struct Piece {
     pub answers: Vec<(String, bool)>,
 }
 
+impl Piece {
+    /// For each part that does not have every number, the ranges of those that it has, with both ends: marks with their
+    /// bits in the order of the space, interfaces by its numbers for them.
+    #[must_use]
+    pub fn ranges(&self) -> &[(Part, Vec<(u128, u128)>)] {
+        &self.ranges
+    }
+}
+
 /// The pieces of a region.
 #[derive(Debug, Clone, Default)]
 pub struct Pieces {

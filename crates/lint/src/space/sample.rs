@@ -4,7 +4,7 @@ use conntrack::CtState;
 use rules::model::Family;
 use rules::predicate::{Field, Values};
 
-use super::{FORMS, Part, Space};
+use super::{FORMS, Part, Piece, Space};
 use crate::diagram::{Region, TooLarge};
 
 /// The bits to choose where a region leaves them open.
@@ -84,7 +84,10 @@ impl Preferred {
     /// The same, with another number for a part.
     #[must_use]
     pub fn with(mut self, part: Part, number: u128) -> Self {
-        self.numbers.iter_mut().filter(|(of, _)| *of == part).for_each(|(_, old)| *old = number);
+        match self.numbers.iter_mut().find(|(of, _)| *of == part) {
+            Some((_, old)) => *old = number,
+            None => self.numbers.push((part, number)),
+        }
         self
     }
 
@@ -145,6 +148,18 @@ impl Space {
         let way = self.range(Part::Way, way, way)?;
         let values = self.of_values(&sample.values)?;
         self.diagrams.and(values, way)
+    }
+
+    /// Whether a packet is one of a piece, of those that it is a piece of: number by number, without a diagram.
+    #[must_use]
+    pub fn is_of(&self, sample: &Sample, piece: &Piece) -> bool {
+        piece.ranges.iter().all(|(part, ranges)| {
+            let number = match part {
+                Part::Way => u128::from(!sample.to_host),
+                part => self.number_of(*part, &sample.values),
+            };
+            ranges.iter().any(|(low, high)| (*low..=*high).contains(&number))
+        })
     }
 
     fn set(&self, values: &mut Values, part: Part, number: u128) {

@@ -67,6 +67,24 @@ fn after_a_rule_that_takes_everything_rules_are_unreachable() {
 }
 
 #[test]
+fn a_jump_that_never_returns_is_named() {
+    let unreachable = |chain: &str| {
+        let text = format!(
+            "*filter\n:INPUT ACCEPT [0:0]\n:C - [0:0]\n-A INPUT -p udp -j ACCEPT\n-A INPUT -j C\n\
+             -A INPUT -s 10.0.0.1/32 -j DROP\n-A C -p tcp -j ACCEPT\n{chain}COMMIT\n"
+        );
+        let ruleset = rules::save::load(&text, &rules::save::LoadOptions::default());
+        let found = lint(&ruleset.expect("rules").ruleset, None).findings;
+        let found = found.into_iter().filter(|one| one.code == Code::Unreachable);
+        found.map(|one| (one.line, one.text, one.by)).collect::<Vec<_>>()
+    };
+    let text = "no packet gets here: all are taken by lines 4 and 5; the jump to C at line 5 never returns";
+    assert_eq!(unreachable("-A C -j DROP\n"), [(6, text.to_owned(), vec![4, 5])]);
+    assert_eq!(unreachable("-A C -p icmp -j DROP\n"), []);
+    assert_eq!(unreachable("-A C -s 10.0.0.2 -j RETURN\n-A C -j DROP\n"), []);
+}
+
+#[test]
 fn tests_that_contradict_each_other_never_match() {
     for rule in [
         "-A INPUT -i eth0 ! -i eth+ -j DROP\n",

@@ -1,8 +1,11 @@
 //! Rules against rules: the regions are those of a comparison packet by packet, and nothing else.
 
-use lint::{Compared, Differences, Fate, diff, walked};
+use lint::{Compared, Differences, Fate, Given, diff, diff_on, walked};
 use proptest::prelude::*;
-use rules::model::{Hook, Ruleset};
+use rules::ipset::Sets;
+use rules::model::{Family, Hook, Ruleset};
+use rules::predicate::{Field, Values};
+use rules::save::{LoadOptions, load};
 
 use super::brute_force::{text, universe};
 use super::{filter, ruleset};
@@ -142,6 +145,53 @@ fn types_of_addresses_are_parts_of_a_packet() {
     );
     assert_eq!(found.regions[0].given, ["--local 198.51.100.1"]);
     assert_eq!(found.unknown, Vec::<String>::new());
+}
+
+#[test]
+fn what_is_in_a_set_that_is_given_is_shown_by_a_packet() {
+    let sets = "create a hash:net family inet\nadd a 10.0.0.0/8\nadd a 10.1.0.0/16 nomatch\n";
+    let given = Given { sets: Sets::parse(sets).ok(), ..Given::default() };
+    let test = "-A INPUT -p tcp -m tcp --dport 22 -m set --match-set a src";
+    let compared = |given| {
+        let [old, new] = ["DROP", "ACCEPT"].map(|it| filter(&format!("{test} -j {it}\n")));
+        diff_on(&old, &new, given).expect("one family")
+    };
+    let found = compared(&given);
+    let expected = "filter INPUT: DROP -> ACCEPT: source 10.0.0.0/16,10.2.0.0-10.255.255.255, protocol tcp, dport 22";
+    assert_eq!(words(&found), [expected], "{found:?}");
+    assert_eq!(found.unknown, Vec::<String>::new());
+    assert!(found.regions[0].witness.contains("tcp 10."), "{found:?}");
+    let found = compared(&Given::default());
+    assert_eq!(found.compared(), Compared::Unknown, "{found:?}");
+}
+
+#[test]
+fn what_the_stack_drops_no_rule_sees() {
+    let text = "*filter\n:INPUT DROP [0:0]\n-A INPUT -p ipv6-icmp -j ACCEPT\nCOMMIT\n";
+    let options = LoadOptions { family: Some(Family::Ipv6), ..LoadOptions::default() };
+    let rules = load(text, &options).expect("rules").ruleset;
+    let mut values = Values::default();
+    values.set(Field::Protocol, 58);
+    values.set(Field::Destination, 0xff02 << 112 | 1);
+    for (source, hits) in [(0x2001_0db8 << 96 | 1, Some(1)), (0xff39 << 112 | 1, None)] {
+        values.set(Field::Source, source);
+        let walked = walked(&rules, 0, Hook::Input, &values);
+        assert_eq!(walked.map(|it| it.hits.len()), hits, "from {source:x}");
+    }
+}
+
+#[test]
+fn an_address_is_of_one_type() {
+    let rules = filter("-A INPUT -m addrtype --src-type LOCAL -j ACCEPT\n");
+    let mut values = Values::default();
+    values.set(Field::Protocol, 17);
+    values.set(Field::Source, 0x0a00_0001);
+    values.set(Field::SourceType, 2);
+    values.set(Field::DestinationType, 1);
+    for (destination, is_there) in [(0x0a00_0002, true), (0x0a00_0001, false)] {
+        values.set(Field::Destination, destination);
+        assert_eq!(walked(&rules, 0, Hook::Input, &values).is_some(), is_there, "{destination:x}");
+    }
 }
 
 #[test]

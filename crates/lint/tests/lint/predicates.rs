@@ -1,8 +1,10 @@
 //! A test's predicate says of a packet what the test says when it is asked.
 
-use lint::walked;
+use lint::{walked, walked_among};
 use proptest::prelude::*;
 use rules::Backend;
+use rules::eval::Memories;
+use rules::ipset::Sets;
 use rules::model::{Family, Hook, Rule, Ruleset};
 use rules::predicate::{Field, Form, Predicate, Values};
 use rules::save::{LoadOptions, load};
@@ -162,7 +164,127 @@ fn agrees(ruleset: &Ruleset, values: &Values) {
     }
 }
 
+/// Sets of every type that predicates know, with exceptions and prefixes within others, and a list of some.
+const SETS_V4: &str = "\
+create ip hash:ip family inet\nadd ip 10.0.0.1\nadd ip 10.0.0.3\n\
+create ip31 hash:ip family inet netmask 31\nadd ip31 10.0.0.2\n\
+create net hash:net family inet\nadd net 10.0.0.0/30\nadd net 10.0.0.1 nomatch\nadd net 10.0.0.0/31 nomatch\nadd net 10.0.0.0\n\
+create ipport hash:ip,port family inet\nadd ipport 10.0.0.1,tcp:22\nadd ipport 10.0.0.2,udp:21\nadd ipport 10.0.0.2,icmp:8/0\n\
+add ipport 10.0.0.1,sctp:23\nadd ipport 10.0.0.1,47:0\nadd ipport 10.0.0.2,udplite:22\n\
+create ipportip hash:ip,port,ip family inet\nadd ipportip 10.0.0.1,tcp:22,10.0.0.2\nadd ipportip 10.0.0.2,icmp:3/1,10.0.0.1\n\
+create ipportnet hash:ip,port,net family inet\nadd ipportnet 10.0.0.1,tcp:22,10.0.0.0/30\nadd ipportnet 10.0.0.1,tcp:22,10.0.0.2/31 nomatch\n\
+create netport hash:net,port family inet\nadd netport 10.0.0.0/30,tcp:22\nadd netport 10.0.0.2/31,tcp:22 nomatch\nadd netport 10.0.0.3,tcp:22\n\
+add netport 10.0.0.0/31,47:0\n\
+create netnet hash:net,net family inet\nadd netnet 10.0.0.0/30,10.0.0.0/30\nadd netnet 10.0.0.2/31,10.0.0.1 nomatch\nadd netnet 10.0.0.3,10.0.0.0/31\n\
+create netportnet hash:net,port,net family inet\nadd netportnet 10.0.0.0/30,tcp:22,10.0.0.0/31\nadd netportnet 10.0.0.0/31,tcp:22,10.0.0.0/31 nomatch\n\
+create ipmark hash:ip,mark family inet\nadd ipmark 10.0.0.1,0x35\nadd ipmark 10.0.0.2,0x1\n\
+create ipmask hash:ip,mark family inet markmask 0xff\nadd ipmask 10.0.0.1,0x35\n\
+create mac hash:mac\nadd mac 02:00:00:00:00:01\n\
+create ipmac hash:ip,mac family inet\nadd ipmac 10.0.0.1,02:00:00:00:00:02\n\
+create bits bitmap:ip range 10.0.0.0-10.0.0.9\nadd bits 10.0.0.2\n\
+create bits31 bitmap:ip range 10.0.0.0-10.0.0.9 netmask 31\nadd bits31 10.0.0.2\n\
+create ports bitmap:port range 0-65535\nadd ports 22\nadd ports 65535\nadd ports 0\n\
+create list list:set size 8\nadd list net\nadd list ports\nadd list ipport\n\
+create other hash:ip family inet6\nadd other 2001:db8::1\n";
+
+const SETS_V6: &str = "\
+create ip hash:ip family inet6\nadd ip 2001:db8::1\nadd ip 2001:db8::3\n\
+create net hash:net family inet6\nadd net 2001:db8::/126\nadd net 2001:db8::2/127 nomatch\nadd net 2001:db8::3\n\
+create ipport hash:ip,port family inet6\nadd ipport 2001:db8::1,tcp:22\nadd ipport 2001:db8::2,icmpv6:8/0\nadd ipport 2001:db8::1,sctp:23\n\
+add ipport 2001:db8::2,47:0\n\
+create netport hash:net,port family inet6\nadd netport 2001:db8::/126,udp:22\nadd netport 2001:db8::2,udp:22 nomatch\n\
+create netnet hash:net,net family inet6\nadd netnet 2001:db8::/126,2001:db8::/126\nadd netnet 2001:db8::1,2001:db8::2/127 nomatch\n\
+create ipmark hash:ip,mark family inet6\nadd ipmark 2001:db8::1,0x135\n\
+create ports bitmap:port range 0-65535\nadd ports 22\n\
+create list list:set size 8\nadd list ports\nadd list net\n";
+
+/// Names of sets with the ends of packets that they are looked up by.
+const LOOKED_UP: &[&str] = &[
+    "ip src",
+    "ip dst",
+    "ip31 src",
+    "net src",
+    "net dst --return-nomatch",
+    "ipport src,src",
+    "ipport src,dst",
+    "ipport dst",
+    "ipportip src,dst,dst",
+    "ipportnet src,dst,dst",
+    "ipportnet src,src,dst --return-nomatch",
+    "netport src,dst",
+    "netport dst,src --return-nomatch",
+    "netnet src,dst",
+    "netnet dst,src --return-nomatch",
+    "netportnet src,dst,dst",
+    "ipmark src,src",
+    "ipmask dst,dst",
+    "mac src",
+    "ipmac src,src",
+    "bits src",
+    "bits31 dst",
+    "ports dst",
+    "ports src",
+    "list src,src",
+    "list dst,dst --return-nomatch",
+    "other src",
+];
+
+/// Rules that ask the sets that there are, and for the contrary.
+fn of_sets(family: Family, sets: &Sets) -> Ruleset {
+    let known = LOOKED_UP.iter().filter(|it| {
+        let name = it.split(' ').next().unwrap_or_default();
+        sets.elements(name).is_some()
+    });
+    let texts: Vec<String> = known
+        .flat_map(|it| [format!("-m set --match-set {it}"), format!("-m set ! --match-set {it}")])
+        .collect();
+    rules(family, &texts.iter().map(|text| &**text).collect::<Vec<_>>())
+}
+
+/// Every set that has a form says of a packet what a search says.
+fn agrees_about_sets(family: Family, text: &str, values: &Values) {
+    let mut sets = Sets::parse(text).expect("sets");
+    let ruleset = of_sets(family, &sets);
+    let predicates: Vec<Option<Predicate>> = ruleset.tables[0].chains[0]
+        .rules
+        .iter()
+        .map(|rule| rule.matches[0].body.predicate_in(family, &sets))
+        .collect();
+    assert!(predicates.iter().flatten().count() >= ruleset.rule_count() - 2, "{predicates:?}");
+    let mut memories = Memories::of(&ruleset);
+    let place = (0, Hook::Forward);
+    let walked = walked_among(&mut memories, Some(&mut sets), &ruleset, place, values);
+    let walked = walked.expect("a packet");
+    for (index, predicate) in predicates.iter().enumerate() {
+        let Some(predicate) = predicate else { continue };
+        let is_hit = walked.hits.iter().any(|hit| hit.rule as usize == index);
+        let rule = &ruleset.tables[0].chains[0].rules[index];
+        assert_eq!(predicate.holds(values), is_hit, "rule {index}: {rule:?}\n{values:?}");
+    }
+}
+
+/// The same with protocols that only sets tell apart.
+fn packet_for_sets(family: Family) -> impl Strategy<Value = Values> {
+    let protocols = prop_oneof![8 => Just(None), 1 => Just(Some(47)), 1 => Just(Some(136))];
+    (packet(family), protocols).prop_map(|(mut values, protocol)| {
+        if let Some(protocol) = protocol {
+            values.set(Field::Protocol, protocol);
+        }
+        values
+    })
+}
+
 proptest! {
+    #[test]
+    fn of_sets_of_ipv4(values in packet_for_sets(Family::Ipv4)) {
+        agrees_about_sets(Family::Ipv4, SETS_V4, &values);
+    }
+
+    #[test]
+    fn of_sets_of_ipv6(values in packet_for_sets(Family::Ipv6)) {
+        agrees_about_sets(Family::Ipv6, SETS_V6, &values);
+    }
+
     #[test]
     fn of_ipv4(values in packet(Family::Ipv4)) {
         agrees(&rules(Family::Ipv4, V4), &values);

@@ -16,7 +16,8 @@ impl Recorder {
         let Self {
             counters,
             ends,
-            decided,
+            accepted,
+            refused,
             hot_drops,
             either,
             verdicts,
@@ -51,7 +52,8 @@ impl Recorder {
         for (ours, theirs) in self.ends.iter_mut().zip(&ends) {
             ours.merge(theirs);
         }
-        for (ours, theirs) in self.decided.iter_mut().zip(&decided) {
+        let decided = self.accepted.iter_mut().zip(&accepted);
+        for (ours, theirs) in decided.chain(self.refused.iter_mut().zip(&refused)) {
             ours.merge(theirs, Count::merge);
         }
         add_counts(&mut self.hot_drops, &hot_drops);

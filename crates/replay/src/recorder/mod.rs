@@ -39,8 +39,10 @@ pub(crate) struct Recorder {
     /// One for each rules file.
     counters: Vec<Counters>,
     ends: Vec<Ends>,
-    /// What decided verdicts, for each rules file; hot drops apart.
-    decided: Vec<Places<Count>>,
+    /// What accepted packets, for each rules file.
+    accepted: Vec<Places<Count>>,
+    /// What dropped or rejected them; hot drops apart.
+    refused: Vec<Places<Count>>,
     hot_drops: HashMap<(Family, By), Count>,
     /// Verdicts that one of several decided.
     either: HashMap<(Family, Either), Count>,
@@ -105,7 +107,8 @@ impl Recorder {
         Self {
             counters: rulesets.clone().map(Counters::of).collect(),
             ends: rulesets.clone().map(Ends::of).collect(),
-            decided: rulesets.clone().map(Places::of).collect(),
+            accepted: rulesets.clone().map(Places::of).collect(),
+            refused: rulesets.clone().map(Places::of).collect(),
             hot_drops: HashMap::new(),
             either: HashMap::new(),
             verdicts: VerdictCounts::default(),
@@ -183,11 +186,9 @@ impl Recorder {
 
     /// Says in the report what was counted.
     pub(crate) fn report(self, report: &mut Report) {
-        let decided = self.families.iter().zip(&self.decided).flat_map(|(family, places)| {
-            let counted = places.iter().filter(|(_, count)| count.packets > 0);
-            counted.map(|(by, count)| ((*family, by), count))
-        });
-        report.decisions = decided.chain(self.hot_drops).collect();
+        let counted = |places| decisions(&self.families, places);
+        report.accepted_by = counted(&self.accepted).collect();
+        report.refused_by = counted(&self.refused).chain(self.hot_drops).collect();
         report.either = self.either;
         let paths = PATHS.into_iter().zip(self.paths);
         report.paths = paths.filter(|(_, packets)| *packets > 0).collect();
@@ -260,15 +261,15 @@ impl Finished<'_> {
 impl Recorder {
     fn count(&mut self, end: &Disposition) {
         match end.verdict {
-            FinalVerdict::Accept(by) => self.decided(end, by),
+            FinalVerdict::Accept(by) => self.decided(end, by, true),
             FinalVerdict::Drop(reason) => {
                 match end.either {
                     Some(_) => self.drop_reasons.either += 1,
                     None => self.drop_reasons.count(reason),
                 }
-                self.decided(end, by_of(reason));
+                self.decided(end, by_of(reason), false);
             }
-            FinalVerdict::Reject(by) => self.decided(end, Some(by)),
+            FinalVerdict::Reject(by) => self.decided(end, Some(by), false),
             FinalVerdict::Unknown => self.unknown(),
             FinalVerdict::Skip(skip) => self.skipped.count(skip, end.family),
         }
@@ -288,7 +289,7 @@ impl Recorder {
         self.causes.count();
     }
 
-    fn decided(&mut self, end: &Disposition, by: Option<By>) {
+    fn decided(&mut self, end: &Disposition, by: Option<By>, is_accepted: bool) {
         if let Some(either) = end.family.zip(end.either) {
             return self.either.entry(either).or_default().add(end.bytes);
         }
@@ -297,7 +298,8 @@ impl Recorder {
             return self.hot_drops.entry((family, by)).or_default().add(end.bytes);
         }
         // The rules that evaluated the packet are the current ones.
-        if let Some(count) = self.decided.get_mut(self.noted.file).and_then(|d| d.at_mut(by)) {
+        let decided = if is_accepted { &mut self.accepted } else { &mut self.refused };
+        if let Some(count) = decided.get_mut(self.noted.file).and_then(|places| places.at_mut(by)) {
             count.add(end.bytes);
         }
     }
@@ -310,6 +312,17 @@ impl Recorder {
             });
         }
     }
+}
+
+/// What decided about packets, and about how many.
+fn decisions<'r>(
+    families: &'r [Family],
+    decided: &'r [Places<Count>],
+) -> impl Iterator<Item = ((Family, By), Count)> {
+    families.iter().zip(decided).flat_map(|(family, places)| {
+        let counted = places.iter().filter(|(_, count)| count.packets > 0);
+        counted.map(|(by, count)| ((*family, by), count))
+    })
 }
 
 impl eval::Observer for OnePacket<'_> {

@@ -250,8 +250,10 @@ pub struct Report {
     pub sightings: Sightings,
     /// Packets of which the captures show something else.
     pub contradictions: Contradictions,
-    /// Packets by what decided their verdict.
-    pub decisions: HashMap<(Family, By), Count>,
+    /// Packets that were accepted, by what decided that.
+    pub accepted_by: HashMap<(Family, By), Count>,
+    /// Packets that were dropped or rejected, by what decided that.
+    pub refused_by: HashMap<(Family, By), Count>,
     /// Packets by what may have decided their verdict, where one of several did.
     pub either: HashMap<(Family, Either), Count>,
     /// Counters of rules and policies, one set per rules file.
@@ -339,7 +341,8 @@ impl Report {
             skipped: Skipped::default(),
             sightings: Sightings::default(),
             contradictions: Contradictions::default(),
-            decisions: HashMap::new(),
+            accepted_by: HashMap::new(),
+            refused_by: HashMap::new(),
             either: HashMap::new(),
             counters: Vec::new(),
             ends: Vec::new(),
@@ -463,20 +466,18 @@ impl Report {
         reasons
     }
 
-    /// What decided a verdict most often, of those that `which` picks.
+    /// What decided most often, of these decisions of the report.
     #[must_use]
-    pub fn top_decisions(
-        &self,
-        which: impl Fn(&RulesFile, &By) -> bool,
-    ) -> Vec<(&RulesFile, By, Count, HitCount)> {
-        let mut top: Vec<_> = self
-            .decisions
+    pub fn top<'r>(
+        &'r self,
+        decisions: &HashMap<(Family, By), Count>,
+    ) -> Vec<(&'r RulesFile, By, Count, HitCount)> {
+        let mut top: Vec<_> = decisions
             .iter()
             .filter_map(|((family, by), count)| {
                 let index = self.file_index(*family)?;
                 Some((&self.files[index], *by, *count, self.tally(index, *by)))
             })
-            .filter(|(file, by, ..)| which(file, by))
             .collect();
         top.sort_by_key(|(file, by, count, _)| {
             let index = self.file_index(file.ruleset.family);

@@ -50,7 +50,7 @@ impl NeverHit {
 impl Report {
     /// What was reached of a file's chains.
     pub(crate) fn reach(&self, file: usize) -> Reach {
-        let hot_drops = self.decisions.keys().copied();
+        let hot_drops = self.refused_by.keys().copied();
         let (file, counters, ends) = (&self.files[file], &self.counters[file], &self.ends[file]);
         Reach::new(file, counters, ends, hot_drops, self.unknown_because.keys().copied())
     }

@@ -11,7 +11,6 @@ use rules::save::FamilyFrom;
 
 use super::{Count, Report, ways};
 use crate::decider::Decider;
-use crate::rules_file::RulesFile;
 use crate::time_text::time_text;
 
 /// Width of a line for which columns are given.
@@ -231,7 +230,7 @@ impl Report {
     }
 
     fn drops(&self, out: &mut String) -> std::fmt::Result {
-        let top = self.top_decisions(RulesFile::drops);
+        let top = self.top(&self.refused_by);
         let reasons = &self.drop_reasons;
         let others = reasons.stack
             + reasons.route

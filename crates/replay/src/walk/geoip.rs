@@ -36,7 +36,7 @@ pub(super) fn open(folder: &str) -> Result<Arc<Geoip>, Error> {
         database.take(&name, &bytes).map_err(|what| Error::Read { file, what })?;
     }
     if database.is_empty() {
-        let what = "expected a folder of countries, such as DE.iv4 and DE.iv6".to_owned();
+        let what = " expected a folder of countries, such as DE.iv4 and DE.iv6".to_owned();
         return Err(Error::Read { file: folder.to_owned(), what });
     }
     Ok(Arc::new(database))

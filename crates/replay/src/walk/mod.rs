@@ -257,9 +257,7 @@ impl WalkOptions {
             ct: conntrack::Config {
                 mode: self.ct.unwrap_or(usual),
                 start: folder.as_ref().map_or(Ok(None), HostFolder::connections)?,
-                max: self.ct_max,
-                checksums: self.checksums,
-                ..conntrack::Config::default()
+                ..self.tracking(&host)
             },
             sets: match (&self.ipset, &folder) {
                 (Some(file), _) => Some(read(file, Sets::parse)?),
@@ -270,6 +268,22 @@ impl WalkOptions {
             host,
             ..Config::default()
         })
+    }
+
+    /// How the host tracks connections: as its settings say, and where options say otherwise, as they do.
+    fn tracking(&self, host: &Host) -> conntrack::Config {
+        let checksums = self.checksums;
+        let mut tracking = conntrack::Config { checksums, ..conntrack::Config::default() };
+        let settings = host.sysctl.iter().flat_map(|all| all.under("net.netfilter.nf_conntrack_"));
+        for (name, value) in settings {
+            if let Ok(value) = value.parse() {
+                tracking.set(name, value);
+            }
+        }
+        if self.ct_max != DEFAULT_MAX {
+            tracking.max = self.ct_max;
+        }
+        tracking
     }
 
     /// The host: as the folder says, and where options say otherwise, as they do.

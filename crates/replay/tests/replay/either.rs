@@ -2,6 +2,7 @@
 //! after it. Both are named, and neither is blamed.
 
 use dataplane::Config;
+use host::{QueueVerdict, Queues};
 use pktio::pcap_file::NgWriter;
 use pktio::{Frame, FrameMeta, Interface, LinkType, Timestamp};
 use replay::report::Style;
@@ -47,7 +48,8 @@ fn a_replay_names_both_and_counts_for_neither() {
     let report = run::replay(&rules, &[capture], &config, &mut wanted).unwrap();
     drop(wanted);
     assert_eq!(report.verdicts.drop.packets, 1);
-    assert!(report.decisions.is_empty(), "{:?}", report.decisions);
+    assert!(report.accepted_by.is_empty(), "{:?}", report.accepted_by);
+    assert!(report.refused_by.is_empty(), "{:?}", report.refused_by);
     let reasons = &report.drop_reasons;
     assert_eq!((reasons.either, reasons.rule, reasons.policy), (1, 0, 0));
     let text = report.text(Style::default());
@@ -92,4 +94,25 @@ fn a_recorded_case_expects_no_rule() {
     recording.pins = true;
     let toml = recording.toml([Some("rules.v4"), None], &[capture]);
     assert!(toml.contains("expect = \"drop\"") && !toml.contains("by = \""), "{toml}");
+}
+
+/// A rule that hands packets to a program has no verdict of its own.
+#[test]
+fn what_a_program_on_a_queue_lets_through_no_rule_drops() {
+    let text = "*filter\n:FORWARD DROP [0:0]\n-A FORWARD -j NFQUEUE --queue-num 1\nCOMMIT\n";
+    let rules = [RulesFile::from_text("q.v4", text.to_owned(), &LoadOptions::default()).unwrap()];
+    let (_dir, capture) = capture();
+    let of = |verdict| {
+        let mut config = Config::default();
+        config.host.queues = Queues::of(&[(None, verdict)]).unwrap();
+        let report = run::replay(&rules, &[capture.clone()], &config, &mut Wanted::default());
+        let report = report.unwrap();
+        (report.accepted_by.len(), report.refused_by.len(), report.text(Style::default()))
+    };
+    let (accepted_by, refused_by, text) = of(QueueVerdict::Accept);
+    assert_eq!((accepted_by, refused_by), (1, 0));
+    assert!(!text.contains("TOP DROPPING RULES"), "{text}");
+    let (accepted_by, refused_by, text) = of(QueueVerdict::Drop);
+    assert_eq!((accepted_by, refused_by), (0, 1));
+    assert!(text.contains("L3     -A FORWARD -j NFQUEUE"), "{text}");
 }

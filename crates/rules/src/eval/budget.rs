@@ -87,6 +87,17 @@ mod tests {
     }
 
     #[test]
+    fn a_chain_is_given_up_once_it_was_walked_in_vain_often_enough() {
+        let mut given_up = GivenUp::default();
+        for _ in 0..PATIENCE {
+            assert!(!given_up.at_once(1, 2));
+            given_up.count(1, 2);
+        }
+        assert!(given_up.at_once(1, 2));
+        assert!(!given_up.at_once(1, 3) && !given_up.at_once(2, 2), "others are walked");
+    }
+
+    #[test]
     fn the_longest_walk_takes_every_jump() {
         assert_eq!(longest(""), 0);
         assert_eq!(longest("-A FORWARD\n-A FORWARD -j DROP"), 2);

@@ -204,6 +204,11 @@ pub trait Target: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether the host opens connections in the place of clients.
+    fn proxies(&self) -> bool {
+        false
+    }
+
     /// A rule with it, anywhere, makes the kernel track connections.
     fn tracks(&self) -> bool {
         false

@@ -14,4 +14,5 @@ mod save_tool;
 mod states;
 mod supported;
 mod targets;
+mod walks;
 mod xtables_cases;

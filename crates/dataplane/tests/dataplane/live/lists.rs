@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use access::list::Schedule;
 use dataplane::Config;
@@ -210,6 +211,15 @@ fn connections_of_all_workers_are_listed_and_ended() {
     let tcp = |flags| craft(["10.0.0.7", "10.0.0.9"], Message::tcp(40000, 80, flags)).frame();
     send(&mut served.far[0], &[tcp(Flags::SYN)]);
     served.has_received(601);
+    let told = |key: &str| -> f64 {
+        let status = served.ask(&Request::Status {});
+        let workers = status["workers"].as_array().into_iter().flatten();
+        workers.filter_map(|worker| worker[key].as_f64()).sum()
+    };
+    let until = Instant::now() + Duration::from_secs(20);
+    while told("connections") != 601.0 && Instant::now() < until {}
+    assert_eq!(told("connections"), 601.0, "what each holds is told");
+    assert!(told("awake_seconds") > 0.0, "they have worked");
 
     let list = |words: FlowWords, most| {
         let (mut from, mut flows) = (None, Vec::new());

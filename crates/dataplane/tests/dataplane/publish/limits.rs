@@ -38,6 +38,8 @@ fn a_worker_that_does_not_move_on_is_named() {
     let PublishError::Behind { worker: Some(1), programs: MOST_PROGRAMS, .. } = behind else {
         panic!("{behind:?}");
     };
+    let told = behind.to_string();
+    assert!(told.starts_with("worker 1 does not move on: 64 programs of "), "{told}");
     assert_eq!(published.program().number(), number, "nothing has changed");
     assert_eq!(burst.program().number(), 1);
     assert!(published.snapshot().is_err());
@@ -160,4 +162,24 @@ fn longest_wait_for_the_current_program() {
              most; with the clock alone {floor:?}"
         );
     });
+}
+
+#[test]
+fn what_is_not_accepted_is_not_published() {
+    let published = published(START);
+    let text = "*mangle\n-A PREROUTING -p tcp\nCOMMIT\n";
+    let no = published.commit_text_if(1, Family::Ipv4, text, |next| {
+        assert_eq!(next.number(), 2);
+        Err("it opens a port".to_owned())
+    });
+    assert_eq!(no, Err(PublishError::NotAccepted("it opens a port".to_owned())));
+    assert_eq!(published.program().number(), 1);
+    assert_eq!(rules(&published.program()).rules().count(), 1);
+    let places = published.held().places;
+    for _ in 0..100 {
+        let no = published.replace_if(1, vec![ruleset(START)], |next| next, |_| Err(String::new()));
+        assert!(no.is_err());
+    }
+    assert_eq!(change(&published, "-A PREROUTING -p tcp"), 2);
+    assert_eq!(published.held().places, places + 1, "what was refused has given its places back");
 }

@@ -13,7 +13,7 @@ use fastrand::Rng;
 use self::sctp::Sctp;
 use self::tcp::Tcp;
 use super::stage::Stage;
-use super::wire::{self, Addr, Ends, fragment, icmp, number, udp};
+use super::wire::{self, Addr, Ends, fragment, icmp, looks_unfinished, number, udp};
 use super::{Came, Sent};
 
 /// Flows at a time.
@@ -233,12 +233,16 @@ impl Talk {
         Some(Sent::at_once(about.by_far, bytes))
     }
 
-    /// Changes a byte after the addresses, which leaves the checksum wrong.
+    /// Changes a byte after the addresses, which leaves the checksum wrong: and once more, should it look as if it were
+    /// left to a network card. The kernel is told by the device whether it was, a capture is not.
     fn spoil(&mut self, bytes: &mut [u8]) {
         let least = if self.stage.ipv6() { 40 } else { 20 };
-        if bytes.len() > least {
+        while bytes.len() > least {
             let at = self.rng.usize(least..bytes.len());
             bytes[at] = bytes[at].wrapping_add(self.rng.u8(1..));
+            if !looks_unfinished(bytes) {
+                break;
+            }
         }
     }
 

@@ -19,6 +19,7 @@ use packet::craft::{Addresses, Craft, Message};
 use packet::tcp::Flags;
 use rules::eval::RuleRef;
 use rules::model::{Family, Ruleset};
+use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use super::rulesets::{GROUP, draw};
 use super::{Share, Shares};
@@ -28,8 +29,17 @@ use crate::restored::{Hits, read};
 const BATCH: u64 = 50;
 /// A packet that took longer was seen by the kernel nobody knows when.
 const LATE: Duration = Duration::from_millis(2);
+/// The kernel's clock that is older than this has missed a tick: its processor was away, or its machine was.
+const TICK: Duration = Duration::from_millis(10);
 const POLICY: &str =
     "0:\tfrom all lookup local\n32766:\tfrom all lookup main\n32767:\tfrom all lookup default\n";
+
+/// How old the kernel's idea of the time is, which it takes with every tick (`timekeeping_update`).
+fn since_tick() -> Duration {
+    let [ticked, now] = [ClockId::MonotonicCoarse, ClockId::Monotonic].map(clock_gettime);
+    let nanos = |time: Timespec| i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec);
+    Duration::from_nanos(u64::try_from(nanos(now) - nanos(ticked)).unwrap_or(0))
+}
 
 /// What a trial came to.
 pub(super) enum Told {
@@ -76,10 +86,10 @@ impl Trial {
         for number in 1..=packets {
             self.pause(rng);
             let mut bytes = packet(rng, self.family, self.tracks);
+            let (begun, age) = (Instant::now(), since_tick());
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            let begun = Instant::now();
             self.tun.send(&bytes)?;
-            late += u64::from(begun.elapsed() > LATE);
+            late += u64::from(begun.elapsed() > LATE || age.max(since_tick()) > TICK);
             let arrival = Arrival {
                 time: Some(now.as_nanos() as u64),
                 origin: Origin::Wire,

@@ -93,7 +93,7 @@ impl Report {
     }
 
     fn acceptances(&self) -> Rows {
-        let top = self.top_decisions(|file, by| !file.drops(by));
+        let top = self.top(&self.accepted_by);
         let either = self.top_either_that(false);
         let all = top.len() + either.len();
         let row = |(file, by, count, tally)| self.rule_row("accept", file, by, count, tally);
@@ -104,7 +104,7 @@ impl Report {
     }
 
     fn refusals(&self) -> Rows {
-        let top = self.top_decisions(RulesFile::drops);
+        let top = self.top(&self.refused_by);
         let others = self.other_refusals();
         let all = top.len() + others.len();
         let rows = top.into_iter().take(ENDS).map(|(file, by, count, tally)| {

@@ -78,6 +78,10 @@ impl Target for Synproxy {
         true
     }
 
+    fn proxies(&self) -> bool {
+        true
+    }
+
     fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
         let at = match transit.packet.headers().l4 {
             L4::Upper(upper) => upper.offset,

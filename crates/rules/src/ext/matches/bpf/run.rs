@@ -18,6 +18,8 @@ pub(super) const AUXILIARY: u32 = -0x1000_i32 as u32;
 const NETWORK: u32 = -0x10_0000_i32 as u32;
 /// Reads from here count from the link header (`SKF_LL_OFF`).
 const LINK: u32 = -0x20_0000_i32 as u32;
+/// Bytes of the longest link header (`dev->hard_header_len`, of 8 bits when a packet is made room for).
+const LONGEST_LINK: usize = 256;
 
 /// Whether an offset names something that the kernel knows of the packet.
 pub(super) fn is_auxiliary(offset: u32) -> bool {
@@ -117,8 +119,11 @@ impl Machine<'_, '_, '_> {
     fn read(&self, offset: u32, size: usize) -> Result<Option<u32>, Outcome> {
         let offset = match offset {
             0..0x8000_0000 => offset,
-            // The link header of a packet is not always the one that was captured.
-            LINK..NETWORK => return Err(Outcome::MAYBE),
+            // The link header of a packet is not always the one that was captured, but none is longer than this.
+            LINK..NETWORK => {
+                let is_past = (offset - LINK) as usize >= LONGEST_LINK + self.transit.packet.len();
+                return Err(if is_past { Outcome::NO } else { Outcome::MAYBE });
+            }
             NETWORK.. => offset - NETWORK,
             _ => return Err(Outcome::NO),
         };
