@@ -21,6 +21,9 @@ type Entries = Vec<(Hook, Region)>;
 /// What may be another thing to rules than it is as packets come, without any target.
 const OF_WAY: [Part; 3] = [Part::Output, Part::Field(Field::Ttl), Part::State];
 
+/// Callers of callers that are looked for: each takes a part of the machine's stack.
+const DEEPEST: usize = 256;
+
 /// Ways to the chains of a ruleset.
 pub(super) struct Paths<'p> {
     ruleset: &'p Ruleset,
@@ -101,8 +104,8 @@ impl<'p> Paths<'p> {
         if let Some(base) = chains[chain].base {
             return Ok(vec![(base.hook, Region::ALL)]);
         }
-        // Nobody loads chains that lead to themselves; whoever does gets every packet.
-        if self.within.contains(&(table, chain)) {
+        // Chains that lead to themselves, or too deep for the machine's stack: any packet may get there.
+        if self.within.len() >= DEEPEST || self.within.contains(&(table, chain)) {
             return Ok(Hook::ALL.into_iter().map(|hook| (hook, Region::ALL)).collect());
         }
         self.within.push((table, chain));
