@@ -8,7 +8,7 @@ use rules::eval::RuleRef;
 use rules::ext::{Course, Effect};
 use rules::model::{Action, Chain, FallThrough, Hook, Rule, Ruleset};
 
-use super::send::policy_fate;
+use super::stage::policy_fate;
 use crate::flow::{Fate, target_text};
 
 /// What comes after a rule.

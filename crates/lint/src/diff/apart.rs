@@ -14,7 +14,7 @@ use super::after::{After, hooks};
 use super::changed::Changed;
 use super::hook_name;
 use super::remember::{EVERYTHING, SETS, changes_sets, list_of, remembers, rules_of_lists};
-use super::way::Passed;
+use super::stage::Passed;
 use crate::flow::{Fate, match_text};
 
 /// What both rulesets do not have in common.

@@ -11,8 +11,7 @@ use rules::model::{Action, Chain, Family, Hook, Policy, Ruleset, Table};
 use rules::save::print_rule;
 
 use super::paths::Paths;
-use super::send::is_idle;
-use super::way::Origin;
+use super::stage::{Origin, is_idle};
 use crate::diagram::{Region, TooLarge};
 use crate::space::Space;
 

@@ -7,9 +7,8 @@ use rules::model::{Hook, Rule, Ruleset};
 use rules::save::print_rule;
 
 use super::altered::Alterations;
-use super::send::{Decided, Stage};
-use super::unequal::{Several, Unequal};
-use super::way::{Origin, Passed};
+use super::stage::{Decided, Origin, Passed, Stage};
+use super::unequal::{End, Several, Unequal, is_known, is_same};
 use super::witness::Witnesses;
 use super::{Difference, Differences, MOST_REGIONS, MOST_UNKNOWN, causes, hook_name};
 use crate::diagram::{Region, TooLarge};
@@ -28,9 +27,6 @@ pub(super) struct Comparison<'c> {
     pub(super) unequal: &'c Unequal,
     pub(super) found: &'c mut Differences,
 }
-
-/// What becomes of packets: their fate, and the targets that translated their flow.
-pub(super) type End = (Fate, Vec<String>);
 
 /// Packets that two rules, or policies, decide about.
 struct Decision {
@@ -325,19 +321,6 @@ fn rule_at(ruleset: &Ruleset, at: RuleRef) -> &Rule {
 /// The walk goes on.
 fn goes_on(fate: &Fate) -> bool {
     matches!(fate, Fate::Accept | Fate::Translate(_))
-}
-
-/// The same for the packet. What programs make of it is never known to be.
-pub(super) fn is_same(from: &End, to: &End) -> bool {
-    match (&from.0, &to.0) {
-        (Fate::Open(_), _) | (_, Fate::Open(_)) => false,
-        (Fate::Accept, Fate::Accept) => from.1 == to.1,
-        (old, new) => old == new,
-    }
-}
-
-pub(super) fn is_known(fate: &Fate) -> bool {
-    !matches!(fate, Fate::Open(_))
 }
 
 /// The side that tells where the difference is made: the one that does not let packets through, or translates them.

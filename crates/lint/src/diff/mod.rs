@@ -19,6 +19,7 @@ mod compare;
 mod paths;
 mod remember;
 mod send;
+mod stage;
 #[cfg(test)]
 mod tests;
 mod through;
@@ -46,8 +47,9 @@ use altered::Alterations;
 use apart::Apart;
 use changed::Changed;
 use compare::Comparison;
+use stage::Origin;
 use unequal::Unequal;
-use way::{Both, Origin};
+use way::Both;
 pub use witness::whole_walk;
 
 /// What is known of the host, and which packets are meant.

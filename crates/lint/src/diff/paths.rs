@@ -11,7 +11,7 @@ use rules::model::{Action, Hook, Rule, Ruleset};
 use rules::predicate::{Field, Predicate};
 use rules::{CONNTRACK, TableKind};
 
-use super::way::Origin;
+use super::stage::Origin;
 use crate::diagram::{Region, TooLarge};
 use crate::space::{Part, Space};
 

@@ -10,6 +10,7 @@ use rules::predicate::{Change, Field, Predicate};
 use super::altered::{Alterations, Packets, Request};
 use super::apart::Apart;
 use super::remember::{SETS, list_of};
+use super::stage::{Asked, Decided, Stage, is_idle, policy_fate};
 use super::translate;
 use crate::diagram::{Region, TooLarge};
 use crate::flow::{Fate, match_text, target_text};
@@ -19,43 +20,6 @@ use crate::space::{Part, Space};
 const MOST_VISITS: usize = 2_000_000;
 /// Jumps within jumps that are followed: each takes a part of the machine's stack.
 const DEEPEST: usize = 256;
-
-/// Where rules see packets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Stage {
-    /// Its place among those that a packet passes.
-    pub(super) turn: u32,
-    pub(super) table: &'static str,
-    pub(super) hook: Hook,
-}
-
-/// What a chain decided of packets.
-#[derive(Debug, Clone)]
-pub(super) struct Decided {
-    pub(super) stage: Stage,
-    pub(super) by: By,
-    pub(super) fate: Fate,
-    pub(super) packets: Packets,
-}
-
-/// A test that remembers packets, asked about some.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Asked {
-    /// Text, packets and how often before.
-    pub(super) key: String,
-    /// The same without packets, and chain by chain how it came there.
-    pub(super) place: String,
-    /// What it shares its memory with.
-    pub(super) list: Option<String>,
-    pub(super) rule: (usize, RuleRef),
-}
-
-impl Asked {
-    /// It is a test: its key is that of its answer.
-    pub(super) fn is_answered(&self) -> bool {
-        !self.place.is_empty()
-    }
-}
 
 /// What both rulesets are sent through with.
 #[derive(Debug)]
@@ -397,27 +361,6 @@ impl<'s> Sending<'s> {
         if let By::Rule(at) = by {
             self.asked.push(Asked { key, place, list, rule: (self.side, at) });
         }
-    }
-}
-
-/// Nothing that happens to a packet depends on it, nor on what its tests remember.
-pub(super) fn is_idle(rule: &Rule) -> bool {
-    let watches = match &rule.action {
-        Action::None => true,
-        Action::Target(target) => target.body.course() == Course::Passes(Alters::Nothing),
-        _ => false,
-    };
-    let of_its_own = |used: &MatchUse| {
-        ["limit", "statistic", "quota", "connlimit"].contains(&&*used.name)
-            || used.body.memory().is_none()
-    };
-    watches && rule.matches.iter().all(of_its_own)
-}
-
-pub(super) fn policy_fate(policy: Policy) -> Fate {
-    match policy {
-        Policy::Accept => Fate::Accept,
-        Policy::Drop => Fate::Drop,
     }
 }
 

@@ -3,10 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::compare::{End, is_known, is_same};
-use super::way::Passed;
+use super::stage::Passed;
 use crate::diagram::{Region, TooLarge};
+use crate::flow::Fate;
 use crate::space::Space;
+
+/// What becomes of packets: their fate, and the targets that translated their flow.
+pub(super) type End = (Fate, Vec<String>);
 
 /// What such tests may answer.
 #[derive(Debug)]
@@ -110,4 +113,17 @@ fn parted(
     }
     parts.retain(|part| !part.region.is_empty());
     Ok(parts)
+}
+
+/// The same for the packet. What programs make of it is never known to be.
+pub(super) fn is_same(from: &End, to: &End) -> bool {
+    match (&from.0, &to.0) {
+        (Fate::Open(_), _) | (_, Fate::Open(_)) => false,
+        (Fate::Accept, Fate::Accept) => from.1 == to.1,
+        (old, new) => old == new,
+    }
+}
+
+pub(super) fn is_known(fate: &Fate) -> bool {
+    !matches!(fate, Fate::Open(_))
 }

@@ -9,29 +9,10 @@ use rules::predicate::{Field, Predicate};
 
 use super::altered::{Alterations, Altered, Packets, Request};
 use super::apart::Apart;
-use super::send::{Asked, Decided, Sending, Stage};
+use super::send::Sending;
+use super::stage::{Origin, Passed, Stage};
 use crate::diagram::{Region, TooLarge};
 use crate::space::{Part, Space};
-
-/// Where packets come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
-    /// Another host.
-    Arriving,
-    /// This host.
-    Sent,
-}
-
-/// What became of packets.
-#[derive(Debug, Default)]
-pub(super) struct Passed {
-    pub(super) decided: Vec<Decided>,
-    /// Those that were let through everywhere.
-    pub(super) accepted: Vec<Packets>,
-    /// Those that routing saw.
-    pub(super) routed: Vec<Packets>,
-    pub(super) asked: Vec<Asked>,
-}
 
 /// What all rulesets that are compared are sent packets with.
 pub(super) struct Both<'s> {

@@ -8,8 +8,8 @@ use rules::model::{Action, Hook, Ruleset};
 use rules::nat::Ports;
 use rules::predicate::{Field, Values, type_ranges};
 
-use super::send::Stage;
-use super::way::{Origin, stages, translates};
+use super::stage::{Origin, Stage};
+use super::way::{stages, translates};
 use crate::around::{address_of, type_name};
 use crate::diagram::Region;
 use crate::flow::{Fate, target_text};
