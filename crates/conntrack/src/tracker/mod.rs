@@ -411,6 +411,10 @@ impl Tracker {
                 self.expect_own(handle, tuple, visit);
             }
             states = states.or(alone);
+            // Or one that is followed begins it, of which nobody knows what it expects.
+            if found.direction == Direction::Original && self.untraceable.may_be_expected(tuple) {
+                states = states.or(CtState::Related.into());
+            }
         }
         if found.doubt == Doubt::History || step == Step::Vague {
             states = states.or(CtState::Established.into());

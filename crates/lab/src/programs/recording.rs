@@ -44,8 +44,8 @@ impl Way {
     pub fn most_unknown(self, scene: Scene) -> f64 {
         match self {
             Self::In if scene.is_open_inbound() => 100.0,
-            Self::In => 5.0,
-            _ => 2.0,
+            Self::In => 5.0 + scene.hidden(),
+            _ => 2.0 + scene.hidden(),
         }
     }
 }
@@ -93,15 +93,17 @@ impl Recording {
     }
 
     /// Keeps what a test without root needs in the new folder `dir`: the host, what the kernel counted, and the
-    /// captures of [`Way::Any`] and [`Way::Nflog`], packed. Of the settings only those that decide where packets go.
+    /// captures of [`Way::Any`] and [`Way::Nflog`], packed. Of the settings only those that decide where packets go, and how
+    /// connections are tracked.
     pub fn keep(&self, dir: &Path) -> io::Result<()> {
-        const SETTINGS: [&str; 6] = [
+        const SETTINGS: [&str; 7] = [
             "forward",
             "rp_filter",
             "accept_local",
             "route_localnet",
             "accept_source_route",
             "nf-call",
+            "net.netfilter.nf_conntrack_",
         ];
         if dir.exists() {
             fs::remove_dir_all(dir)?;

@@ -1,9 +1,10 @@
 //! The scenes, and what each needs of this machine.
 //!
-//! A scene's text begins with what it shows. Four kinds of its comments are read: `# needs: PROGRAM...`, `# device:
+//! A scene's text begins with what it shows. Five kinds of its comments are read: `# needs: PROGRAM...`, `# device:
 //! KIND` for a kind of link that not every kernel has, `# unseen: FAMILY TABLE CHAIN NUMBER: WHY` for a rule whose
 //! counter proves how many packets never reached a tap, `# inbound: WHY` where a recording of what came in leaves
-//! more unknown than elsewhere.
+//! more unknown than elsewhere, `# hidden: SHARE: WHY` where so many packets in a hundred depend on what no recording
+//! shows.
 
 use std::env;
 use std::path::Path;
@@ -109,6 +110,12 @@ impl Scene {
     /// Whether what came in tells little here.
     pub fn is_open_inbound(&self) -> bool {
         self.notes("inbound:").next().is_some()
+    }
+
+    /// The packets in a hundred that may depend on what no recording shows of the host.
+    pub fn hidden(&self) -> f64 {
+        let note = self.notes("hidden: ").next().and_then(|note| note.split_once(": "));
+        note.and_then(|(share, _)| share.parse().ok()).unwrap_or(0.0)
     }
 
     /// Rules that count packets which never reach a tap, as `FAMILY TABLE CHAIN NUMBER`, and why they do not.

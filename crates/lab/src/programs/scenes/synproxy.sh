@@ -1,5 +1,6 @@
 # A server behind SYNPROXY: the router answers the client's SYN with a cookie, and opens the connection once it is paid.
 # needs: python3 curl ping hping3
+# inbound: the connections to the server are the router's.
 
 setup() {
     ns c r s

@@ -1,6 +1,7 @@
 # A transparent web proxy: TPROXY hands connections to a program of the router, -m socket keeps their packets with it.
 # needs: python3 curl ping
 # inbound: the proxy's own connections are the router's.
+# hidden: 30: which sockets the router has, and so what is for its proxy.
 
 setup() {
     ns c r s
