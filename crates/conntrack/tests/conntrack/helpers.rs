@@ -130,6 +130,23 @@ fn may_act(helper: &str, payload: &[u8]) -> bool {
     is_told
 }
 
+/// A flow that is expected is RELATED until it is answered, not in its first packet alone. A conversation with the kernel told.
+#[test]
+fn each_packet_of_a_flow_that_may_be_expected_may_be_related() {
+    let mut net = Net::kernel();
+    net.template = Template { helper: Helper::named("sip"), ..Template::default() };
+    let mut invite = with_payload(V4, Message::udp(5060, 5060), b"invite sip:x@y SIP/2.0\r\n\r\n");
+    invite[26..28].fill(0);
+    net.with_frame(&invite, usize::MAX, |net, packet, view| {
+        net.tracker.confirm(packet, &view, net.now, Certainty::Certain);
+    });
+    net.template = Template::default();
+    for packet in 1..=3 {
+        let view = net.pass_frame(&frame(back(V4), Message::udp(7000, 7001), 0));
+        assert!(is_open(&view), "packet {packet}: {:?}", view.states);
+    }
+}
+
 #[test]
 fn helpers_that_are_not_modelled_may_expect_anything_with_their_hosts() {
     assert!(may_act("sip", b"invite sip:x@y SIP/2.0\r\n\r\n"));

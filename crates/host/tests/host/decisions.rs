@@ -153,6 +153,22 @@ fn policy_rules_that_ask_for_a_mark() {
     assert_eq!(by(None), Routed::Unknown(Missing::Input));
 }
 
+/// As for TPROXY: a table of its own that takes everything for the host.
+#[test]
+fn a_table_that_a_mark_chooses_may_lead_to_the_host() {
+    let rules = "0:\tfrom all lookup local\n9:\tfrom all fwmark 0x1/0x1 lookup 100\n32766:\tfrom all lookup main\n";
+    let open = Incoming { mark: None, ..packet("10.1.0.9", "8.8.8.8", "lan0") };
+    let host = |route: &str| {
+        let routes = format!("{route} table 100\n{ROUTES}");
+        self::host(&[("routes.txt", &routes), ("rule.txt", rules)])
+    };
+    let inward = host("local default dev lo scope host");
+    assert_eq!(inward.route_in(&open), Routed::Unknown(Missing::Mark));
+    assert!(inward.may_turn_inward(&open));
+    assert!(!host("local 10.9.0.0/16 dev lo scope host").may_turn_inward(&open));
+    assert!(!host("default dev tun0").may_turn_inward(&open));
+}
+
 #[test]
 fn packets_of_the_host_itself_leave() {
     let router = router();
