@@ -16,7 +16,7 @@ use conntrack::{
     Attachment, Certainty, Confirmation, CtView, EntryHook, Proxy, Space, States, Taken, Template,
     Visit,
 };
-use packet::{Mark, Packet, Read, Snapshot};
+use packet::{FlowKey, Mark, Packet, Read, Snapshot};
 use rules::eval::{Alive, Claim, Memories, Verdict, Verdicts};
 use rules::model::{Family, Hook};
 use rules::nat::payload::{self, Written};
@@ -534,6 +534,11 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     /// The packet, as rewritten so far.
     pub(crate) fn packet(&self) -> &Packet<'b> {
         self.transit.packet
+    }
+
+    /// Its addresses and ports as they are now, where all of them are known.
+    pub(crate) fn tuple(&self) -> Option<FlowKey> {
+        self.tables.tracks.then(|| FlowKey::of(self.transit.packet).known()).flatten()
     }
 
     /// Whether no table and no tracking sees it before it is routed.
