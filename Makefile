@@ -29,6 +29,9 @@ run: ## Build tamis as far as it works offline, and show its demo report; the fi
 test: $(if $(ROOT),deps) ## Run every test that this machine can run, and say which it skips
 	@$(MAKE) --no-print-directory skips
 	cargo test --workspace --no-fail-fast
+
+# What .ci/run runs besides: each builds crates anew, or another language.
+test-long: ## The tests that make test leaves out: loom, histories, mutants of the engines, Java
 	@$(MAKE) --no-print-directory loom histories java-test
 	@$(MAKE) --no-print-directory mutants MUTANTS="tamis matrix cached"
 
@@ -251,4 +254,4 @@ diff-campaign: ## What diff says of drawn edits of rulesets of the wild, held to
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
 
-.PHONY: help run test campaign lint-campaign diff-campaign soak histories mutants tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint book package oracle oracle-other lab lab-deps series soak-live picture screen loom golden fuzz tunnel-netem supply licences advisories figures dist dist-try page-check
+.PHONY: help run test test-long campaign lint-campaign diff-campaign soak histories mutants tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint book package oracle oracle-other lab lab-deps series soak-live picture screen loom golden fuzz tunnel-netem supply licences advisories figures dist dist-try page-check
