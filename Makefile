@@ -17,14 +17,21 @@ ROOT = $(filter 0,$(shell id -u))
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 10 | sed 's/^/make /'
 
-run: ## Build tamis and show its demo report; the files go to target/demo
-	cargo build --release --bin tamis
+# The demo's tamis: all that works offline, built soon rather than fast.
+QUICK := cargo build --profile quick --package tamis --no-default-features
+
+run: ## Build tamis as far as it works offline, and show its demo report; the files go to target/demo
+	@test -e target/quick/tamis || echo "make run: builds target/quick/tamis, one to two minutes on two cores at first"
+	$(QUICK)
 	@rm -rf target/demo && mkdir -p target/demo
-	@cargo run --quiet --release --bin tamis -- demo --dir target/demo
+	@target/quick/tamis demo --dir target/demo
 
 test: $(if $(ROOT),deps) ## Run every test that this machine can run, and say which it skips
 	@$(MAKE) --no-print-directory skips
 	cargo test --workspace --no-fail-fast
+
+# What .ci/run runs besides: each builds crates anew, or another language.
+test-long: ## The tests that make test leaves out: loom, histories, mutants of the engines, Java
 	@$(MAKE) --no-print-directory loom histories java-test
 	@$(MAKE) --no-print-directory mutants MUTANTS="tamis matrix cached"
 
@@ -105,6 +112,7 @@ STUDIES := tamis-lab|tamis-lab-engines|plotters|rayon|papaya
 lint: ## Formatting, clippy and rustdoc, each without a warning; modules in circles; links of the book; what tamis links and depends on
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy -p tamis --no-default-features -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
 	cargo run --quiet -p tamis-modules
 	cargo run --quiet -p tamis-pages
@@ -246,4 +254,4 @@ diff-campaign: ## What diff says of drawn edits of rulesets of the wild, held to
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
 
-.PHONY: help run test campaign lint-campaign diff-campaign soak histories mutants tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint book package oracle oracle-other lab lab-deps series soak-live picture screen loom golden fuzz tunnel-netem supply licences advisories figures dist dist-try page-check
+.PHONY: help run test test-long campaign lint-campaign diff-campaign soak histories mutants tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint book package oracle oracle-other lab lab-deps series soak-live picture screen loom golden fuzz tunnel-netem supply licences advisories figures dist dist-try page-check
