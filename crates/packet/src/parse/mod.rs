@@ -9,6 +9,7 @@
 mod ip4;
 mod ip6;
 mod link_layer;
+mod plain;
 
 pub use link_layer::plain_ethertype;
 
@@ -50,8 +51,10 @@ pub fn parse_into(
     checksums: Checksums,
 ) {
     let wire_len = wire_len.max(bytes.len());
-    *headers = Headers { end: wire_len, ..Headers::default() };
-    find(link, Snap::new(bytes, wire_len), checksums, headers);
+    if !link.is_ethernet() || !plain::parse(bytes, wire_len, checksums, headers) {
+        *headers = Headers { end: wire_len, ..Headers::default() };
+        find(link, Snap::new(bytes, wire_len), checksums, headers);
+    }
 }
 
 impl<'a> Packet<'a> {

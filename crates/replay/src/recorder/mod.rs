@@ -259,7 +259,9 @@ impl Finished<'_> {
 }
 
 impl Recorder {
+    #[inline]
     fn count(&mut self, end: &Disposition) {
+        self.verdicts.of(end.verdict).add(end.bytes);
         match end.verdict {
             FinalVerdict::Accept(by) => self.decided(end, by, true),
             FinalVerdict::Drop(reason) => {
@@ -273,7 +275,16 @@ impl Recorder {
             FinalVerdict::Unknown => self.unknown(),
             FinalVerdict::Skip(skip) => self.skipped.count(skip, end.family),
         }
-        self.verdicts.of(end.verdict).add(end.bytes);
+        let is_usual = !(end.offload || end.overrun || end.assumed.rp_filter)
+            && end.midstream == Midstream::No
+            && end.early == Early::No;
+        if !is_usual {
+            self.count_unusual(end);
+        }
+    }
+
+    /// Counts what holds of few packets.
+    fn count_unusual(&mut self, end: &Disposition) {
         self.offload += u64::from(end.offload);
         self.overrun += u64::from(end.overrun);
         self.midstream_flows += u64::from(end.midstream == Midstream::First);
@@ -289,6 +300,7 @@ impl Recorder {
         self.causes.count();
     }
 
+    #[inline]
     fn decided(&mut self, end: &Disposition, by: Option<By>, is_accepted: bool) {
         if let Some(either) = end.family.zip(end.either) {
             return self.either.entry(either).or_default().add(end.bytes);
@@ -304,6 +316,7 @@ impl Recorder {
         }
     }
 
+    #[inline]
     fn note_sides(&mut self, input: Iface<'_>, output: Iface<'_>) {
         if self.notes_sides {
             self.noted.sides = [input, output].map(|side| match side {
