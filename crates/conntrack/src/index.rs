@@ -151,12 +151,17 @@ impl Index {
         self.buckets().get(self.bucket(hash, 0)).map_or(0, |bucket| bucket[PASSED])
     }
 
-    /// The first place in the home bucket that has these 32 bits of the hash.
+    /// The first place in the home bucket that has these 32 bits of the hash, and whether there may be more of them, there
+    /// or in a later bucket.
     #[inline]
-    pub(crate) fn guess(&self, hash: u64) -> Option<TupleSlot> {
-        let bucket = self.buckets().get(self.bucket(hash, 0))?;
-        let cell = cells(bucket).into_iter().find(|cell| cell >> 32 == hash >> 32)?;
-        TupleSlot::of(cell as u32)
+    pub(crate) fn guess(&self, hash: u64) -> (Option<TupleSlot>, bool) {
+        let start = self.start + self.bucket(hash, 0) * size_of::<Bucket>() / size_of::<u64>();
+        let bucket: Option<&Bucket> = self.words.get(start..).and_then(<[u64]>::first_chunk);
+        let Some([cells @ .., passed]) = bucket else { return (None, false) };
+        match cells.iter().find(|cell| **cell >> 32 == hash >> 32) {
+            Some(cell) => (TupleSlot::of(*cell as u32), true),
+            None => (None, *passed != 0),
+        }
     }
 
     /// Adds a place, for which there is room.

@@ -70,12 +70,12 @@ impl Default for Zone {
 /// Addresses, protocol and the protocol's own identifiers of one direction of a flow, and its zone.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Tuple {
-    source: [u64; 2],
-    destination: [u64; 2],
-    /// Everything else, so that tuples are compared and hashed as five words. From the highest bits down: source port,
+    /// Everything else, first, as it differs most: tuples are compared and hashed as five words. From the highest bits down: source port,
     /// ICMP identifier, or key of the GRE source; destination port, ICMP type (high byte) and code, or GRE key; the
     /// zone; the protocol; whether it is IPv6.
     parts: u64,
+    source: [u64; 2],
+    destination: [u64; 2],
 }
 
 /// Where the parts of a tuple begin in their word.
@@ -297,6 +297,7 @@ pub(crate) fn is_icmp(protocol: u8) -> bool {
 
 /// Whether flows of a protocol have ports: TCP, UDP, UDP-Lite, SCTP. DCCP has no tracker in this kernel any more, and so
 /// none.
+#[inline]
 #[must_use]
 pub fn has_ports(protocol: u8) -> bool {
     matches!(

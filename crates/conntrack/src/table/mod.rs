@@ -145,7 +145,7 @@ impl Table {
 
     /// The living flow of which one tuple, zone included, is this one. `want` restricts the direction. Of
     /// several, which zones of one direction allow, the one that was confirmed last.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn find(
         &mut self,
         tuple: &Tuple,
@@ -155,8 +155,26 @@ impl Table {
         self.find_hashed(self.hash(tuple), tuple, want, now)
     }
 
+    /// The same in any direction, without a call for the usual flow: it is alive, lies at home in the index, and no two
+    /// flows have one tuple.
+    #[inline(always)]
+    pub(crate) fn find_here(&mut self, tuple: &Tuple, now: u64) -> Option<(Handle, Direction)> {
+        let hash = self.hash(tuple);
+        let (guess, may_be_more) = self.index.guess(hash);
+        if let Some(TupleSlot { slot, direction }) = guess
+            && let Some(flow) = self.flows.get(slot as usize)
+            && flow.tuple(direction) == tuple
+            && !flow.is_expired(now)
+            && !self.has_twins
+        {
+            let handle = Handle { slot, generation: flow.generation };
+            return Some((handle, flow.direction_of(direction, tuple)));
+        }
+        if may_be_more { self.find_hashed(hash, tuple, None, now) } else { None }
+    }
+
     /// The same of a tuple whose hash is known.
-    #[inline]
+    #[inline(never)]
     fn find_hashed(
         &mut self,
         hash: u64,
@@ -238,7 +256,8 @@ impl Table {
         let buckets = hashes.iter().fold(0, |sum, hash| sum ^ self.index.touch(*hash));
         std::hint::black_box(buckets);
         let flows = hashes.iter().fold(0, |sum, hash| {
-            let flow = self.index.guess(*hash).and_then(|p| self.flows.get(p.slot as usize));
+            let (guess, _) = self.index.guess(*hash);
+            let flow = guess.and_then(|place| self.flows.get(place.slot as usize));
             sum ^ flow.map_or(0, Flow::touch)
         });
         std::hint::black_box(flows);

@@ -176,11 +176,7 @@ impl Tracker {
         }
         self.begin(visit.began.unwrap_or(visit.now));
         self.latest = visit.now;
-        match self.resolve(packet, visit) {
-            Ok(view) => view,
-            Err(Unparsable::Invalid) => CtView::INVALID,
-            Err(Unparsable::Unknown) => CtView::UNKNOWN,
-        }
+        self.resolve(packet, visit)
     }
 
     /// Prefetches for packets that are about to be tracked in this zone: memory is waited for once for
@@ -209,31 +205,53 @@ impl Tracker {
     }
 
     #[inline]
-    fn resolve(&mut self, packet: &Packet<'_>, visit: &Visit) -> Result<CtView, Unparsable> {
-        let layer = dissect::layer(packet)?;
+    fn resolve(&mut self, packet: &Packet<'_>, visit: &Visit) -> CtView {
+        let layer = match dissect::layer(packet) {
+            Ok(layer) => layer,
+            Err(why) => return why.into(),
+        };
         let verify = visit.hook == EntryHook::Prerouting
             && match self.config.checksums {
                 Checksums::Ignore => false,
                 Checksums::Arrivals => visit.came_in && is_captured(packet),
                 Checksums::Verify => true,
             };
-        if protocol::is_icmp(layer.protocol) {
-            match icmp::read(packet, &layer, verify)? {
-                Message::Query => {}
-                Message::Exempt => return Ok(CtView::UNTRACKED),
-                Message::Error { about, destination } => {
-                    return Ok(self.error(&about, destination, visit));
-                }
-            }
+        if protocol::is_icmp(layer.protocol)
+            && let Some(view) = self.icmp(packet, &layer, verify, visit)
+        {
+            return view;
         }
-        let tuple = dissect::tuple(packet, &layer)?;
-        match Upper::read(packet, &layer, verify) {
-            Ok(upper) => self.normal(packet, &layer, &tuple, &upper, visit),
+        // What was read stays where it is.
+        let tuple = dissect::tuple_here(packet, &layer);
+        let tuple = match &tuple {
+            Ok(tuple) => tuple,
+            Err(why) => return (*why).into(),
+        };
+        match &Upper::read(packet, &layer, verify) {
+            Ok(upper) => self.normal(packet, &layer, tuple, upper, visit),
             Err(Unparsable::Invalid) => {
-                self.waste(&tuple, visit);
-                Err(Unparsable::Invalid)
+                self.waste(tuple, visit);
+                CtView::INVALID
             }
-            Err(Unparsable::Unknown) => self.half_known(&tuple, visit),
+            Err(Unparsable::Unknown) => self.half_known(tuple, visit),
+        }
+    }
+
+    /// What an ICMP message is that no flow is looked up for by its own tuple.
+    fn icmp(
+        &mut self,
+        packet: &Packet<'_>,
+        layer: &Layer,
+        verify: bool,
+        visit: &Visit,
+    ) -> Option<CtView> {
+        match icmp::read(packet, layer, verify) {
+            Ok(Message::Query) => None,
+            Ok(Message::Exempt) => Some(CtView::UNTRACKED),
+            Ok(Message::Error { about, destination }) => {
+                Some(self.error(&about, destination, visit))
+            }
+            Err(why) => Some(why.into()),
         }
     }
 
@@ -261,14 +279,15 @@ impl Tracker {
 
     /// The tuple is known, but not whether the packet is well formed: it changes its flow or not, and
     /// begins one or not.
-    fn half_known(&mut self, tuple: &Tuple, visit: &Visit) -> Result<CtView, Unparsable> {
+    fn half_known(&mut self, tuple: &Tuple, visit: &Visit) -> CtView {
         let found = self.lookup(tuple, visit.template.zone, visit.now);
         let (handle, direction, is_first, space) = match found {
             Some((handle, direction)) => (handle, direction, false, Space::Enough),
-            None => match self.create(tuple, visit)? {
-                (Some(handle), space) => (handle, Direction::Original, true, space),
+            None => match self.create(tuple, visit) {
+                Ok((Some(handle), space)) => (handle, Direction::Original, true, space),
                 // The packet begins a flow only if it is well formed, and none is there.
-                (None, _) => return Ok(CtView { space: Space::MayBeFull, ..CtView::UNKNOWN }),
+                Ok((None, _)) => return CtView { space: Space::MayBeFull, ..CtView::UNKNOWN },
+                Err(why) => return why.into(),
             },
         };
         // Nor is it known where the flow was evicted here, and may be there.
@@ -281,7 +300,7 @@ impl Tracker {
             self.loose_end = Some(handle);
         }
         self.raise_doubt(handle, Doubt::History, visit.now);
-        Ok(CtView { flow: Some(handle), direction, is_first, space, ..CtView::UNKNOWN })
+        CtView { flow: Some(handle), direction, is_first, space, ..CtView::UNKNOWN }
     }
 
     #[inline]
@@ -292,10 +311,10 @@ impl Tracker {
         tuple: &Tuple,
         upper: &Upper<'_>,
         visit: &Visit,
-    ) -> Result<CtView, Unparsable> {
+    ) -> CtView {
         // A packet that reopens a flow is looked up once more. Each flow that it reopens is gone, so this ends.
         loop {
-            let met = match self.lookup(tuple, visit.template.zone, visit.now) {
+            let met = match self.lookup_here(tuple, visit.template.zone, visit.now) {
                 // The untraceable one may be the later of two flows with this tuple.
                 Some(_) if self.table.has_twins() && self.untraceable.may_include(tuple) => {
                     return self.half_known(tuple, visit);
@@ -304,19 +323,19 @@ impl Tracker {
                     let space = self.doubt_evicted(handle, visit.now);
                     Met { handle, direction, is_first: false, space }
                 }
-                None => match self.first(tuple, upper, visit)? {
+                None => match self.first(tuple, upper, visit) {
                     ControlFlow::Continue(met) => met,
-                    ControlFlow::Break(view) => return Ok(view),
+                    ControlFlow::Break(view) => return view,
                 },
             };
             if visit.proxy == Proxy::Seen
                 && let Upper::Tcp(segment) = upper
                 && let Some(view) = self.proxied(met.handle, met.direction, segment, visit)
             {
-                return Ok(view);
+                return view;
             }
             if let Some(view) = self.update(met, packet.len(), layer, tuple, upper, visit) {
-                return Ok(view);
+                return view;
             }
         }
     }
@@ -327,21 +346,22 @@ impl Tracker {
         tuple: &Tuple,
         upper: &Upper<'_>,
         visit: &Visit,
-    ) -> Result<ControlFlow<CtView, Met>, Unparsable> {
+    ) -> ControlFlow<CtView, Met> {
         if is_unseen(upper, visit) || self.is_out_of_sight(tuple, visit) {
-            return self.half_known(tuple, visit).map(ControlFlow::Break);
+            return ControlFlow::Break(self.half_known(tuple, visit));
         }
-        Ok(match self.create(tuple, visit)? {
-            (Some(handle), space) => {
+        match self.create(tuple, visit) {
+            Ok((Some(handle), space)) => {
                 self.pick_up(handle, upper, visit.now);
                 let direction = Direction::Original;
                 ControlFlow::Continue(Met { handle, direction, is_first: true, space })
             }
-            (None, Space::Full) => {
+            Ok((None, Space::Full)) => {
                 ControlFlow::Break(CtView { space: Space::Full, ..CtView::INVALID })
             }
-            (None, space) => ControlFlow::Break(CtView { space, ..CtView::UNKNOWN }),
-        })
+            Ok((None, space)) => ControlFlow::Break(CtView { space, ..CtView::UNKNOWN }),
+            Err(why) => ControlFlow::Break(why.into()),
+        }
     }
 
     /// Brings a flow up to date; `None` where the packet ends it, and begins another one.
@@ -534,18 +554,33 @@ impl Tracker {
 
     /// The flow of a tuple in a zone: first among tuples of the zone's original number, and where its
     /// reply number differs, then among replies of that.
-    #[inline]
     fn lookup(&mut self, tuple: &Tuple, zone: Zone, now: u64) -> Option<(Handle, Direction)> {
         let zones = [zone.id_in(Direction::Original), zone.id_in(Direction::Reply)];
-        if zones == [tuple.zone(); 2] {
-            return self.table.find(tuple, None, now);
-        }
         let [original, reply] = zones;
         let found = self.table.find_in(&tuple.in_zone(original), zones, now);
         if found.is_some() || original == reply {
             return found;
         }
         self.table.find_in(&tuple.in_zone(reply), zones, now)
+    }
+
+    /// The same, without a call where there are no zones. The tuple is in zone 0.
+    #[inline(always)]
+    fn lookup_here(&mut self, tuple: &Tuple, zone: Zone, now: u64) -> Option<(Handle, Direction)> {
+        match zone.id {
+            0 => self.table.find_here(tuple, now),
+            _ => self.lookup(tuple, zone, now),
+        }
+    }
+}
+
+/// What is known of a packet of which no flow can be looked up.
+impl From<Unparsable> for CtView {
+    fn from(why: Unparsable) -> Self {
+        match why {
+            Unparsable::Invalid => Self::INVALID,
+            Unparsable::Unknown => Self::UNKNOWN,
+        }
     }
 }
 
