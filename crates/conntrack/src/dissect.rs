@@ -3,11 +3,9 @@
 //! Source: Linux 6.18 `nf_conntrack_core.c` (`nf_ct_get_tuple`, `ipv4_get_l4proto`, `ipv6_get_l4proto`),
 //! `nf_conntrack_proto_gre.c`. DCCP has no tracker of its own in this kernel any more: it is generic.
 
-use crate::key::Tuple;
+use crate::key::{Tuple, has_ports};
 use packet::ipv6_ext::{self, Find};
-use packet::{
-    Headers, L3, L4, Packet, Read, ReadAt, gre, icmpv4, icmpv6, ipv4, ipv6, sctp, tcp, udp,
-};
+use packet::{Headers, L3, L4, Packet, Read, ReadAt, gre, icmpv4, icmpv6, ipv4, ipv6};
 
 /// An upper layer: its protocol and where it starts in the frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,8 +102,14 @@ fn quoted_v6(packet: &Packet<'_>, network: usize) -> Result<Layer, Unparsable> {
 }
 
 /// The tuple of a layer's packet, in zone 0.
-#[inline]
+#[inline(never)]
 pub fn tuple(packet: &impl ReadAt, layer: &Layer) -> Result<Tuple, Unparsable> {
+    tuple_here(packet, layer)
+}
+
+/// The same, without a call.
+#[inline(always)]
+pub(crate) fn tuple_here(packet: &impl ReadAt, layer: &Layer) -> Result<Tuple, Unparsable> {
     let parts = parts(packet, layer)?;
     if layer.is_v6 {
         let at = layer.network + ipv6::SOURCE.start;
@@ -116,13 +120,19 @@ pub fn tuple(packet: &impl ReadAt, layer: &Layer) -> Result<Tuple, Unparsable> {
 }
 
 /// Ports, or what stands for them.
-#[inline]
+#[inline(always)]
 fn parts(packet: &impl ReadAt, layer: &Layer) -> Result<[u16; 2], Unparsable> {
+    if !has_ports(layer.protocol) {
+        return other_parts(packet, layer);
+    }
+    let [a, b, c, d] = known(packet.read_at::<4>(layer.offset))?;
+    Ok([u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])])
+}
+
+/// What stands for ports.
+#[inline(never)]
+fn other_parts(packet: &impl ReadAt, layer: &Layer) -> Result<[u16; 2], Unparsable> {
     match layer.protocol {
-        tcp::PROTOCOL | udp::PROTOCOL | udp::PROTOCOL_LITE | sctp::PROTOCOL => {
-            let [a, b, c, d] = known(packet.read_at::<4>(layer.offset))?;
-            Ok([u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])])
-        }
         icmpv4::PROTOCOL | icmpv6::PROTOCOL => {
             let [kind, code, _, _, a, b, _, _] = known(packet.read_at::<8>(layer.offset))?;
             Ok([u16::from_be_bytes([a, b]), u16::from_be_bytes([kind, code])])

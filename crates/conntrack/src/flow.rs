@@ -153,6 +153,13 @@ impl Flow {
         }
     }
 
+    /// Which way of it a tuple goes that it has in this direction: one to oneself on one port has equal tuples, and the
+    /// kernel finds the reply first.
+    #[inline]
+    pub(crate) fn direction_of(&self, found: Direction, tuple: &Tuple) -> Direction {
+        if self.reply == *tuple { Direction::Reply } else { found }
+    }
+
     /// Number of its zone, whatever the directions that it separates: the others have 0.
     #[must_use]
     pub fn zone(&self) -> u16 {

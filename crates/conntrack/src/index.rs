@@ -104,19 +104,29 @@ impl Index {
         (hash as usize).wrapping_add(step) & self.mask
     }
 
-    /// The first place with this hash that `is_it` takes.
+    /// What `found` makes of the first place with this hash of which it makes something.
     #[inline]
-    pub(crate) fn find(
+    pub(crate) fn find<T>(
         &self,
         hash: u64,
-        mut is_it: impl FnMut(TupleSlot) -> bool,
-    ) -> Option<TupleSlot> {
-        let tag = hash >> 32;
-        let is_it =
-            |cell: u64| cell >> 32 == tag && TupleSlot::of(cell as u32).is_some_and(&mut is_it);
-        let (step, at) = self.search(hash, is_it)?;
-        let bucket = self.buckets().get(self.bucket(hash, step))?;
-        TupleSlot::of(*bucket.get(at)? as u32)
+        mut found: impl FnMut(TupleSlot) -> Option<T>,
+    ) -> Option<T> {
+        let buckets = self.buckets();
+        for step in 0..=self.mask {
+            let [cells @ .., passed] = buckets.get(self.bucket(hash, step))?;
+            for cell in cells {
+                if cell >> 32 == hash >> 32
+                    && let Some(place) = TupleSlot::of(*cell as u32)
+                    && let Some(found) = found(place)
+                {
+                    return Some(found);
+                }
+            }
+            if *passed == 0 {
+                return None;
+            }
+        }
+        None
     }
 
     /// The first cell on the way from the home of a hash that `is_it` takes, and how many buckets lie before it. The
@@ -141,12 +151,17 @@ impl Index {
         self.buckets().get(self.bucket(hash, 0)).map_or(0, |bucket| bucket[PASSED])
     }
 
-    /// The first place in the home bucket that has these 32 bits of the hash.
+    /// The first place in the home bucket that has these 32 bits of the hash, and whether there may be more of them, there
+    /// or in a later bucket.
     #[inline]
-    pub(crate) fn guess(&self, hash: u64) -> Option<TupleSlot> {
-        let bucket = self.buckets().get(self.bucket(hash, 0))?;
-        let cell = cells(bucket).into_iter().find(|cell| cell >> 32 == hash >> 32)?;
-        TupleSlot::of(cell as u32)
+    pub(crate) fn guess(&self, hash: u64) -> (Option<TupleSlot>, bool) {
+        let start = self.start + self.bucket(hash, 0) * size_of::<Bucket>() / size_of::<u64>();
+        let bucket: Option<&Bucket> = self.words.get(start..).and_then(<[u64]>::first_chunk);
+        let Some([cells @ .., passed]) = bucket else { return (None, false) };
+        match cells.iter().find(|cell| **cell >> 32 == hash >> 32) {
+            Some(cell) => (TupleSlot::of(*cell as u32), true),
+            None => (None, *passed != 0),
+        }
     }
 
     /// Adds a place, for which there is room.
@@ -248,7 +263,9 @@ mod tests {
         for slot in 0..1024 {
             index.insert(hash, place(slot));
         }
-        let there = |index: &Index, slot| index.find(hash, |found| found.slot == slot).is_some();
+        let there = |index: &Index, slot| {
+            index.find(hash, |found| (found.slot == slot).then_some(())).is_some()
+        };
         assert!((0..1024).all(|slot| there(&index, slot)));
         index.remove(hash, place(0));
         assert!(!there(&index, 0) && there(&index, 1023));
@@ -267,7 +284,7 @@ mod tests {
         assert_eq!((nothing, looked_at), (None, CELLS));
         index.insert(7, place(1));
         index.remove(7, place(2));
-        assert_eq!(index.find(7, |_| true), Some(place(1)));
+        assert_eq!(index.find(7, Some), Some(place(1)));
     }
 
     proptest! {
@@ -287,7 +304,8 @@ mod tests {
                     free.insert(hash);
                 }
                 for (slot, hash) in &model {
-                    prop_assert_eq!(index.find(*hash, |p| p.slot == *slot), Some(place(*slot)));
+                    let found = index.find(*hash, |p| (p.slot == *slot).then_some(p));
+                    prop_assert_eq!(found, Some(place(*slot)));
                 }
             }
             for (slot, hash) in model {

@@ -70,15 +70,27 @@ impl Default for Zone {
 /// Addresses, protocol and the protocol's own identifiers of one direction of a flow, and its zone.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Tuple {
+    /// Everything else, first, as it differs most: tuples are compared and hashed as five words. From the highest bits down: source port,
+    /// ICMP identifier, or key of the GRE source; destination port, ICMP type (high byte) and code, or GRE key; the
+    /// zone; the protocol; whether it is IPv6.
+    parts: u64,
     source: [u64; 2],
     destination: [u64; 2],
-    /// Source port, ICMP identifier, or key of the GRE source.
-    source_part: u16,
-    /// Destination port, ICMP type (high byte) and code, or GRE key.
-    destination_part: u16,
-    zone: u16,
-    protocol: u8,
-    is_v6: bool,
+}
+
+/// Where the parts of a tuple begin in their word.
+const SOURCE_PART: u32 = 48;
+const DESTINATION_PART: u32 = 32;
+const ZONE: u32 = 16;
+const PROTOCOL: u32 = 8;
+
+/// The word of a tuple's parts, in zone 0.
+#[inline]
+fn packed([source, destination]: [u16; 2], protocol: u8, is_v6: bool) -> u64 {
+    u64::from(source) << SOURCE_PART
+        | u64::from(destination) << DESTINATION_PART
+        | u64::from(protocol) << PROTOCOL
+        | u64::from(is_v6)
 }
 
 impl Tuple {
@@ -91,25 +103,18 @@ impl Tuple {
         Self {
             source: words(source, is_v6),
             destination: words(destination, is_v6),
-            source_part: parts[0],
-            destination_part: parts[1],
-            zone: 0,
-            protocol,
-            is_v6,
+            parts: packed(parts, protocol, is_v6),
         }
     }
 
     /// From the address bytes of an IPv4 header: source, then destination.
+    #[inline]
     pub(crate) fn from_v4(addresses: [u8; 8], protocol: u8, parts: [u16; 2]) -> Self {
         let both = u64::from_be_bytes(addresses);
         Self {
             source: [both >> 32, 0],
             destination: [both & 0xffff_ffff, 0],
-            source_part: parts[0],
-            destination_part: parts[1],
-            zone: 0,
-            protocol,
-            is_v6: false,
+            parts: packed(parts, protocol, false),
         }
     }
 
@@ -120,102 +125,98 @@ impl Tuple {
             *word = u64::from_be_bytes(*bytes);
         }
         let [a, b, c, d] = words;
-        Self {
-            source: [a, b],
-            destination: [c, d],
-            source_part: parts[0],
-            destination_part: parts[1],
-            zone: 0,
-            protocol,
-            is_v6: true,
-        }
+        Self { source: [a, b], destination: [c, d], parts: packed(parts, protocol, true) }
     }
 
     /// Source address.
     #[must_use]
     pub fn source(&self) -> IpAddr {
-        address(self.source, self.is_v6)
+        address(self.source, self.is_ipv6())
     }
 
     /// Destination address.
     #[must_use]
     pub fn destination(&self) -> IpAddr {
-        address(self.destination, self.is_v6)
+        address(self.destination, self.is_ipv6())
     }
 
     /// Source port, ICMP identifier, or GRE source key.
     #[must_use]
     pub fn source_part(&self) -> u16 {
-        self.source_part
+        (self.parts >> SOURCE_PART) as u16
     }
 
     /// Destination port, ICMP `type << 8 | code`, or GRE key.
     #[must_use]
     pub fn destination_part(&self) -> u16 {
-        self.destination_part
+        (self.parts >> DESTINATION_PART) as u16
     }
 
     /// Upper-layer protocol number.
+    #[inline]
     #[must_use]
     pub fn protocol(&self) -> u8 {
-        self.protocol
+        (self.parts >> PROTOCOL) as u8
     }
 
     /// Whether the addresses are IPv6.
     #[must_use]
     pub fn is_ipv6(&self) -> bool {
-        self.is_v6
+        self.parts & 1 == 1
     }
 
     /// Number of the zone in this direction.
+    #[inline]
     #[must_use]
     pub fn zone(&self) -> u16 {
-        self.zone
+        (self.parts >> ZONE) as u16
     }
 
     /// The same tuple in another zone.
+    #[inline]
     #[must_use]
     pub fn in_zone(mut self, zone: u16) -> Self {
-        self.zone = zone;
+        self.parts = self.parts & !(0xffff << ZONE) | u64::from(zone) << ZONE;
         self
     }
 
     /// The same tuple from another source, as source translation gives it.
     #[must_use]
     pub fn with_source(mut self, address: IpAddr, part: u16) -> Self {
-        self.source = words(address, self.is_v6);
-        self.source_part = part;
-        self
+        self.source = words(address, self.is_ipv6());
+        self.with_parts(part, self.destination_part())
     }
 
     /// The same tuple to another destination, as destination translation gives it.
     #[must_use]
     pub fn with_destination(mut self, address: IpAddr, part: u16) -> Self {
-        self.destination = words(address, self.is_v6);
-        self.destination_part = part;
+        self.destination = words(address, self.is_ipv6());
+        self.with_parts(self.source_part(), part)
+    }
+
+    #[inline]
+    fn with_parts(mut self, source: u16, destination: u16) -> Self {
+        let rest = self.parts & 0xffff_ffff;
+        self.parts = packed([source, destination], 0, false) | rest;
         self
     }
 
     /// The tuple of an answer; `None` for ICMP types that have none. The zone is kept.
+    #[inline]
     #[must_use]
     pub fn inverse(&self) -> Option<Self> {
-        let (source_part, destination_part) = match self.protocol {
-            icmpv4::PROTOCOL => (self.source_part, self.answer(icmp_answer)?),
-            icmpv6::PROTOCOL => (self.source_part, self.answer(icmpv6_answer)?),
-            _ => (self.destination_part, self.source_part),
+        let (source, destination) = match self.protocol() {
+            icmpv4::PROTOCOL => (self.source_part(), self.answer(icmp_answer)?),
+            icmpv6::PROTOCOL => (self.source_part(), self.answer(icmpv6_answer)?),
+            _ => (self.destination_part(), self.source_part()),
         };
-        Some(Self {
-            source: self.destination,
-            destination: self.source,
-            source_part,
-            destination_part,
-            ..*self
-        })
+        let turned = Self { source: self.destination, destination: self.source, parts: self.parts };
+        Some(turned.with_parts(source, destination))
     }
 
     /// Type and code of the message that answers.
     fn answer(&self, of: fn(u8) -> Option<u8>) -> Option<u16> {
-        let [kind, code] = self.destination_part.to_be_bytes();
+        let [kind, code] = self.destination_part().to_be_bytes();
         Some(u16::from_be_bytes([of(kind)?, code]))
     }
 
@@ -223,16 +224,11 @@ impl Tuple {
     #[inline]
     #[must_use]
     pub fn hash(&self, HashKey([k0, k1, k2, k3, k4]): &HashKey) -> u64 {
-        let last = u64::from(self.source_part) << 48
-            | u64::from(self.destination_part) << 32
-            | u64::from(self.zone) << 16
-            | u64::from(self.protocol) << 8
-            | u64::from(self.is_v6);
         let [s0, s1] = self.source;
         let [d0, d1] = self.destination;
         let high = mix(s0 ^ k0, d0 ^ k1);
         let low = mix(s1 ^ k2, d1 ^ k3);
-        mix(high ^ last, low ^ k4)
+        mix(high ^ self.parts, low ^ k4)
     }
 }
 
@@ -257,10 +253,10 @@ impl HashKey {
 /// `ADDRESS:PART > ADDRESS:PART proto N`, and the zone where it is not 0.
 impl fmt::Display for Tuple {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.source(), self.source_part)?;
-        write!(f, " > {}:{}", self.destination(), self.destination_part)?;
-        write!(f, " proto {}", self.protocol)?;
-        if self.zone != 0 { write!(f, " zone {}", self.zone) } else { Ok(()) }
+        write!(f, "{}:{}", self.source(), self.source_part())?;
+        write!(f, " > {}:{}", self.destination(), self.destination_part())?;
+        write!(f, " proto {}", self.protocol())?;
+        if self.zone() != 0 { write!(f, " zone {}", self.zone()) } else { Ok(()) }
     }
 }
 
@@ -301,6 +297,7 @@ pub(crate) fn is_icmp(protocol: u8) -> bool {
 
 /// Whether flows of a protocol have ports: TCP, UDP, UDP-Lite, SCTP. DCCP has no tracker in this kernel any more, and so
 /// none.
+#[inline]
 #[must_use]
 pub fn has_ports(protocol: u8) -> bool {
     matches!(

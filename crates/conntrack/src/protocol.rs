@@ -84,6 +84,18 @@ pub(crate) fn track(
     }
 }
 
+/// The same of a flow that stands in no table.
+#[inline(never)]
+pub(crate) fn track_apart(
+    flow: &mut Flow,
+    protocol: u8,
+    upper: &Upper<'_>,
+    arrival: &Arrival,
+    config: &Config,
+) -> Step {
+    track(flow, protocol, upper, arrival, config)
+}
+
 /// Whether a protocol's tracker may call packets of a living flow INVALID.
 pub(crate) fn has_states(protocol: u8) -> bool {
     matches!(protocol, packet::tcp::PROTOCOL | packet::sctp::PROTOCOL)

@@ -28,13 +28,13 @@ impl Slab {
         self.chunks.get_mut(slot / CHUNK)?.get_mut(slot % CHUNK)
     }
 
-    /// A flow in the next slot.
-    pub(crate) fn push(&mut self, flow: Flow) {
+    /// A copy of a flow in the next slot.
+    pub(crate) fn push(&mut self, flow: &Flow) {
         if self.len.is_multiple_of(CHUNK) {
             self.chunks.push(Vec::with_capacity(CHUNK));
         }
         if let Some(chunk) = self.chunks.last_mut() {
-            chunk.push(flow);
+            chunk.push(flow.clone());
             self.len += 1;
         }
     }

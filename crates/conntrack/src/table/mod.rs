@@ -145,27 +145,90 @@ impl Table {
 
     /// The living flow of which one tuple, zone included, is this one. `want` restricts the direction. Of
     /// several, which zones of one direction allow, the one that was confirmed last.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn find(
         &mut self,
         tuple: &Tuple,
         want: Option<Direction>,
         now: u64,
     ) -> Option<(Handle, Direction)> {
-        loop {
-            let found = self.place_of(tuple, want)?;
-            let flow = self.flows.get(found.slot as usize)?;
-            if flow.is_expired(now) {
-                self.expire(found.slot);
-                if self.has_twins {
-                    continue;
-                }
+        self.find_hashed(self.hash(tuple), tuple, want, now)
+    }
+
+    /// The same in any direction, without a call for the usual flow: it is alive, lies at home in the index, and no two
+    /// flows have one tuple.
+    #[inline(always)]
+    pub(crate) fn find_here(&mut self, tuple: &Tuple, now: u64) -> Option<(Handle, Direction)> {
+        let hash = self.hash(tuple);
+        let (guess, may_be_more) = self.index.guess(hash);
+        if let Some(TupleSlot { slot, direction }) = guess
+            && let Some(flow) = self.flows.get(slot as usize)
+            && flow.tuple(direction) == tuple
+            && !flow.is_expired(now)
+            && !self.has_twins
+        {
+            let handle = Handle { slot, generation: flow.generation };
+            return Some((handle, flow.direction_of(direction, tuple)));
+        }
+        if may_be_more { self.find_hashed(hash, tuple, None, now) } else { None }
+    }
+
+    /// The same of a tuple whose hash is known.
+    #[inline(never)]
+    fn find_hashed(
+        &mut self,
+        hash: u64,
+        tuple: &Tuple,
+        want: Option<Direction>,
+        now: u64,
+    ) -> Option<(Handle, Direction)> {
+        if self.has_twins || want.is_some() {
+            return self.find_among(hash, tuple, want, now);
+        }
+        let flows = &self.flows;
+        let found = self.index.find(hash, |TupleSlot { slot, direction }| {
+            let flow = flows.get(slot as usize)?;
+            if flow.tuple(direction) != tuple {
                 return None;
             }
-            // A flow to oneself on one port has equal tuples: the kernel finds the reply first.
-            let is_reply = found.direction == Direction::Reply || flow.reply == *tuple;
-            let direction = if is_reply { Direction::Reply } else { Direction::Original };
-            return Some((self.handle(found.slot), direction));
+            let handle = Handle { slot, generation: flow.generation };
+            Some((handle, flow.direction_of(direction, tuple), flow.is_expired(now)))
+        });
+        let (handle, direction, is_expired) = found?;
+        if is_expired {
+            self.expire(handle);
+            return None;
+        }
+        Some((handle, direction))
+    }
+
+    /// The same where two flows may have one tuple, or a direction is wanted.
+    #[inline(never)]
+    fn find_among(
+        &mut self,
+        hash: u64,
+        tuple: &Tuple,
+        want: Option<Direction>,
+        now: u64,
+    ) -> Option<(Handle, Direction)> {
+        loop {
+            let mut last = None;
+            let nothing: Option<()> = self.index.find(hash, |TupleSlot { slot, direction }| {
+                let flow = self.flows.get(slot as usize)?;
+                if want.is_none_or(|want| want == direction) && flow.tuple(direction) == tuple {
+                    last = last.max(Some((flow.born, slot, direction == Direction::Reply)));
+                }
+                None
+            });
+            debug_assert_eq!(nothing, None, "all are looked at");
+            let (_, slot, is_reply) = last?;
+            let handle = self.handle(slot);
+            let flow = self.flow(handle)?;
+            if !flow.is_expired(now) {
+                let found = if is_reply { Direction::Reply } else { Direction::Original };
+                return Some((handle, flow.direction_of(found, tuple)));
+            }
+            self.expire(handle);
         }
     }
 
@@ -175,46 +238,16 @@ impl Table {
         self.has_twins
     }
 
-    #[inline]
-    fn place_of(&self, tuple: &Tuple, want: Option<Direction>) -> Option<TupleSlot> {
-        let hash = self.hash(tuple);
-        let born = |place: TupleSlot| {
-            let flow = self
-                .flows
-                .get(place.slot as usize)
-                .filter(|_| want.is_none_or(|want| want == place.direction))?;
-            (flow.tuple(place.direction) == tuple).then_some(flow.born)
-        };
-        if !self.has_twins {
-            return self.index.find(hash, |place| born(place).is_some());
-        }
-        let mut last = None;
-        self.index.find(hash, |place| {
-            last = last.max(
-                born(place).map(|born| (born, place.slot, place.direction == Direction::Reply)),
-            );
-            false
-        });
-        let (_, slot, is_reply) = last?;
-        let direction = if is_reply { Direction::Reply } else { Direction::Original };
-        Some(TupleSlot { slot, direction })
-    }
-
     /// The living flow that has this tuple, seen from the zones of an original and a reply tuple: a flow has it
     /// in the direction whose zone this is, and in either where both are one (`nf_ct_key_equal`).
     #[inline]
     pub(crate) fn find_in(
         &mut self,
         tuple: &Tuple,
-        [original, reply]: [u16; 2],
+        zones: [u16; 2],
         now: u64,
     ) -> Option<(Handle, Direction)> {
-        let want = match (original == tuple.zone(), reply == tuple.zone()) {
-            (true, true) => None,
-            (true, false) => Some(Direction::Original),
-            (false, _) => Some(Direction::Reply),
-        };
-        self.find(tuple, want, now)
+        self.find(tuple, wanted(tuple, zones), now)
     }
 
     /// Reads what lookups of these hashes will read, all at once, so that they need not wait for memory
@@ -223,26 +256,27 @@ impl Table {
         let buckets = hashes.iter().fold(0, |sum, hash| sum ^ self.index.touch(*hash));
         std::hint::black_box(buckets);
         let flows = hashes.iter().fold(0, |sum, hash| {
-            let flow = self.index.guess(*hash).and_then(|p| self.flows.get(p.slot as usize));
+            let (guess, _) = self.index.guess(*hash);
+            let flow = guess.and_then(|place| self.flows.get(place.slot as usize));
             sum ^ flow.map_or(0, Flow::touch)
         });
         std::hint::black_box(flows);
     }
 
     /// A slot for a flow that is in nobody's way and never will be found. `None` when the table is full.
-    pub(crate) fn lodge(&mut self, flow: Flow) -> Option<Handle> {
+    pub(crate) fn lodge(&mut self, flow: &Flow) -> Option<Handle> {
         (self.len() < self.max).then(|| self.place(flow))
     }
 
     /// A slot for a new flow; it is found only once it is confirmed. `None` when the table is full; and how surely the
     /// kernel has room for it.
-    pub(crate) fn allocate(&mut self, flow: Flow, now: u64) -> (Option<Handle>, Space) {
+    pub(crate) fn allocate(&mut self, flow: &Flow, now: u64) -> (Option<Handle>, Space) {
         self.sweep(now);
         let space = match self.len() >= self.max {
             false if self.len().saturating_add(self.evicted.most(now)) < self.max => Space::Enough,
             // Here there is room, as those went that the kernel may have kept.
             false => {
-                self.squeezes = self.squeezes.wrapping_add(1);
+                self.squeezed();
                 Space::MayBeFull
             }
             true => match self.make_room(now) {
@@ -258,22 +292,27 @@ impl Table {
             return (None, space);
         }
         self.stats.created += 1;
-        let mut flow = flow;
-        flow.squeezes = self.squeezes;
-        (Some(self.place(flow)), space)
+        let squeezes = self.squeezes;
+        let handle = self.place(flow);
+        if let Some(flow) = self.flow_mut(handle) {
+            flow.squeezes = squeezes;
+        }
+        (Some(handle), space)
     }
 
-    fn place(&mut self, mut flow: Flow) -> Handle {
+    /// A copy of a flow in a slot that is free.
+    fn place(&mut self, flow: &Flow) -> Handle {
         if let Some(slot) = self.free.pop()
             && let Some(place) = self.flows.get_mut(slot as usize)
         {
-            flow.generation = place.generation;
-            *place = flow;
-            return self.handle(slot);
+            let generation = place.generation;
+            place.clone_from(flow);
+            place.generation = generation;
+            return Handle { slot, generation };
         }
         let slot = self.flows.len() as u32;
         self.flows.push(flow);
-        self.handle(slot)
+        Handle { slot, generation: flow.generation }
     }
 
     /// Makes a flow findable by both tuples, or changes nothing.
@@ -285,26 +324,21 @@ impl Table {
             reply = original;
         }
         let zones = [original.zone(), flow.reply.zone()];
-        for tuple in [original, reply] {
-            if let Some((other, _)) = self.find_in(&tuple, zones, now) {
+        let hashes = [self.hash(&original), self.hash(&reply)];
+        for (tuple, hash) in [&original, &reply].into_iter().zip(hashes) {
+            if let Some((other, _)) = self.find_hashed(hash, tuple, wanted(tuple, zones), now) {
                 return Err(Conflict::With(other));
             }
         }
         self.has_twins |= zones[0] != zones[1];
-        self.link(handle.slot, &original, &reply);
+        let places = places(handle.slot).into_iter().zip(hashes);
+        let linked = if reply == original { 1 } else { 2 };
+        places.take(linked).for_each(|(place, hash)| self.index.insert(hash, place));
         if let Some(flow) = self.flow_mut(handle) {
             flow.status.set(Status::CONFIRMED);
             flow.deadline = flow.deadline.saturating_add(now);
         }
         Ok(())
-    }
-
-    fn link(&mut self, slot: u32, original: &Tuple, reply: &Tuple) {
-        let [first, second] = places(slot);
-        self.index.insert(self.hash(original), first);
-        if reply != original {
-            self.index.insert(self.hash(reply), second);
-        }
     }
 
     /// Takes a flow out of the table; its handle stays good until [`Self::release`].
@@ -343,9 +377,10 @@ impl Table {
         !self.buried.is_empty()
     }
 
-    fn expire(&mut self, slot: u32) {
+    #[cold]
+    fn expire(&mut self, handle: Handle) {
         self.stats.expired += 1;
-        self.release(self.handle(slot));
+        self.release(handle);
     }
 
     /// Looks at the next slots for the dead.
@@ -356,7 +391,7 @@ impl Table {
             self.sweep_at += 1;
             let is_dead = |flow: &&Flow| flow.is_confirmed() && flow.is_expired(now);
             if self.flows.get(slot).filter(is_dead).is_some() {
-                self.expire(slot as u32);
+                self.expire(self.handle(slot as u32));
             }
         }
     }
@@ -393,6 +428,17 @@ impl Table {
     /// Living flows whose state is not certain.
     pub(crate) fn doubtful(&self, now: u64) -> usize {
         self.living(now).filter(|flow| flow.doubt != Doubt::None).count()
+    }
+}
+
+/// In which direction alone a flow has a tuple, of the zones of its original and its reply tuple; `None` where both are
+/// one.
+#[inline]
+fn wanted(tuple: &Tuple, [original, reply]: [u16; 2]) -> Option<Direction> {
+    match (original == tuple.zone(), reply == tuple.zone()) {
+        (true, true) => None,
+        (true, false) => Some(Direction::Original),
+        (false, _) => Some(Direction::Reply),
     }
 }
 

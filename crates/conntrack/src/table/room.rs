@@ -29,14 +29,14 @@ impl Table {
     /// Looks for a flow that may go, from where the last search stopped.
     pub(super) fn make_room(&mut self, now: u64) -> Room {
         // Here or there, one may go now, or as soon as the kernel has been told that there is no room.
-        self.squeezes = self.squeezes.wrapping_add(1);
+        self.squeezed();
         for _ in 0..SEARCH.min(self.flows.len()) {
             self.search_at = if self.search_at >= self.flows.len() { 0 } else { self.search_at };
             let slot = self.search_at as u32;
             self.search_at += 1;
             let Some(flow) = self.flows.get(slot as usize) else { continue };
             if flow.is_confirmed() && flow.is_expired(now) {
-                self.expire(slot);
+                self.expire(self.handle(slot));
                 return Room::Dead;
             }
             if flow.is_confirmed() && self.may_go(flow) && !flow.has_helper() {
@@ -49,6 +49,11 @@ impl Table {
             self.passed = if is_sure { self.passed + 1 } else { 0 };
         }
         if self.passed >= self.flows.len() { Room::None } else { Room::NoneYet }
+    }
+
+    /// A flow may have gone to make room. 0 is what there is before the first time.
+    pub(super) fn squeezed(&mut self) {
+        self.squeezes = self.squeezes.wrapping_add(1).max(1);
     }
 
     /// Whether the kernel lets this flow go to make room.
@@ -74,7 +79,12 @@ impl Table {
     }
 
     /// Whether the kernel may have evicted this flow since it was last asked, so that its next packet finds none.
+    #[inline]
     pub(crate) fn may_be_evicted(&mut self, handle: Handle) -> bool {
+        self.squeezes != 0 && self.may_be_evicted_since(handle)
+    }
+
+    fn may_be_evicted_since(&mut self, handle: Handle) -> bool {
         let squeezes = self.squeezes;
         let Some(flow) = self.flow(handle) else { return false };
         if self.decides || flow.squeezes == squeezes || !flow.is_confirmed() {

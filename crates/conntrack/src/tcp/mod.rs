@@ -129,46 +129,51 @@ pub(super) fn track(
         flow.proto = Proto::Tcp(tcp);
         flow.vague_window = segment.options.is_none();
     }
-    let is_assured = flow.status.contains(Status::ASSURED);
-    let seen_reply = flow.status.contains(Status::SEEN_REPLY);
+    let (vague, status) = (flow.vague_window, flow.status);
     let Proto::Tcp(tcp) = &mut flow.proto else { return Step::Invalid };
-    let course = tcp.course(segment, arrival.direction, is_assured, seen_reply, config);
+    let old = tcp.state;
+    let course = match states::next(arrival.direction, segment.kind, old) {
+        // Nothing is special about these.
+        Next::To(
+            new @ (State::Established | State::FinWait | State::CloseWait | State::LastAck),
+        ) => Course::Window(old, new),
+        next => tcp.course(next, segment, arrival.direction, status, config),
+    };
     let (old, new) = match course {
         Course::Invalid => return Step::Invalid,
         Course::Ignore => return Step::Ignore,
         Course::Reopen => return Step::Reopen,
         Course::Go(old, new) => (old, new),
-        Course::Window(old, new) => {
-            let vague = flow.vague_window;
-            match tcp.fits(segment, arrival, config.liberal, vague) {
-                window::Fit::In => (old, new),
-                window::Fit::Ignore => return Step::Ignore,
-                window::Fit::Out => {
-                    shorten(flow, segment.kind, arrival, config);
-                    return Step::Invalid;
-                }
-                window::Fit::Vague => {
-                    settle(flow, segment, arrival, config, old, new);
-                    return Step::Vague;
-                }
+        Course::Window(old, new) => match tcp.fits(segment, arrival, config.liberal, vague) {
+            window::Fit::In => (old, new),
+            window::Fit::Ignore => return Step::Ignore,
+            window::Fit::Out => {
+                shorten(flow, segment.kind, arrival, config);
+                return Step::Invalid;
             }
-        }
+            window::Fit::Vague => {
+                settle_vague(flow, segment, arrival, config, old, new);
+                return Step::Vague;
+            }
+        },
     };
     settle(flow, segment, arrival, config, old, new)
 }
 
 impl Tcp {
+    /// What the table of transitions leads to, with the cases in which it does not.
+    #[inline(never)]
     fn course(
         &mut self,
+        next: Next,
         segment: &Segment<'_>,
         direction: Direction,
-        is_assured: bool,
-        seen_reply: bool,
+        status: Status,
         config: &Config,
     ) -> Course {
         let old = self.state;
         let kind = segment.kind;
-        let new = match states::next(direction, kind, old) {
+        let new = match next {
             Next::Invalid => return Course::Invalid,
             Next::Ignore => return self.ignore_or_agree(segment, direction, old),
             Next::To(new) => new,
@@ -196,9 +201,7 @@ impl Tcp {
                     && self.last.flags & flag::SIMULTANEOUS_OPEN != 0;
                 Course::Window(old, if opened { State::Established } else { new })
             }
-            State::Close if kind == Kind::Rst => {
-                self.reset(segment, direction, is_assured, seen_reply, config)
-            }
+            State::Close if kind == Kind::Rst => self.reset(segment, direction, status, config),
             _ => Course::Window(old, new),
         }
     }
@@ -237,10 +240,11 @@ impl Tcp {
         &mut self,
         segment: &Segment<'_>,
         direction: Direction,
-        is_assured: bool,
-        seen_reply: bool,
+        status: Status,
         config: &Config,
     ) -> Course {
+        let is_assured = status.contains(Status::ASSURED);
+        let seen_reply = status.contains(Status::SEEN_REPLY);
         let (old, mut new) = (self.state, State::Close);
         if old.is_closing() {
             return Course::Go(old, new);
@@ -279,7 +283,21 @@ impl Tcp {
     }
 }
 
+/// A segment is taken of which it is not known whether it fits.
+#[cold]
+fn settle_vague(
+    flow: &mut Flow,
+    segment: &Segment<'_>,
+    arrival: &Arrival,
+    config: &Config,
+    old: State,
+    new: State,
+) {
+    settle(flow, segment, arrival, config, old, new);
+}
+
 /// The segment is taken: state, timeout, and whether the flow is assured.
+#[inline(always)]
 fn settle(
     flow: &mut Flow,
     segment: &Segment<'_>,

@@ -23,14 +23,14 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    fn of(flags: Flags) -> Self {
-        if flags.contains(Flags::RST) {
+    const fn of(flags: u8) -> Self {
+        if flags & Flags::RST.0 != 0 {
             Self::Rst
-        } else if flags.contains(Flags::SYN) {
-            if flags.contains(Flags::ACK) { Self::SynAck } else { Self::Syn }
-        } else if flags.contains(Flags::FIN) {
+        } else if flags & Flags::SYN.0 != 0 {
+            if flags & Flags::ACK.0 != 0 { Self::SynAck } else { Self::Syn }
+        } else if flags & Flags::FIN.0 != 0 {
             Self::Fin
-        } else if flags.contains(Flags::ACK) {
+        } else if flags & Flags::ACK.0 != 0 {
             Self::Ack
         } else {
             Self::Bare
@@ -45,6 +45,17 @@ impl Kind {
 
 /// Combinations of SYN, ACK, FIN, RST and URG that make sense; the other flags may always be set.
 const SENSIBLE: [u8; 9] = [0x02, 0x22, 0x12, 0x04, 0x14, 0x11, 0x31, 0x10, 0x30];
+
+/// What segments with these flags are; `None` where they make no sense together.
+const KINDS: [Option<Kind>; 1 << 6] = {
+    let mut kinds = [None; 1 << 6];
+    let mut at = 0;
+    while at < SENSIBLE.len() {
+        kinds[SENSIBLE[at] as usize] = Some(Kind::of(SENSIBLE[at]));
+        at += 1;
+    }
+    kinds
+};
 
 /// A segment.
 #[derive(Debug, Clone, Copy)]
@@ -89,9 +100,9 @@ impl<'p> Segment<'p> {
         }
         let flags = view.flags();
         let checked = flags.0 & !(Flags::ECE.0 | Flags::CWR.0 | Flags::PSH.0);
-        if !SENSIBLE.contains(&checked) {
+        let Some(Some(kind)) = KINDS.get(usize::from(checked)) else {
             return Err(Unparsable::Invalid);
-        }
+        };
         let counted = u32::from(flags.contains(Flags::SYN)) + u32::from(flags.contains(Flags::FIN));
         let payload = (len - header_len) as u32;
         let options_len = header_len - tcp::MIN_HEADER_LEN;
@@ -100,7 +111,7 @@ impl<'p> Segment<'p> {
             Read::Unknown | Read::Absent => None,
         };
         Ok(Self {
-            kind: Kind::of(flags),
+            kind: *kind,
             flags,
             sequence: view.sequence(),
             acknowledgement: view.acknowledgement(),

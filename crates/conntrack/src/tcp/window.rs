@@ -41,6 +41,7 @@ struct Numbers {
 
 impl Tcp {
     /// Checks a segment, and learns from it if it fits.
+    #[inline]
     pub(super) fn fits(
         &mut self,
         segment: &Segment<'_>,
@@ -63,35 +64,14 @@ impl Tcp {
             acknowledgement: segment.acknowledgement.wrapping_sub(arrival.ahead),
             highest: highest.wrapping_sub(arrival.ahead),
         };
-        let is_syn = segment.has(Flags::SYN);
         let has_ack = segment.has(Flags::ACK);
-        if sender.max_window == 0 {
-            if is_syn {
-                sender.begin(receiver, segment, direction);
-                if !has_ack {
-                    return Fit::In;
-                }
-            } else {
-                sender.join(receiver, segment, numbers.highest);
-            }
-        } else if is_syn
-            && after(segment.end, sender.end)
-            && matches!(state, State::SynSent | State::SynRecv)
+        if (sender.max_window == 0 || segment.has(Flags::SYN))
+            && opens(sender, receiver, segment, direction, state, numbers.highest)
         {
-            // Another SYN with larger numbers: the sender began anew.
-            sender.begin(receiver, segment, direction);
-            if direction == Direction::Reply && !has_ack {
-                return Fit::In;
-            }
+            return Fit::In;
         }
-        let is_broken_reset = segment.kind == Kind::Rst && numbers.acknowledgement == 0;
-        if !has_ack || is_broken_reset {
-            numbers.acknowledgement = receiver.end;
-            numbers.highest = receiver.end;
-        }
-        if segment.kind == Kind::Rst && segment.sequence == 0 && state == State::SynSent {
-            numbers.sequence = sender.end;
-            numbers.end = sender.end;
+        if !has_ack || segment.kind == Kind::Rst {
+            numbers.of_reset(sender, receiver, segment, state);
         }
         let fit = bounds(sender, receiver, &numbers);
         if fit != Fit::In {
@@ -135,7 +115,58 @@ impl Tcp {
     }
 }
 
+/// A segment with which a side begins, or may begin anew; whether there is nothing else to look at.
+#[inline(never)]
+fn opens(
+    sender: &mut SideState,
+    receiver: &mut SideState,
+    segment: &Segment<'_>,
+    direction: Direction,
+    state: State,
+    highest: u32,
+) -> bool {
+    let is_syn = segment.has(Flags::SYN);
+    let has_ack = segment.has(Flags::ACK);
+    if sender.max_window == 0 {
+        if is_syn {
+            sender.begin(receiver, segment, direction);
+            return !has_ack;
+        }
+        sender.join(receiver, segment, highest);
+        return false;
+    }
+    if is_syn && after(segment.end, sender.end) && matches!(state, State::SynSent | State::SynRecv)
+    {
+        // Another SYN with larger numbers: the sender began anew.
+        sender.begin(receiver, segment, direction);
+        return direction == Direction::Reply && !has_ack;
+    }
+    false
+}
+
+impl Numbers {
+    /// Those of a reset, or of a segment that acknowledges nothing.
+    fn of_reset(
+        &mut self,
+        sender: &SideState,
+        receiver: &SideState,
+        segment: &Segment<'_>,
+        state: State,
+    ) {
+        let is_reset = segment.kind == Kind::Rst;
+        if !segment.has(Flags::ACK) || is_reset && self.acknowledgement == 0 {
+            self.acknowledgement = receiver.end;
+            self.highest = receiver.end;
+        }
+        if is_reset && segment.sequence == 0 && state == State::SynSent {
+            self.sequence = sender.end;
+            self.end = sender.end;
+        }
+    }
+}
+
 /// The four bounds.
+#[inline]
 fn bounds(sender: &mut SideState, receiver: &SideState, numbers: &Numbers) -> Fit {
     let oldest_ack =
         receiver.end.wrapping_sub(sender.max_window.max(MAX_ACK_WINDOW)).wrapping_sub(1);
@@ -164,6 +195,7 @@ fn bounds(sender: &mut SideState, receiver: &SideState, numbers: &Numbers) -> Fi
 }
 
 /// Takes over what a fitting segment says.
+#[inline]
 fn learn(
     sender: &mut SideState,
     receiver: &mut SideState,

@@ -115,7 +115,7 @@ impl Tracker {
         if flow.is_confirmed() {
             flow.status.set(Status::DYING);
         }
-        self.loose_end = self.table.lodge(flow);
+        self.loose_end = self.table.lodge(&flow);
         self.loose_end
     }
 

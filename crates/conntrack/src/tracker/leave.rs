@@ -5,7 +5,8 @@
 
 use super::Tracker;
 use crate::edit::Edit;
-use crate::flow::{Doubt, Unseen};
+use crate::flow::{Doubt, Flow, Unseen};
+use crate::helper::Helper;
 use crate::index::Handle;
 use crate::key::Direction;
 use crate::table::Conflict;
@@ -34,6 +35,7 @@ pub enum Confirmation {
 impl Tracker {
     /// The packet leaves: its flow becomes findable, and its helper looks into it. `certainty` says
     /// whether it surely leaves.
+    #[inline]
     pub fn confirm(
         &mut self,
         packet: &Packet<'_>,
@@ -42,6 +44,25 @@ impl Tracker {
         certainty: Certainty,
     ) -> Confirmation {
         let Some(handle) = view.flow else { return Confirmation::Pass };
+        let is_settled = |flow: &Flow| flow.is_confirmed() && flow.helper == Helper::None;
+        if self.table.flow(handle).is_some_and(is_settled)
+            && self.masters.is_empty()
+            && self.crowded.is_none()
+        {
+            return Confirmation::Pass;
+        }
+        self.confirm_first(packet, view, handle, now, certainty)
+    }
+
+    /// The same of a flow's first packet, or one that a helper may look into.
+    fn confirm_first(
+        &mut self,
+        packet: &Packet<'_>,
+        view: &CtView,
+        handle: Handle,
+        now: u64,
+        certainty: Certainty,
+    ) -> Confirmation {
         // Where it may have been there before, it is there.
         let is_early = self.table.flow(handle).is_some_and(|flow| flow.unseen == Unseen::Beginning);
         let certainty = if is_early { Certainty::Certain } else { certainty };

@@ -43,7 +43,7 @@ impl Tracker {
             }
             None => flow.helper = visit.template.helper,
         }
-        let (handle, space) = self.table.allocate(flow, visit.now);
+        let (handle, space) = self.table.allocate(&flow, visit.now);
         self.bury();
         if (handle, space) == (None, Space::MayBeFull) {
             let longest = self.config.timeouts.longest(original.protocol());
@@ -88,6 +88,7 @@ impl Tracker {
     }
 
     /// A flow that the kernel may have evicted is in doubt from now on.
+    #[inline]
     pub(super) fn doubt_evicted(&mut self, handle: Handle, now: u64) -> Space {
         match self.table.may_be_evicted(handle) {
             true => {
@@ -115,6 +116,7 @@ impl Tracker {
     }
 
     /// Forgets the flow of the last packet, if it is in no table.
+    #[inline]
     pub(super) fn tie_up(&mut self) {
         if let Some(handle) = self.loose_end.take() {
             self.table.release(handle);
@@ -126,10 +128,15 @@ impl Tracker {
     #[inline]
     pub(super) fn bury(&mut self) {
         if self.table.has_buried() {
-            for handle in self.table.take_buried() {
-                self.helpers.forget(handle);
-                self.expectations.forget(handle);
-            }
+            self.bury_all();
+        }
+    }
+
+    #[cold]
+    fn bury_all(&mut self) {
+        for handle in self.table.take_buried() {
+            self.helpers.forget(handle);
+            self.expectations.forget(handle);
         }
     }
 }

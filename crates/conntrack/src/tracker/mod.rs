@@ -33,7 +33,7 @@ use crate::chance::Chance;
 use crate::config::{Config, Mode};
 use crate::dissect::{Layer, Unparsable};
 use crate::expect::Expectations;
-use crate::flow::{Doubt, Flow};
+use crate::flow::{Doubt, Flow, Unseen};
 use crate::helper::Helper;
 use crate::helpers::Helpers;
 use crate::icmp::Message;
@@ -55,6 +55,7 @@ pub use leave::Confirmation;
 use packet::{Checksums, Headers, Packet, Read, Snap};
 pub use proxied::Proxy;
 use proxied::is_unseen;
+use std::ops::ControlFlow;
 
 /// Where tracking meets a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -175,11 +176,7 @@ impl Tracker {
         }
         self.begin(visit.began.unwrap_or(visit.now));
         self.latest = visit.now;
-        match self.resolve(packet, visit) {
-            Ok(view) => view,
-            Err(Unparsable::Invalid) => CtView::INVALID,
-            Err(Unparsable::Unknown) => CtView::UNKNOWN,
-        }
+        self.resolve(packet, visit)
     }
 
     /// Prefetches for packets that are about to be tracked in this zone: memory is waited for once for
@@ -207,31 +204,54 @@ impl Tracker {
         self.table.prefetch(hashes.get(..count).unwrap_or_default());
     }
 
-    fn resolve(&mut self, packet: &Packet<'_>, visit: &Visit) -> Result<CtView, Unparsable> {
-        let layer = dissect::layer(packet)?;
+    #[inline]
+    fn resolve(&mut self, packet: &Packet<'_>, visit: &Visit) -> CtView {
+        let layer = match dissect::layer(packet) {
+            Ok(layer) => layer,
+            Err(why) => return why.into(),
+        };
         let verify = visit.hook == EntryHook::Prerouting
             && match self.config.checksums {
                 Checksums::Ignore => false,
                 Checksums::Arrivals => visit.came_in && is_captured(packet),
                 Checksums::Verify => true,
             };
-        if protocol::is_icmp(layer.protocol) {
-            match icmp::read(packet, &layer, verify)? {
-                Message::Query => {}
-                Message::Exempt => return Ok(CtView::UNTRACKED),
-                Message::Error { about, destination } => {
-                    return Ok(self.error(&about, destination, visit));
-                }
-            }
+        if protocol::is_icmp(layer.protocol)
+            && let Some(view) = self.icmp(packet, &layer, verify, visit)
+        {
+            return view;
         }
-        let tuple = dissect::tuple(packet, &layer)?;
-        match Upper::read(packet, &layer, verify) {
-            Ok(upper) => self.normal(packet, &layer, tuple, &upper, visit),
+        // What was read stays where it is.
+        let tuple = dissect::tuple_here(packet, &layer);
+        let tuple = match &tuple {
+            Ok(tuple) => tuple,
+            Err(why) => return (*why).into(),
+        };
+        match &Upper::read(packet, &layer, verify) {
+            Ok(upper) => self.normal(packet, &layer, tuple, upper, visit),
             Err(Unparsable::Invalid) => {
-                self.waste(&tuple, visit);
-                Err(Unparsable::Invalid)
+                self.waste(tuple, visit);
+                CtView::INVALID
             }
-            Err(Unparsable::Unknown) => self.half_known(&tuple, visit),
+            Err(Unparsable::Unknown) => self.half_known(tuple, visit),
+        }
+    }
+
+    /// What an ICMP message is that no flow is looked up for by its own tuple.
+    fn icmp(
+        &mut self,
+        packet: &Packet<'_>,
+        layer: &Layer,
+        verify: bool,
+        visit: &Visit,
+    ) -> Option<CtView> {
+        match icmp::read(packet, layer, verify) {
+            Ok(Message::Query) => None,
+            Ok(Message::Exempt) => Some(CtView::UNTRACKED),
+            Ok(Message::Error { about, destination }) => {
+                Some(self.error(&about, destination, visit))
+            }
+            Err(why) => Some(why.into()),
         }
     }
 
@@ -259,14 +279,15 @@ impl Tracker {
 
     /// The tuple is known, but not whether the packet is well formed: it changes its flow or not, and
     /// begins one or not.
-    fn half_known(&mut self, tuple: &Tuple, visit: &Visit) -> Result<CtView, Unparsable> {
+    fn half_known(&mut self, tuple: &Tuple, visit: &Visit) -> CtView {
         let found = self.lookup(tuple, visit.template.zone, visit.now);
         let (handle, direction, is_first, space) = match found {
             Some((handle, direction)) => (handle, direction, false, Space::Enough),
-            None => match self.create(tuple, visit)? {
-                (Some(handle), space) => (handle, Direction::Original, true, space),
+            None => match self.create(tuple, visit) {
+                Ok((Some(handle), space)) => (handle, Direction::Original, true, space),
                 // The packet begins a flow only if it is well formed, and none is there.
-                (None, _) => return Ok(CtView { space: Space::MayBeFull, ..CtView::UNKNOWN }),
+                Ok((None, _)) => return CtView { space: Space::MayBeFull, ..CtView::UNKNOWN },
+                Err(why) => return why.into(),
             },
         };
         // Nor is it known where the flow was evicted here, and may be there.
@@ -279,184 +300,232 @@ impl Tracker {
             self.loose_end = Some(handle);
         }
         self.raise_doubt(handle, Doubt::History, visit.now);
-        Ok(CtView { flow: Some(handle), direction, is_first, space, ..CtView::UNKNOWN })
+        CtView { flow: Some(handle), direction, is_first, space, ..CtView::UNKNOWN }
     }
 
+    #[inline]
     fn normal(
         &mut self,
         packet: &Packet<'_>,
         layer: &Layer,
-        tuple: Tuple,
+        tuple: &Tuple,
         upper: &Upper<'_>,
         visit: &Visit,
-    ) -> Result<CtView, Unparsable> {
+    ) -> CtView {
         // A packet that reopens a flow is looked up once more. Each flow that it reopens is gone, so this ends.
         loop {
-            let (handle, direction, is_first, space) =
-                match self.lookup(&tuple, visit.template.zone, visit.now) {
-                    // The untraceable one may be the later of two flows with this tuple.
-                    Some(_) if self.table.has_twins() && self.untraceable.may_include(&tuple) => {
-                        return self.half_known(&tuple, visit);
-                    }
-                    Some((handle, direction)) => {
-                        (handle, direction, false, self.doubt_evicted(handle, visit.now))
-                    }
-                    None if is_unseen(upper, visit) || self.is_out_of_sight(&tuple, visit) => {
-                        return self.half_known(&tuple, visit);
-                    }
-                    None => match self.create(&tuple, visit)? {
-                        (Some(handle), space) => (handle, Direction::Original, true, space),
-                        (None, Space::Full) => {
-                            return Ok(CtView { space: Space::Full, ..CtView::INVALID });
-                        }
-                        (None, space) => return Ok(CtView { space, ..CtView::UNKNOWN }),
-                    },
-                };
-            if is_first {
-                self.pick_up(handle, upper, visit.now);
-            }
+            let met = match self.lookup_here(tuple, visit.template.zone, visit.now) {
+                // The untraceable one may be the later of two flows with this tuple.
+                Some(_) if self.table.has_twins() && self.untraceable.may_include(tuple) => {
+                    return self.half_known(tuple, visit);
+                }
+                Some((handle, direction)) => {
+                    let space = self.doubt_evicted(handle, visit.now);
+                    Met { handle, direction, is_first: false, space }
+                }
+                None => match self.first(tuple, upper, visit) {
+                    ControlFlow::Continue(met) => met,
+                    ControlFlow::Break(view) => return view,
+                },
+            };
             if visit.proxy == Proxy::Seen
                 && let Upper::Tcp(segment) = upper
-                && let Some(view) = self.proxied(handle, direction, segment, visit)
+                && let Some(view) = self.proxied(met.handle, met.direction, segment, visit)
             {
-                return Ok(view);
+                return view;
             }
-            let ahead = self.ahead(handle, direction, upper, visit.hook);
-            let arrival = Arrival { now: visit.now, direction, bytes: packet.len(), ahead };
-            let Some(flow) = self.table.flow_mut(handle) else { return Err(Unparsable::Invalid) };
-            let mut doubt = flow.doubt;
-            let before = state(flow, direction);
-            if !is_first && doubt == Doubt::None && self.config.mode == Mode::Midstream {
-                unseen::pick_up(flow, direction, upper);
+            if let Some(view) = self.update(met, packet.len(), layer, tuple, upper, visit) {
+                return view;
             }
-            let step = protocol::track(flow, layer.protocol, upper, &arrival, &self.config);
-            let is_closing = tcp::is_closing(flow);
-            if step.ends_flow() && !is_first && visit.certainty == Certainty::Maybe {
-                doubt = Doubt::History;
-            }
-            if is_first && self.config.may_predate() && upper.is_midstream() {
-                flow.assumed = step != Step::Invalid;
-            }
-            if is_closing {
-                self.table.closes();
-            }
-            let is_early =
-                is_first && doubt == Doubt::None && self.may_be_early(&tuple, upper, visit);
-            let step = if doubt == Doubt::None { step } else { in_doubt(step) };
-            match step {
-                Step::Reopen => {
-                    // Gone at once, with what it expects: the packet is not part of it.
-                    self.table.release(handle);
-                    self.bury();
-                    continue;
-                }
-                Step::Kill => self.retire(handle),
-                Step::Invalid if is_first => {
-                    self.table.release(handle);
-                    return Ok(self.stray(&tuple, upper, visit));
-                }
-                _ => {}
-            }
-            if is_early && let Some(flow) = self.table.flow_mut(handle) {
-                unseen::begin(flow);
-            }
-            let found = Found { handle, direction, is_first, before, doubt };
-            let view = self.view(&found, step, &tuple, layer, upper, visit);
-            return Ok(CtView { space, ..view });
         }
+    }
+
+    /// A packet without a flow: one begins with it, or what it is without any.
+    fn first(
+        &mut self,
+        tuple: &Tuple,
+        upper: &Upper<'_>,
+        visit: &Visit,
+    ) -> ControlFlow<CtView, Met> {
+        if is_unseen(upper, visit) || self.is_out_of_sight(tuple, visit) {
+            return ControlFlow::Break(self.half_known(tuple, visit));
+        }
+        match self.create(tuple, visit) {
+            Ok((Some(handle), space)) => {
+                self.pick_up(handle, upper, visit.now);
+                let direction = Direction::Original;
+                ControlFlow::Continue(Met { handle, direction, is_first: true, space })
+            }
+            Ok((None, Space::Full)) => {
+                ControlFlow::Break(CtView { space: Space::Full, ..CtView::INVALID })
+            }
+            Ok((None, space)) => ControlFlow::Break(CtView { space, ..CtView::UNKNOWN }),
+            Err(why) => ControlFlow::Break(why.into()),
+        }
+    }
+
+    /// Brings a flow up to date; `None` where the packet ends it, and begins another one.
+    #[inline]
+    fn update(
+        &mut self,
+        met: Met,
+        bytes: usize,
+        layer: &Layer,
+        tuple: &Tuple,
+        upper: &Upper<'_>,
+        visit: &Visit,
+    ) -> Option<CtView> {
+        let Self { table, helpers, config, .. } = self;
+        let Met { handle, direction, is_first, space } = met;
+        let Some(flow) = table.flow_mut(handle) else { return Some(CtView::INVALID) };
+        let ahead = match upper {
+            Upper::Tcp(segment) if flow.status.contains(Status::SEQ_ADJUST) => {
+                ahead(helpers, handle, direction, segment, visit.hook)
+            }
+            _ => 0,
+        };
+        let arrival = Arrival { now: visit.now, direction, bytes, ahead };
+        let (doubt, before) = (flow.doubt, state(flow, direction));
+        let may_be_unseen = config.mode == Mode::Midstream;
+        if may_be_unseen && !is_first && doubt == Doubt::None {
+            unseen::pick_up(flow, direction, upper);
+        }
+        let step = protocol::track(flow, layer.protocol, upper, &arrival, config);
+        let is_seen = !may_be_unseen || flow.unseen == Unseen::Nothing && !visit.unheard;
+        let is_plain = matches!(step, Step::Accept | Step::Ignore) && doubt == Doubt::None;
+        if !(is_plain && is_seen && !is_first && visit.certainty == Certainty::Certain) {
+            let stepped = Stepped { met, before, doubt, step };
+            return self.stepped(&stepped, tuple, layer, upper, visit);
+        }
+        // Nothing is open: most packets end here.
+        if direction == Direction::Reply || flow.assumed {
+            flow.status.set(Status::SEEN_REPLY);
+        }
+        let (assumed, is_closing) = (flow.assumed, tcp::is_closing(flow));
+        if is_closing {
+            table.closes();
+        }
+        let state = if assumed { CtState::Established } else { before };
+        let view = CtView::without_flow(state.into());
+        Some(CtView { flow: Some(handle), direction, assumed, space, ..view })
+    }
+
+    /// What is left to do of a packet of which something is open, or that begins or ends its flow.
+    #[inline(never)]
+    fn stepped(
+        &mut self,
+        stepped: &Stepped,
+        tuple: &Tuple,
+        layer: &Layer,
+        upper: &Upper<'_>,
+        visit: &Visit,
+    ) -> Option<CtView> {
+        let Stepped { met: Met { handle, is_first, space, .. }, mut doubt, step, .. } = *stepped;
+        let Some(flow) = self.table.flow_mut(handle) else { return Some(CtView::INVALID) };
+        let is_closing = tcp::is_closing(flow);
+        if step.ends_flow() && !is_first && visit.certainty == Certainty::Maybe {
+            doubt = Doubt::History;
+        }
+        if is_first && self.config.may_predate() && upper.is_midstream() {
+            flow.assumed = step != Step::Invalid;
+        }
+        if is_closing {
+            self.table.closes();
+        }
+        let is_early = is_first && doubt == Doubt::None && self.may_be_early(tuple, upper, visit);
+        let step = if doubt == Doubt::None { step } else { in_doubt(step) };
+        match step {
+            Step::Reopen => {
+                // Gone at once, with what it expects: the packet is not part of it.
+                self.table.release(handle);
+                self.bury();
+                return None;
+            }
+            Step::Kill => self.retire(handle),
+            Step::Invalid if is_first => {
+                self.table.release(handle);
+                return Some(self.stray(tuple, upper, visit));
+            }
+            _ => {}
+        }
+        if is_early && let Some(flow) = self.table.flow_mut(handle) {
+            unseen::begin(flow);
+        }
+        let found = Stepped { step, doubt, ..*stepped };
+        let view = self.view(&found, tuple, layer, upper, visit);
+        Some(CtView { space, ..view })
     }
 
     /// The view of a packet after its flow was brought up to date.
     fn view(
         &mut self,
-        found: &Found,
-        step: Step,
+        found: &Stepped,
         tuple: &Tuple,
         layer: &Layer,
         upper: &Upper<'_>,
         visit: &Visit,
     ) -> CtView {
-        let handle = found.handle;
+        let Stepped { met: Met { handle, direction, is_first, .. }, before, doubt, step } = *found;
         let is_invalid = step == Step::Invalid;
-        if is_invalid && found.doubt == Doubt::None {
-            if visit.certainty == Certainty::Maybe && !found.is_first {
+        if is_invalid && doubt == Doubt::None {
+            if visit.certainty == Certainty::Maybe && !is_first {
                 self.raise_doubt(handle, Doubt::History, visit.now);
             }
             return CtView::INVALID;
         }
         let Some(flow) = self.table.flow_mut(handle) else { return CtView::INVALID };
-        let mut state = if is_invalid { CtState::Invalid } else { found.before };
+        let mut state = if is_invalid { CtState::Invalid } else { before };
         if flow.assumed {
             flow.status.set(Status::SEEN_REPLY);
             state = CtState::Established;
         }
-        if found.direction == Direction::Reply && !is_invalid {
+        if direction == Direction::Reply && !is_invalid {
             flow.status.set(Status::SEEN_REPLY);
         }
         let assumed = flow.assumed;
         let mut states = States::of(state);
         let mut taken = Taken::Seen;
-        if self.config.mode == Mode::Midstream && !is_invalid && found.doubt == Doubt::None {
-            let (direction, protocol) = (found.direction, layer.protocol);
+        if self.config.mode == Mode::Midstream && !is_invalid && doubt == Doubt::None {
+            let protocol = layer.protocol;
             (states, taken) =
-                unseen::states(flow, state, protocol, direction, found.is_first, visit.unheard);
+                unseen::states(flow, state, protocol, direction, is_first, visit.unheard);
         }
-        if found.is_first {
+        if is_first {
             self.loose_end = Some(handle);
         }
-        if found.doubt != Doubt::None {
-            states = states.or(found.before.into());
+        if doubt != Doubt::None {
+            states = states.or(before.into());
             let alone = self.without_flow(tuple, layer, upper, visit);
             if alone != CtState::Invalid.into() {
                 self.expect_own(handle, tuple, visit);
             }
             states = states.or(alone);
             // Or one that is followed begins it, of which nobody knows what it expects.
-            if found.direction == Direction::Original && self.untraceable.may_be_expected(tuple) {
+            if direction == Direction::Original && self.untraceable.may_be_expected(tuple) {
                 states = states.or(CtState::Related.into());
             }
         }
-        if found.doubt == Doubt::History || step == Step::Vague {
+        if doubt == Doubt::History || step == Step::Vague {
             states = states.or(CtState::Established.into());
             if protocol::has_states(layer.protocol) {
                 states = states.or(CtState::Invalid.into());
             }
         }
-        let is_maybe = visit.certainty == Certainty::Maybe && !found.is_first;
+        let is_maybe = visit.certainty == Certainty::Maybe && !is_first;
         if step == Step::Vague {
             taken = Taken::Seen;
         }
-        if found.doubt != Doubt::None || step == Step::Vague || is_maybe {
+        if doubt != Doubt::None || step == Step::Vague || is_maybe {
             self.raise_doubt(handle, Doubt::History, visit.now);
         }
         CtView {
             states,
             flow: Some(handle),
-            direction: found.direction,
-            is_first: found.is_first,
+            direction,
+            is_first,
             assumed,
             taken,
             space: Space::Enough,
-        }
-    }
-
-    /// How far a segment's acknowledgement number is ahead of what the other side sent.
-    #[inline]
-    fn ahead(
-        &self,
-        handle: Handle,
-        direction: Direction,
-        upper: &Upper<'_>,
-        hook: EntryHook,
-    ) -> u32 {
-        match (self.table.flow(handle), upper) {
-            // The host says in the client's name what the server said.
-            (Some(_), _) if hook == EntryHook::Output && self.helpers.is_promised(handle) => 0,
-            (Some(flow), Upper::Tcp(segment)) if flow.status.contains(Status::SEQ_ADJUST) => {
-                let shift = self.helpers.shifts(handle).of(direction.opposite());
-                shift.of(segment.acknowledgement.wrapping_sub(1))
-            }
-            _ => 0,
         }
     }
 
@@ -473,7 +542,7 @@ impl Tracker {
         let mut flow = Flow::new(tuple, reply, visit.frame);
         let direction = Direction::Original;
         let arrival = Arrival { now: visit.now, direction, bytes: 0, ahead: 0 };
-        match protocol::track(&mut flow, layer.protocol, upper, &arrival, &self.config) {
+        match protocol::track_apart(&mut flow, layer.protocol, upper, &arrival, &self.config) {
             Step::Invalid => CtState::Invalid.into(),
             _ if self.config.may_predate() && upper.is_midstream() => CtState::Established.into(),
             _ if self.expectations.peek(&tuple, visit.template.zone.id, visit.now).is_some() => {
@@ -485,7 +554,6 @@ impl Tracker {
 
     /// The flow of a tuple in a zone: first among tuples of the zone's original number, and where its
     /// reply number differs, then among replies of that.
-    #[inline]
     fn lookup(&mut self, tuple: &Tuple, zone: Zone, now: u64) -> Option<(Handle, Direction)> {
         let zones = [zone.id_in(Direction::Original), zone.id_in(Direction::Reply)];
         let [original, reply] = zones;
@@ -495,15 +563,60 @@ impl Tracker {
         }
         self.table.find_in(&tuple.in_zone(reply), zones, now)
     }
+
+    /// The same, without a call where there are no zones. The tuple is in zone 0.
+    #[inline(always)]
+    fn lookup_here(&mut self, tuple: &Tuple, zone: Zone, now: u64) -> Option<(Handle, Direction)> {
+        match zone.id {
+            0 => self.table.find_here(tuple, now),
+            _ => self.lookup(tuple, zone, now),
+        }
+    }
 }
 
-/// What was found for a packet, before its flow was brought up to date.
-struct Found {
+/// What is known of a packet of which no flow can be looked up.
+impl From<Unparsable> for CtView {
+    fn from(why: Unparsable) -> Self {
+        match why {
+            Unparsable::Invalid => Self::INVALID,
+            Unparsable::Unknown => Self::UNKNOWN,
+        }
+    }
+}
+
+/// A packet's flow as it was found, or created.
+#[derive(Clone, Copy)]
+struct Met {
     handle: Handle,
     direction: Direction,
     is_first: bool,
+    space: Space,
+}
+
+/// A packet whose flow was brought up to date, and how that was before: its state by the flow, and the flow's doubt.
+#[derive(Clone, Copy)]
+struct Stepped {
+    met: Met,
     before: CtState,
     doubt: Doubt,
+    step: Step,
+}
+
+/// How far a segment's acknowledgement number is ahead of what the other side sent, in a flow whose numbers are moved.
+#[cold]
+fn ahead(
+    helpers: &Helpers,
+    handle: Handle,
+    direction: Direction,
+    segment: &tcp::Segment<'_>,
+    hook: EntryHook,
+) -> u32 {
+    // The host says in the client's name what the server said.
+    if hook == EntryHook::Output && helpers.is_promised(handle) {
+        return 0;
+    }
+    let shift = helpers.shifts(handle).of(direction.opposite());
+    shift.of(segment.acknowledgement.wrapping_sub(1))
 }
 
 /// A packet's state by its flow.

@@ -16,10 +16,15 @@ const SECOND: u64 = 1_000_000_000;
 impl Tracker {
     /// The capture began at this time, in nanoseconds, with the flows that were listed. Once is enough: the first packet
     /// does it that is tracked or looked up.
+    #[inline]
     pub fn begin(&mut self, now: u64) {
-        if self.began.is_some() || self.config.mode == Mode::Off {
-            return;
+        if self.began.is_none() && self.config.mode != Mode::Off {
+            self.begin_first(now);
         }
+    }
+
+    #[cold]
+    fn begin_first(&mut self, now: u64) {
         self.began = Some(now);
         let Some(listing) = self.config.start.clone() else { return };
         match listing.at {
@@ -42,7 +47,7 @@ impl Tracker {
 
     /// Has a flow go on that was listed at this time.
     fn put(&mut self, listed: &Listed, now: u64) {
-        let (Some(handle), _) = self.table.allocate(flow(listed, now), now) else { return };
+        let (Some(handle), _) = self.table.allocate(&flow(listed, now), now) else { return };
         if self.table.confirm(handle, now).is_err() {
             // Of two flows with one tuple the later one was listed.
             self.table.release(handle);
