@@ -149,47 +149,40 @@ impl Handler {
         observer: &mut impl Observer,
     ) -> Egress<'h, 'a> {
         let wires = &program.config().wires;
-        if arrival.wire.is_none()
-            && !wires.all.is_empty()
-            && let Some(crosses) = on_wire(wires, arrival)
-        {
-            return self.take(program, bytes, &crosses, None, observer);
-        }
-        // Headers, found once: for the burst that it came in, or now.
-        let Arrival { link, wire_len, origin, .. } = *arrival;
-        let find = || find_headers(program, bytes, link, wire_len, origin);
-        let now: Headers;
-        let headers = match arrival.headers {
-            Some(headers) => {
-                debug_assert_eq!(*headers, find(), "headers of this frame under this program");
-                headers
-            }
-            None => {
-                now = find();
-                &now
-            }
+        let crosses = match arrival.wire {
+            None if !wires.all.is_empty() => on_wire(wires, arrival),
+            _ => None,
         };
-        if let Some(way) = direct_of(program, headers, arrival)
-            && self.state.bans_at(arrival.time).is_none()
-        {
-            let mut packet = Packet::with_headers(&mut *bytes, *headers);
-            if !way.may_wait(program, &packet) {
-                let Self { state, room, exit } = self;
-                packet.lend(room);
-                return direct::forward(way, program, state, exit, packet, arrival, observer);
+        let arrival = crosses.as_ref().unwrap_or(arrival);
+        // Headers, found once: for the burst that it came in, or now.
+        let mut packet = Packet::with_headers(bytes, Headers::default());
+        packet.find(|headers, bytes| {
+            let Arrival { link, wire_len, origin, .. } = *arrival;
+            match arrival.headers {
+                Some(found) => *headers = *found,
+                None => find_headers_into(headers, program, bytes, link, wire_len, origin),
             }
+            let found = || find_headers(program, bytes, link, wire_len, origin);
+            debug_assert_eq!(*headers, found(), "headers of this frame under this program");
+        });
+        if let Some(way) = direct_of(program, packet.headers(), arrival)
+            && self.state.bans_at(arrival.time).is_none()
+            && !way.may_wait(program, &packet)
+        {
+            let Self { state, room, exit } = self;
+            packet.lend(room);
+            return direct::forward(way, program, state, exit, packet, arrival, observer);
         }
-        self.take(program, bytes, arrival, Some(headers), observer)
+        self.take(program, packet, arrival, observer)
     }
 
-    /// Takes a frame along the full path, with its headers if they were found before.
+    /// Takes a frame, whose headers were found, along the full path.
     #[inline(never)]
     pub(crate) fn take<'h, 'a>(
         &'h mut self,
         program: &'a Program,
-        bytes: &mut [u8],
+        came: Packet<'_>,
         arrival: &Arrival<'a>,
-        headers: Option<&Headers>,
         observer: &mut impl Observer,
     ) -> Egress<'h, 'a> {
         let Self { state: State { families, bans, sets, chance, .. }, room, exit } = self;
@@ -197,23 +190,16 @@ impl Handler {
         let config = &**program.config();
 
         // What a rule recorded says itself where it stands.
-        let hooked = hooked::arrival(bytes, arrival, config);
+        let hooked = hooked::arrival(came.frame(), arrival, config);
         let arrival = hooked.as_ref().unwrap_or(arrival);
 
         let checksums = checksums_of(config, arrival.origin);
         let mut whole: Vec<u8>;
         let (mut delivered, mut joined): (Vec<u8>, Packet<'_>);
         let (mut fragment, mut parts) = (None, None);
-        let came_at = bytes.as_ptr();
+        let came_at = came.frame().as_ptr();
+        let mut packet = came;
         let on_wire = arrival.wire.is_some();
-        let mut packet = Packet::with_headers(bytes, Headers::default());
-        packet.find(|found, bytes| match headers {
-            Some(headers) => *found = *headers,
-            None => {
-                let Arrival { link, wire_len, origin, .. } = *arrival;
-                find_headers_into(found, program, bytes, link, wire_len, origin);
-            }
-        });
         let family = program.family_for(packet.headers(), arrival.link, on_wire);
         let mut end = Disposition::of(family, packet.headers(), packet.len());
         let (mut found, mut below) = (None, None);
@@ -335,7 +321,8 @@ impl Handler {
         if let Some(sets) = sets {
             sets.begin(arrival.time);
         }
-        let stands = Stands { plan, config, arrival, way, before, fragment, note, mark, found };
+        let stands =
+            Stands { plan, config, arrival, way: &way, before, fragment, note, mark, found };
         let ct = stands.connection(tracker);
         let mut transit = stands.transit(&mut packet, sets.as_mut(), chance.as_ref(), ct);
         let is_tapped = arrival.origin == Origin::Host && arrival.link != Link::Nflog;
@@ -376,7 +363,7 @@ impl Handler {
 
         // How it leaves, and what is sent for it if it does not.
         let lies = (came_at, parts.as_mut());
-        let mut settled = stands.settle(&mut walk, &end.verdict, gone, answers, exit, lies);
+        let mut settled = stands.settle(&mut walk, &end.verdict, &gone, answers, exit, lies);
         // Where the states of its connection do not agree, as what it is taken for.
         if end.verdict == FinalVerdict::Unknown
             && !has_below
@@ -386,7 +373,7 @@ impl Handler {
             let lasting = Lasting { memories, answers, tracker, sets, chance };
             stands.again(taken, lasting, exit, &mut end, &mut settled, observer);
         }
-        settled.egress(end, gone, exit)
+        settled.egress(end, &gone, exit)
     }
 }
 

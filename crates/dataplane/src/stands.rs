@@ -29,7 +29,7 @@ pub(crate) struct Stands<'n, 's> {
     pub(crate) config: &'n Config,
     pub(crate) arrival: &'s Arrival<'n>,
     /// Its way when it came.
-    pub(crate) way: Way<'n>,
+    pub(crate) way: &'s Way<'n>,
     pub(crate) before: Before,
     /// Length of the largest fragment, if it was put together.
     pub(crate) fragment: Option<u32>,
@@ -69,7 +69,7 @@ impl Observer for Nobody {}
 
 impl<'n> Stands<'n, '_> {
     /// The packet before its first hook.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn transit<'p, 'b>(
         &self,
         packet: &'p mut Packet<'b>,
@@ -99,7 +99,7 @@ impl<'n> Stands<'n, '_> {
     }
 
     /// The connection of the packet, before tracking.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn connection<'p>(&self, tracker: &'p mut Option<Tracker>) -> Connection<'p> {
         Connection {
             tracker: tracker.as_mut().filter(|_| self.plan.is_tracked),
@@ -109,7 +109,7 @@ impl<'n> Stands<'n, '_> {
     }
 
     /// What tracking is told of the packet.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn visit(&self) -> Visit {
         let Arrival { number, began, one_sided, origin, .. } = *self.arrival;
         Visit {
@@ -123,7 +123,7 @@ impl<'n> Stands<'n, '_> {
     }
 
     /// What is known of the packet's size on this way.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn sizes(&self, way: &Way<'_>) -> Sizes {
         let Self { arrival, config, fragment, .. } = *self;
         Sizes {
@@ -137,12 +137,12 @@ impl<'n> Stands<'n, '_> {
     }
 
     /// Settles how the packet leaves on its way, and what is sent for it if it does not.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn settle<'p>(
         &self,
         walk: &mut Walk<'_, '_, '_>,
         verdict: &FinalVerdict,
-        gone: Way<'n>,
+        gone: &Way<'n>,
         answers: &mut Answers,
         exit: &mut Option<Exit>,
         (came_at, parts): (*const u8, Option<&'p mut Parts>),
@@ -166,7 +166,7 @@ impl<'n> Stands<'n, '_> {
         let Some(exit) = exit else {
             return Settled { answer, tuple, len, made: Made::default(), leaving: None };
         };
-        let leaving = Leaving::new(walk, gone, came_at, parts).of(arrival.segment);
+        let leaving = Leaving::new(walk, *gone, came_at, parts).of(arrival.segment);
         let made = exit.make(walk, verdict, &leaving, sent.as_ref(), config);
         Settled { answer, tuple, len, made, leaving: Some(leaving) }
     }
@@ -188,7 +188,7 @@ impl<'n> Stands<'n, '_> {
         let ct = Connection { tracker: tracked, again: true, ..Connection::before_tracking() };
         let mut transit = self.transit(&mut packet, sets.as_mut(), chance, ct);
         let mut walk = Walk::again(&mut transit, view, &self.plan.tables, memories);
-        handler::goes(&mut walk, &mut self.way.clone(), self, answers, None, &mut Nobody);
+        handler::goes(&mut walk, &mut { *self.way }, self, answers, None, &mut Nobody);
         let (verdict, either) = (walk.verdict(), walk.either());
         if let (Some(exit), Some(leaving)) = (exit, settled.leaving.take()) {
             let unknown = self.config.unknown;
@@ -207,11 +207,11 @@ impl<'n> Stands<'n, '_> {
 
 impl<'a> Settled<'_, 'a> {
     /// What becomes of the frame.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn egress<'h>(
         self,
         end: Disposition,
-        gone: Way<'a>,
+        gone: &Way<'a>,
         exit: &'h Option<Exit>,
     ) -> Egress<'h, 'a> {
         let Self { answer, tuple, len, made, .. } = self;

@@ -94,7 +94,7 @@ pub(crate) fn forward<'h, 'a>(
     let (input, output) = (Iface::Named(input), Iface::Named(output));
     let (wire, mtu) = crossed(&packet, arrival, None);
     let assumed = Assumed::default();
-    let mut way = Way { path: Path::Forward, input, output, fate: Fate::Sure, mtu, wire, assumed };
+    let way = Way { path: Path::Forward, input, output, fate: Fate::Sure, mtu, wire, assumed };
     let mut end = Disposition::of(Some(family), packet.headers(), packet.len());
     end.path = Some(way.path);
     observer.starts(family, way.path, input, output);
@@ -112,18 +112,22 @@ pub(crate) fn forward<'h, 'a>(
     let routed = arrival.wire.filter(|wire| wire.ages);
     let before = routed.map_or_else(Before::default, |_| Before::of(&packet, config));
     let (found, fragment) = (Found::Nothing, None);
-    let stands = Stands { plan, config, arrival, way, before, fragment, note, mark, found };
+    let stands = Stands { plan, config, arrival, way: &way, before, fragment, note, mark, found };
     let ct = stands.connection(tracker);
     let mut transit = stands.transit(&mut packet, sets.as_mut(), chance.as_ref(), ct);
     let mut walk = Walk::new(&mut transit, stands.visit(), tables, memories);
     walk.hook(Hook::Prerouting, input, Iface::Absent, observer);
+    let mut rerouted: Way<'a>;
+    let mut gone = &way;
     if routed.is_some() && !walk.is_unseen_before_routing() {
-        reroute::after(&mut walk, &mut way, &before, &stands, observer);
+        rerouted = way;
+        reroute::after(&mut walk, &mut rerouted, &before, &stands, observer);
+        gone = &rerouted;
     }
-    walk.goes(&way);
-    if !way.is_bridged() {
+    walk.goes(gone);
+    if !gone.is_bridged() {
         walk.lower_ttl(observer);
-        walk.measure(&stands.sizes(&way), input, observer);
+        walk.measure(&stands.sizes(gone), input, observer);
         walk.turns_back(input, output);
     }
     walk.hook(Hook::Forward, input, output, observer);
@@ -131,10 +135,9 @@ pub(crate) fn forward<'h, 'a>(
     walk.confirm(observer);
 
     // How it leaves, and what is sent for it if it does not.
-    end.verdict = walk.verdict();
+    (end.verdict, end.either) = walk.end();
     end.midstream = walk.midstream();
-    end.either = walk.either();
-    let mut settled = stands.settle(&mut walk, &end.verdict, way, answers, exit, (came_at, None));
+    let mut settled = stands.settle(&mut walk, &end.verdict, gone, answers, exit, (came_at, None));
     if end.verdict == FinalVerdict::Unknown
         && let Some(taken) = walk.taken()
     {
@@ -142,5 +145,5 @@ pub(crate) fn forward<'h, 'a>(
         let lasting = Lasting { memories, answers, tracker, sets, chance };
         stands.again(taken, lasting, exit, &mut end, &mut settled, observer);
     }
-    settled.egress(end, way, exit)
+    settled.egress(end, gone, exit)
 }

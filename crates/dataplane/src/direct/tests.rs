@@ -205,7 +205,10 @@ fn seen(program: &Program, frames: &[Frame], setting: Setting, is_direct: bool) 
         let mut observer = Events(|event: crate::Event<'_>| events.push(format!("{event:?}")));
         let egress = match is_direct {
             true => handler.handle(program, &mut bytes, &arrival, &mut observer),
-            false => handler.take(program, &mut bytes, &arrival, Some(&headers), &mut observer),
+            false => {
+                let packet = Packet::with_headers(&mut bytes, headers);
+                handler.take(program, packet, &arrival, &mut observer)
+            }
         };
         let egress = format!("{egress:?}");
         seen.extend(events);

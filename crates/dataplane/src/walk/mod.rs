@@ -17,7 +17,7 @@ use conntrack::{
     Visit,
 };
 use packet::{FlowKey, Mark, Packet, Read, Snapshot};
-use rules::eval::{Alive, Claim, Memories, Verdict, Verdicts};
+use rules::eval::{Alive, Claim, Givers, Memories, Verdict, Verdicts};
 use rules::model::{Family, Hook};
 use rules::nat::payload::{self, Written};
 use rules::nat::{Drawn, Redirected, forget_payload, undo};
@@ -55,7 +55,7 @@ pub(crate) struct Walk<'p, 'b, 'w> {
     alive: Alive,
     verdicts: Verdicts,
     /// What accepted it in the filter table, else in the last table that it passed.
-    accepted: Verdicts,
+    accepted: Option<Givers>,
     passed_filter: bool,
     /// A table's walk was given up: nothing is known of its result.
     given_up: bool,
@@ -101,7 +101,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             snapshot: None,
             alive: Alive::Certain,
             verdicts: Verdicts::default(),
-            accepted: Verdicts::default(),
+            accepted: None,
             passed_filter: false,
             given_up: false,
             may_be_dropped: false,
@@ -207,6 +207,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     }
 
     /// Every table at one hook; connections are tracked after the raw table.
+    #[inline]
     pub(crate) fn hook(
         &mut self,
         hook: Hook,
@@ -221,11 +222,31 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             let goes_out = matches!(hook, Hook::Forward | Hook::Postrouting);
             *output = if goes_out { self.port } else { Iface::Absent };
         }
-        let (before_tracking, after) = self.tables.at(hook);
+        match self.tables.at(hook) {
+            ([], []) if matches!(hook, Hook::Prerouting | Hook::Output) => self.meet(observer),
+            ([], []) => {}
+            turns => self.turns(turns, observer),
+        }
+    }
+
+    /// Whether nobody asks for the connection of the packet, which is on its way.
+    #[inline]
+    fn is_untracked(&self) -> bool {
+        let Connection { tracker, given, request, .. } = &self.transit.ct;
+        !self.tables.tracks
+            && tracker.is_none()
+            && given.is_none()
+            && self.known.is_none()
+            && *request == Request::Plain
+            && self.alive != Alive::Gone
+    }
+
+    /// The tables have their turns, those before tracking first.
+    fn turns(&mut self, (before_tracking, after): (&[u8], &[u8]), observer: &mut impl Observer) {
         for table in before_tracking {
             self.table(usize::from(*table), observer);
         }
-        if matches!(hook, Hook::Prerouting | Hook::Output) {
+        if matches!(self.transit.hook, Hook::Prerouting | Hook::Output) {
             self.meet(observer);
         }
         for table in after {
@@ -233,8 +254,18 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         }
     }
 
-    /// Tracking has its turn.
+    /// Tracking has its turn, where anybody asks for connections.
+    #[inline]
     fn meet(&mut self, observer: &mut impl Observer) {
+        if self.is_untracked() {
+            self.tracked = true;
+            self.transit.ct.view = CtView::UNKNOWN;
+            return;
+        }
+        self.find_connection(observer);
+    }
+
+    fn find_connection(&mut self, observer: &mut impl Observer) {
         let before = self.tracked;
         self.track(observer);
         if self.tables.tracks && !before && self.alive != Alive::Gone {
@@ -467,7 +498,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         let role = self.tables.role(table);
         let tells = !matches!(role, Role::Translate | Role::Readdress);
         if role == Role::Filter || !self.passed_filter && tells {
-            self.accepted = found.of(Verdict::Accept);
+            self.accepted = found.givers(Verdict::Accept);
             self.passed_filter |= role == Role::Filter;
         }
     }

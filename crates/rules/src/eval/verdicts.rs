@@ -32,12 +32,22 @@ pub enum By {
 
 /// What may have given a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Givers {
-    first: Option<By>,
+pub struct Givers {
+    /// The first that may; `None` where no rule or policy does.
+    pub first: Option<By>,
     /// The last one that is another than the first.
     last: Option<Option<By>>,
     /// There is one between them.
     others: bool,
+}
+
+impl Givers {
+    /// Whether only the first may have given it.
+    #[inline]
+    #[must_use]
+    pub fn is_sure(&self) -> bool {
+        self.last.is_none()
+    }
 }
 
 /// Which rule translates a packet's flow.
@@ -181,13 +191,22 @@ impl Verdicts {
         Some((last?, others))
     }
 
-    /// This verdict alone, if it is possible, with all that may have given it.
+    /// All that may have given this verdict, if it is possible.
     #[inline]
     #[must_use]
-    pub fn of(&self, verdict: Verdict) -> Self {
-        let mut alone = Self::default();
-        alone.possible[verdict as usize] = self.possible[verdict as usize];
-        alone
+    pub fn givers(&self, verdict: Verdict) -> Option<Givers> {
+        self.possible[verdict as usize]
+    }
+
+    /// Adds a verdict with all that may give it.
+    pub fn add_givers(&mut self, verdict: Verdict, givers: &Givers) {
+        self.add(verdict, givers.first);
+        if let Some(last) = givers.last {
+            self.add(verdict, last);
+        }
+        if let Some(known) = &mut self.possible[verdict as usize] {
+            known.others |= givers.others;
+        }
     }
 
     /// Takes accept out: the packet goes on to the next table, whose verdicts will say.
@@ -201,15 +220,8 @@ impl Verdicts {
     /// Adds every verdict of `other`.
     pub fn extend(&mut self, other: &Self) {
         for verdict in [Verdict::Accept, Verdict::Drop, Verdict::Reject] {
-            let Some(Givers { first, last, others }) = other.possible[verdict as usize] else {
-                continue;
-            };
-            self.add(verdict, first);
-            if let Some(last) = last {
-                self.add(verdict, last);
-            }
-            if let Some(givers) = &mut self.possible[verdict as usize] {
-                givers.others |= others;
+            if let Some(givers) = &other.possible[verdict as usize] {
+                self.add_givers(verdict, givers);
             }
         }
         self.given_up |= other.given_up;
