@@ -89,6 +89,14 @@ impl Default for Verdicts {
 }
 
 impl Verdicts {
+    /// This verdict alone, and what gave it.
+    #[inline]
+    pub(super) fn one(verdict: Verdict, by: Option<By>) -> Self {
+        let mut one = Self::default();
+        one.possible[verdict as usize] = Some(Givers { first: by, last: None, others: false });
+        one
+    }
+
     /// Whether no verdict is possible yet, and nothing else is known of any.
     #[inline]
     #[must_use]
@@ -218,12 +226,23 @@ impl Verdicts {
     }
 
     /// Adds every verdict of `other`.
+    #[inline]
     pub fn extend(&mut self, other: &Self) {
+        // So for most packets: only one table says more than that they go on.
+        if matches!(self.possible, [None, None, None]) {
+            self.possible = other.possible;
+        } else {
+            self.join(other);
+        }
+        self.given_up |= other.given_up;
+    }
+
+    /// Adds what gives the verdicts of `other`.
+    fn join(&mut self, other: &Self) {
         for verdict in [Verdict::Accept, Verdict::Drop, Verdict::Reject] {
             if let Some(givers) = &other.possible[verdict as usize] {
                 self.add_givers(verdict, givers);
             }
         }
-        self.given_up |= other.given_up;
     }
 }

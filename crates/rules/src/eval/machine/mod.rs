@@ -17,8 +17,8 @@ use smallvec::SmallVec;
 
 /// Walks the built-in chain at the packet's hook; a source without one accepts.
 ///
-/// Most walks meet no rule that does more than count, and so need no stack of chains: the built-in chain is swept
-/// here, and what it comes to is walked on from there.
+/// Most walks meet no rule that does more than count, accept or drop, and so need no stack of chains: the built-in chain
+/// is swept here, and what else it comes to is walked on from there.
 pub(crate) fn run<'r, S: Source<'r>, O: Observer>(
     source: Option<&S>,
     number: u32,
@@ -27,42 +27,100 @@ pub(crate) fn run<'r, S: Source<'r>, O: Observer>(
     memories: &mut Memories,
     observer: &mut O,
 ) -> Verdicts {
-    let mut verdicts = Verdicts::default();
     if entry == Alive::Gone {
-        return verdicts;
+        return Verdicts::default();
     }
     let Some((source, base)) = source.and_then(|source| Some((source, source.base(transit.hook)?)))
     else {
-        verdicts.add(Verdict::Accept, None);
-        return verdicts;
+        return Verdicts::one(Verdict::Accept, None);
     };
+    let ((chain, mut cursor), policy) = base;
+    if O::SEES_RULES || memories.given_up.at_once(number, chain) {
+        let mut key = key::<O>(transit);
+        let start = Start { number, entry, base, read: 0, first: None };
+        return walk_on(source, start, &mut key, transit, memories, observer);
+    }
+    let certain = entry == Alive::Certain;
+    if source.is_over(&cursor) {
+        return off_end((number, chain), policy, certain, observer, transit);
+    }
     let mut key = key::<O>(transit);
-    let index = base.0;
+    let count = |slot| observer.counted(slot, certain, transit);
+    let (read, first) = source.sweep(&mut cursor, &key, count);
+    match first {
+        None if read < ASK_EVERY => {
+            return off_end((number, chain), policy, certain, observer, transit);
+        }
+        Some((stored, Test::Yes)) if read < ASK_EVERY => {
+            let verdict = match stored.step() {
+                Step::Accept => Some(Verdict::Accept),
+                Step::Drop => Some(Verdict::Drop),
+                _ => None,
+            };
+            if let Some(verdict) = verdict {
+                transit.certain = certain;
+                observer.counted(stored.slot(), certain, transit);
+                let at = RuleRef { table: number, chain, rule: read - 1 };
+                return Verdicts::one(verdict, Some(By::Rule(at)));
+            }
+        }
+        _ => {}
+    }
+    let start = Start { number, entry, base: ((chain, cursor), policy), read, first };
+    walk_on(source, start, &mut key, transit, memories, observer)
+}
+
+/// Nothing kept the packet in a built-in chain, named by its table and its index: its policy has its say.
+#[inline]
+fn off_end<O: Observer>(
+    (table, chain): (u32, u32),
+    policy: Policy,
+    certain: bool,
+    observer: &mut O,
+    transit: &Transit<'_, '_>,
+) -> Verdicts {
+    observer.off_end(table, chain, certain);
+    observer.policy(table, chain, certain, transit);
+    Verdicts::one(verdict(policy), Some(By::Policy { table, chain }))
+}
+
+/// Where a walk starts.
+struct Start<C, R> {
+    /// The table's number.
+    number: u32,
+    entry: Alive,
+    /// The built-in chain, where it goes on, and its policy.
+    base: ((u32, C), Policy),
+    /// Its rules that were swept before, and the last of them, if it does more than count.
+    read: u32,
+    first: Option<(R, Test)>,
+}
+
+/// Walks from there on.
+#[inline(never)]
+fn walk_on<'r, 'p, S: Source<'r>, O: Observer>(
+    source: &S,
+    start: Start<S::Cursor, S::Rule>,
+    key: &mut Key<'p>,
+    transit: &mut Transit<'p, '_>,
+    memories: &mut Memories,
+    observer: &mut O,
+) -> Verdicts {
+    let Start { number, entry, base: (base, policy), read, first } = start;
+    let mut verdicts = Verdicts::default();
     let innermost = Frame::new(base, (entry, transit.ct.view.states), Entry::Base);
     let mut stack = Stack { innermost, callers: SmallVec::new() };
-    let is_swept = !O::SEES_RULES && !memories.given_up.at_once(number, index);
-    let certain = entry == Alive::Certain;
-    let mut first = None;
-    if is_swept {
-        let count = |slot| observer.counted(slot, certain, transit);
-        let (read, reached) = source.sweep(&mut stack.innermost.cursor, &key, count);
-        if reached.is_none() && read < ASK_EVERY {
-            observer.off_end(number, index, certain);
-            fall_off(source, (number, index), certain, &mut verdicts, observer, transit);
-            return verdicts;
-        }
-        stack.innermost.next = read;
-        first = reached;
-    }
+    stack.innermost.next = read;
     let mut walk = Walk {
         source,
         number,
+        policy,
         verdicts: &mut verdicts,
         memories,
         observer,
         here: entry,
-        key: &mut key,
-        steps: stack.innermost.next,
+        key,
+        steps: read,
         ask_at: ASK_EVERY,
         over: None,
         open: None,
@@ -84,6 +142,8 @@ fn key<'p, O: Observer>(transit: &Transit<'p, '_>) -> Key<'p> {
 struct Walk<'s, 'o, 'p, S, O> {
     source: &'s S,
     number: u32,
+    /// That of the built-in chain.
+    policy: Policy,
     verdicts: &'o mut Verdicts,
     memories: &'o mut Memories,
     observer: &'o mut O,
@@ -505,26 +565,12 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
     /// The policy of the built-in chain.
     fn fall_off(&mut self, frame: &Frame<S::Cursor>, leaves: bool, transit: &mut Transit<'p, '_>) {
         if leaves {
+            let (table, chain) = (self.number, frame.index);
             let certain = !frame.ended && frame.before == Alive::Certain;
-            let Self { source, number, verdicts, observer, .. } = self;
-            fall_off(*source, (*number, frame.index), certain, verdicts, *observer, transit);
+            self.observer.policy(table, chain, certain, transit);
+            self.verdicts.add(verdict(self.policy), Some(By::Policy { table, chain }));
         }
     }
-}
-
-/// The policy of a built-in chain, named by its table and its index, has its say.
-#[inline]
-fn fall_off<'r, S: Source<'r>, O: Observer>(
-    source: &S,
-    (table, chain): (u32, u32),
-    certain: bool,
-    verdicts: &mut Verdicts,
-    observer: &mut O,
-    transit: &Transit<'_, '_>,
-) {
-    let Some(policy) = source.policy(chain) else { return };
-    observer.policy(table, chain, certain, transit);
-    verdicts.add(verdict(policy), Some(By::Policy { table, chain }));
 }
 
 impl<C> Stack<C> {
