@@ -36,26 +36,27 @@ pub(crate) struct Keeps {
 }
 
 impl Keeps {
-    /// What is kept of a packet that comes to this end.
+    /// Finishes a packet that comes to this end, and keeps of it what is wanted.
     #[inline]
-    fn outcome(
+    fn finish(
         self,
         packet: OnePacket<'_>,
         end: &Disposition,
         new: Option<(Disposition, Decider)>,
-    ) -> Option<Outcome> {
+        outcomes: &mut Vec<Outcome>,
+    ) {
         let mut noted = packet.finish(end);
-        self.outcomes.then(|| {
+        if self.outcomes {
             let by = noted.by(end);
-            Outcome {
+            outcomes.push(Outcome {
                 by,
                 path: noted.path(by).map(Box::new),
                 new,
                 sides: noted.take_sides(),
                 states: noted.states(),
                 end: *end,
-            }
-        })
+            });
+        }
     }
 }
 
@@ -144,7 +145,7 @@ impl<'f> Lane<'f> {
             let (mut arrival, frames) = batch.range(range);
             for frame in frames {
                 arrival.headers = found.next().and_then(Option::as_ref);
-                outcomes.extend(self.frame(frame, &mut arrival));
+                self.frame(frame, &mut arrival, &mut outcomes);
             }
         }
         self.found = found;
@@ -166,7 +167,7 @@ impl<'f> Lane<'f> {
             for at in part {
                 arrival.headers = found.next().and_then(Option::as_ref);
                 let Some(frame) = batch.copied(*at, &mut room) else { continue };
-                outcomes.extend(self.frame(frame, &mut arrival));
+                self.frame(frame, &mut arrival, &mut outcomes);
             }
         }
         (self.found, self.room) = (found, room);
@@ -208,7 +209,8 @@ impl<'f> Lane<'f> {
         &mut self,
         frame: StreamFrame<'_, 's>,
         arrival: &mut Arrival<'s>,
-    ) -> Option<Outcome> {
+        outcomes: &mut Vec<Outcome>,
+    ) {
         let Self { evaluator, recorder, scratch, keeps, .. } = self;
         let sighting = frame.sighting();
         recorder.sighted(sighting);
@@ -219,7 +221,7 @@ impl<'f> Lane<'f> {
         let mut packet = recorder.packet();
         let (Some(link), None) = (link, skip) else {
             let why = skip.filter(|_| link.is_some()).unwrap_or(Skip::LinkType);
-            return keeps.outcome(packet, &Disposition::skipped(why), None);
+            return keeps.finish(packet, &Disposition::skipped(why), None, outcomes);
         };
         // What other rules let go on tells nothing of these: both are given the same.
         let is_let_go_told = self.pairs && self.versus.is_none();
@@ -236,7 +238,7 @@ impl<'f> Lane<'f> {
             let arrival = Arrival { headers: None, ..*arrival };
             versus.evaluate(copy(scratch, bytes), &arrival)
         });
-        keeps.outcome(packet, &outcome.end, new)
+        keeps.finish(packet, &outcome.end, new, outcomes);
     }
 }
 

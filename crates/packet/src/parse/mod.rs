@@ -52,8 +52,7 @@ pub fn parse_into(
 ) {
     let wire_len = wire_len.max(bytes.len());
     if !link.is_ethernet() || !plain::parse(bytes, wire_len, checksums, headers) {
-        *headers = Headers { end: wire_len, ..Headers::default() };
-        find(link, Snap::new(bytes, wire_len), checksums, headers);
+        find(headers, link, bytes, wire_len, checksums);
     }
 }
 
@@ -82,8 +81,9 @@ pub fn parse_frame(bytes: &[u8], wire_len: usize) -> Headers {
 }
 
 #[inline(never)]
-fn find(link: Link, frame: Snap<'_>, checksums: Checksums, headers: &mut Headers) {
-    if let Err(l3) = layers(link, frame, checksums, headers) {
+fn find(headers: &mut Headers, link: Link, bytes: &[u8], wire_len: usize, checksums: Checksums) {
+    *headers = Headers { end: wire_len, ..Headers::default() };
+    if let Err(l3) = layers(link, Snap::new(bytes, wire_len), checksums, headers) {
         headers.l3 = l3;
     }
 }

@@ -61,8 +61,7 @@ pub(super) fn parse(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bytes::Snap;
-    use crate::headers::{Headers, L4};
+    use crate::headers::L4;
     use crate::link::Link;
     use proptest::prelude::*;
 
@@ -79,8 +78,8 @@ mod tests {
     }
 
     fn both(link: Link, bytes: &[u8], wire_len: usize, checksums: Checksums) -> [Headers; 2] {
-        let mut slow = Headers { end: wire_len.max(bytes.len()), ..Headers::default() };
-        super::super::find(link, Snap::new(bytes, slow.end), checksums, &mut slow);
+        let mut slow = Headers::default();
+        super::super::find(&mut slow, link, bytes, wire_len.max(bytes.len()), checksums);
         [super::super::parse(link, bytes, wire_len, checksums), slow]
     }
 

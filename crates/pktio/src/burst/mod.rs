@@ -406,11 +406,13 @@ impl Burst {
     }
 
     /// The whole buffer, for a port to fill.
+    #[inline]
     pub(crate) fn buffer_mut(&mut self) -> &mut [u8] {
         &mut self.buffer
     }
 
     /// The whole buffer, for a port to parse.
+    #[inline]
     pub(crate) fn buffer(&self) -> &[u8] {
         &self.buffer
     }

@@ -13,11 +13,11 @@ impl ByteOrder {
     /// The four 32-bit fields of 16 bytes.
     #[inline]
     pub(super) fn words(self, bytes: &[u8; 16]) -> [u32; 4] {
-        let word = |at| u32::from_le_bytes(std::array::from_fn(|byte| bytes[4 * at + byte]));
-        let words = std::array::from_fn(word);
+        let all = u128::from_le_bytes(*bytes);
+        let [a, b, c, d] = [all as u32, (all >> 32) as u32, (all >> 64) as u32, (all >> 96) as u32];
         match self {
-            Self::Little => words,
-            Self::Big => words.map(u32::swap_bytes),
+            Self::Little => [a, b, c, d],
+            Self::Big => [a.swap_bytes(), b.swap_bytes(), c.swap_bytes(), d.swap_bytes()],
         }
     }
 

@@ -329,21 +329,24 @@ fn pieces(
     stats: &mut Stats,
     mut next: impl FnMut(&[u8]) -> Piece,
 ) -> Pause {
-    loop {
+    let Stats { mut rx_frames, mut rx_bytes, .. } = *stats;
+    let pause = loop {
         let total = match next(&burst.buffer()[unparsed.clone()]) {
             Piece::Packet { total, start, length, mut meta } => {
-                stats.rx_frames += 1;
-                stats.rx_bytes += length as u64;
-                meta.number = stats.rx_frames;
+                rx_frames += 1;
+                rx_bytes += length as u64;
+                meta.number = rx_frames;
                 burst.push_in_place(unparsed.start + start, length, meta);
                 total
             }
             Piece::Other { total } => total,
-            Piece::Part { needed, what } => return Pause::Part { needed, what },
-            Piece::Damaged(damage) => return Pause::Damaged(damage),
+            Piece::Part { needed, what } => break Pause::Part { needed, what },
+            Piece::Damaged(damage) => break Pause::Damaged(damage),
         };
         unparsed.start += total;
-    }
+    };
+    (stats.rx_frames, stats.rx_bytes) = (rx_frames, rx_bytes);
+    pause
 }
 
 fn unreadable(name: &str, offset: u64, source: io::Error) -> PortError {

@@ -152,6 +152,7 @@ impl Recorder {
     }
 
     /// Observes the next packet.
+    #[inline]
     pub(crate) fn packet(&mut self) -> OnePacket<'_> {
         self.causes.clear();
         self.noted.states = None;
@@ -162,6 +163,7 @@ impl Recorder {
     }
 
     /// Counts what a frame is.
+    #[inline]
     pub(crate) fn sighted(&mut self, sighting: Sighting) {
         *self.sightings.of(sighting) += 1;
     }
@@ -227,6 +229,7 @@ impl<'r> OnePacket<'r> {
     }
 
     /// Counts the packet, with its result.
+    #[inline]
     pub(crate) fn finish(self, end: &Disposition) -> Finished<'r> {
         self.0.count(end);
         Finished(self.0)
@@ -261,19 +264,32 @@ impl Finished<'_> {
 impl Recorder {
     #[inline]
     fn count(&mut self, end: &Disposition) {
-        self.verdicts.of(end.verdict).add(end.bytes);
+        let Self { verdicts, drop_reasons, skipped, .. } = self;
         match end.verdict {
-            FinalVerdict::Accept(by) => self.decided(end, by, true),
+            FinalVerdict::Accept(by) => {
+                verdicts.accept.add(end.bytes);
+                self.decided(end, by, true);
+            }
             FinalVerdict::Drop(reason) => {
+                verdicts.drop.add(end.bytes);
                 match end.either {
-                    Some(_) => self.drop_reasons.either += 1,
-                    None => self.drop_reasons.count(reason),
+                    Some(_) => drop_reasons.either += 1,
+                    None => drop_reasons.count(reason),
                 }
                 self.decided(end, by_of(reason), false);
             }
-            FinalVerdict::Reject(by) => self.decided(end, Some(by), false),
-            FinalVerdict::Unknown => self.unknown(),
-            FinalVerdict::Skip(skip) => self.skipped.count(skip, end.family),
+            FinalVerdict::Reject(by) => {
+                verdicts.reject.add(end.bytes);
+                self.decided(end, Some(by), false);
+            }
+            FinalVerdict::Unknown => {
+                verdicts.unknown.add(end.bytes);
+                self.unknown();
+            }
+            FinalVerdict::Skip(skip) => {
+                verdicts.skip.add(end.bytes);
+                skipped.count(skip, end.family);
+            }
         }
         let is_usual = !(end.offload || end.overrun || end.assumed.rp_filter)
             && end.midstream == Midstream::No
@@ -351,6 +367,7 @@ impl eval::Observer for OnePacket<'_> {
         }
     }
 
+    #[inline]
     fn policy(&mut self, table: u32, chain: u32, certain: bool, transit: &Transit<'_, '_>) {
         let bytes = transit.packet.len() as u64;
         self.0.counters[self.0.noted.file].hit_policy(table, chain, certain, bytes, transit.time);
@@ -371,6 +388,7 @@ impl eval::Observer for OnePacket<'_> {
 }
 
 impl Observer for OnePacket<'_> {
+    #[inline]
     fn starts(&mut self, family: Family, path: Path, input: Iface<'_>, output: Iface<'_>) {
         self.0.noted.file = self.0.families.iter().position(|f| *f == family).unwrap_or(0);
         self.0.paths[path as usize] += 1;
@@ -451,6 +469,7 @@ impl Skipped {
 }
 
 impl Sightings {
+    #[inline]
     fn of(&mut self, sighting: Sighting) -> &mut u64 {
         match sighting {
             Sighting::Unknown => &mut self.unknown,
