@@ -106,6 +106,16 @@ impl Exit {
     }
 }
 
+impl<'h, 'a> Egress<'h, 'a> {
+    /// Lends what was made for the frame.
+    #[inline]
+    pub(crate) fn lend(&mut self, made: Option<Made<'a>>, exit: &'h Option<Exit>) {
+        if let (Some(made), Some(exit)) = (made, exit) {
+            (self.leaves, self.reply) = made.lent(exit);
+        }
+    }
+}
+
 /// What was made for a frame.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Made<'a> {
@@ -116,9 +126,7 @@ pub(crate) struct Made<'a> {
 
 impl<'a> Made<'a> {
     /// What leaves, and the reply.
-    #[inline]
-    pub(crate) fn lent(self, exit: &Option<Exit>) -> (Leaves<'_>, Option<Own<'_, 'a>>) {
-        let Some(Exit { frames, replies }) = exit else { return (Leaves::Nothing, None) };
+    fn lent(self, Exit { frames, replies }: &Exit) -> (Leaves<'_>, Option<Own<'_, 'a>>) {
         let leaves = match self.place {
             Place::Nowhere => Leaves::Nothing,
             Place::Frame(len) => Leaves::InPlace(len),

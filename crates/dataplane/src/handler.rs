@@ -321,8 +321,8 @@ impl Handler {
         if let Some(sets) = sets {
             sets.begin(arrival.time);
         }
-        let stands =
-            Stands { plan, config, arrival, way: &way, before, fragment, note, mark, found };
+        let (way, before, note) = (&way, &before, &note);
+        let stands = Stands { plan, config, arrival, way, before, fragment, note, mark, found };
         let ct = stands.connection(tracker);
         let mut transit = stands.transit(&mut packet, sets.as_mut(), chance.as_ref(), ct);
         let is_tapped = arrival.origin == Origin::Host && arrival.link != Link::Nflog;
@@ -337,7 +337,7 @@ impl Handler {
         if is_tapped && matches!(found, Found::Nothing) {
             walk.made_by_host();
         }
-        let mut gone = way;
+        let mut gone = *way;
         let came = goes(&mut walk, &mut gone, &stands, answers, Some(delivery), observer);
         end.path = Some(gone.path).filter(|_| gone.is_sure());
         end.assumed = gone.assumed;
@@ -362,18 +362,18 @@ impl Handler {
         }
 
         // How it leaves, and what is sent for it if it does not.
+        let mut egress = Egress::from(Outcome::of(end, gone.input, gone.output));
+        let is_open = egress.outcome.end.verdict == FinalVerdict::Unknown && !has_below;
         let lies = (came_at, parts.as_mut());
-        let mut settled = stands.settle(&mut walk, &end.verdict, &gone, answers, exit, lies);
+        let mut left = stands.settle(&mut walk, &mut egress.outcome, &gone, answers, exit, lies);
         // Where the states of its connection do not agree, as what it is taken for.
-        if end.verdict == FinalVerdict::Unknown
-            && !has_below
-            && let Some(taken) = walk.taken()
-        {
-            let chance = chance.as_ref();
-            let lasting = Lasting { memories, answers, tracker, sets, chance };
-            stands.again(taken, lasting, exit, &mut end, &mut settled, observer);
+        if let Some(taken) = walk.taken().filter(|_| is_open) {
+            let lasting = Lasting { memories, answers, tracker, sets, chance: chance.as_ref() };
+            let end = &mut egress.outcome.end;
+            stands.again(taken, lasting, exit, end, left.as_mut(), observer);
         }
-        settled.egress(end, &gone, exit)
+        egress.lend(left.map(|(made, _)| made), exit);
+        egress
     }
 }
 
@@ -397,7 +397,7 @@ pub(crate) fn goes<'n: 'a, 'a>(
             walk.brouting(input, Iface::Absent, observer);
             walk.hook(Hook::Prerouting, input, Iface::Absent, observer);
             if !walk.is_unseen_before_routing() {
-                reroute::after(walk, way, &stands.before, stands, observer);
+                reroute::after(walk, way, stands.before, stands, observer);
             }
             let (host, sizes) = (&config.host, stands.sizes(way));
             bridge::passed_on(walk, way, arrival, host, observer);
@@ -405,7 +405,7 @@ pub(crate) fn goes<'n: 'a, 'a>(
         }
         Path::Output | Path::Loopback => {
             walk.answers(found, answers, observer);
-            let before = Before { addresses: addresses(walk.packet()), ..stands.before };
+            let before = Before { addresses: addresses(walk.packet()), ..*stands.before };
             walk.hook(Hook::Output, Iface::Absent, output, observer);
             reroute::after(walk, way, &before, stands, observer);
             goes_out(walk, way, observer);

@@ -2,9 +2,8 @@
 //! The full path and the direct one begin and end their walks here.
 
 use conntrack::{Proxy, Tracker, Visit};
-use packet::{FlowKey, Mark, Packet, Snapshot};
+use packet::{Link, Mark, Packet, Snapshot};
 use rules::eval::{self, Memories};
-use rules::ext::Answer;
 use rules::ipset::Sets;
 use rules::model::Hook;
 use rules::{BridgeNote, Chance, Connection, Transit};
@@ -14,7 +13,7 @@ use crate::arrival::{Arrival, Origin};
 use crate::bridge;
 use crate::config::Config;
 use crate::disposition::{Disposition, Early, FinalVerdict, Outcome};
-use crate::egress::{Egress, Exit, Leaving, Made, Parts};
+use crate::egress::{Exit, Leaving, Made, Parts};
 use crate::handler;
 use crate::observer::Observer;
 use crate::path::Path;
@@ -30,10 +29,10 @@ pub(crate) struct Stands<'n, 's> {
     pub(crate) arrival: &'s Arrival<'n>,
     /// Its way when it came.
     pub(crate) way: &'s Way<'n>,
-    pub(crate) before: Before,
+    pub(crate) before: &'s Before,
     /// Length of the largest fragment, if it was put together.
     pub(crate) fragment: Option<u32>,
-    pub(crate) note: BridgeNote<'n>,
+    pub(crate) note: &'s BridgeNote<'n>,
     /// Its mark when it came.
     pub(crate) mark: Mark,
     /// What it answers.
@@ -47,15 +46,6 @@ pub(crate) struct Lasting<'h> {
     pub(crate) tracker: &'h mut Option<Tracker>,
     pub(crate) sets: &'h mut Option<Sets>,
     pub(crate) chance: Option<&'h Chance>,
-}
-
-/// What the end of a walk settles.
-pub(crate) struct Settled<'p, 'a> {
-    answer: Option<Answer>,
-    tuple: Option<FlowKey>,
-    len: u64,
-    made: Made<'a>,
-    leaving: Option<Leaving<'p, 'a>>,
 }
 
 /// Sees nothing.
@@ -84,7 +74,7 @@ impl<'n> Stands<'n, '_> {
         Transit {
             input: way.input,
             output: way.output,
-            bridge: *note,
+            bridge: **note,
             sets,
             chance,
             mark: *mark,
@@ -141,34 +131,34 @@ impl<'n> Stands<'n, '_> {
     pub(crate) fn settle<'p>(
         &self,
         walk: &mut Walk<'_, '_, '_>,
-        verdict: &FinalVerdict,
+        outcome: &mut Outcome<'n>,
         gone: &Way<'n>,
         answers: &mut Answers,
         exit: &mut Option<Exit>,
         (came_at, parts): (*const u8, Option<&'p mut Parts>),
-    ) -> Settled<'p, 'n> {
+    ) -> Option<(Made<'n>, Leaving<'p, 'n>)> {
         let Self { plan, config, arrival, .. } = *self;
+        let verdict = &outcome.end.verdict;
         let answered = walk.answer(verdict, gone.path != Path::Forward);
-        let answer = answered.as_ref().and_then(|(answer, _)| *answer);
+        outcome.answer = answered.as_ref().and_then(|(answer, _)| *answer);
         let refused = answered.as_ref().map(|(_, refused)| refused);
         let sent = refused.filter(|refused| refused.is_moved()).map(|refused| refused.sent);
         let now = arrival.time.unwrap_or(0);
         if plan.expects_answers
             && let Some((_, refused)) = answered
         {
-            answers.expect(refused, now, arrival.link == packet::Link::Nflog);
+            answers.expect(refused, now, arrival.link == Link::Nflog);
         } else if let Some(stray) = walk.stray() {
             answers.remember(stray, now);
         }
-        let may_be_moved = plan.tables.translates() || arrival.left.is_some();
-        let tuple = may_be_moved.then(|| walk.tuple()).flatten();
-        let len = walk.packet().len() as u64;
-        let Some(exit) = exit else {
-            return Settled { answer, tuple, len, made: Made::default(), leaving: None };
-        };
+        if plan.tables.translates() || arrival.left.is_some() {
+            outcome.tuple = walk.tuple();
+        }
+        outcome.len = walk.packet().len() as u64;
+        let exit = exit.as_mut()?;
         let leaving = Leaving::new(walk, *gone, came_at, parts).of(arrival.segment);
         let made = exit.make(walk, verdict, &leaving, sent.as_ref(), config);
-        Settled { answer, tuple, len, made, leaving: Some(leaving) }
+        Some((made, leaving))
     }
 
     /// Walks a packet once more, from before tracking and as what it is taken for, where the states of its connection
@@ -179,7 +169,7 @@ impl<'n> Stands<'n, '_> {
         lasting: Lasting<'_>,
         exit: &mut Option<Exit>,
         end: &mut Disposition,
-        settled: &mut Settled<'_, 'n>,
+        left: Option<&mut (Made<'n>, Leaving<'_, 'n>)>,
         observer: &mut impl Observer,
     ) {
         let Lasting { memories, answers, tracker, sets, chance } = lasting;
@@ -190,10 +180,9 @@ impl<'n> Stands<'n, '_> {
         let mut walk = Walk::again(&mut transit, view, &self.plan.tables, memories);
         handler::goes(&mut walk, &mut { *self.way }, self, answers, None, &mut Nobody);
         let (verdict, either) = (walk.verdict(), walk.either());
-        if let (Some(exit), Some(leaving)) = (exit, settled.leaving.take()) {
-            let unknown = self.config.unknown;
-            settled.made.place =
-                leaving.copied().leave(&verdict, unknown, walk.packet(), &mut exit.frames);
+        if let (Some(exit), Some((made, leaving))) = (exit, left) {
+            let (unknown, frames) = (self.config.unknown, &mut exit.frames);
+            made.place = leaving.copied().leave(&verdict, unknown, walk.packet(), frames);
         }
         if verdict != FinalVerdict::Unknown {
             let is_first = tracker.as_mut().is_some_and(|tracker| tracker.take(&view));
@@ -202,21 +191,5 @@ impl<'n> Stands<'n, '_> {
             end.either = either;
             observer.taken(view.states);
         }
-    }
-}
-
-impl<'a> Settled<'_, 'a> {
-    /// What becomes of the frame.
-    #[inline(always)]
-    pub(crate) fn egress<'h>(
-        self,
-        end: Disposition,
-        gone: &Way<'a>,
-        exit: &'h Option<Exit>,
-    ) -> Egress<'h, 'a> {
-        let Self { answer, tuple, len, made, .. } = self;
-        let (leaves, reply) = made.lent(exit);
-        let outcome = Outcome { end, input: gone.input, output: gone.output, tuple, len, answer };
-        Egress { outcome, leaves, reply }
     }
 }

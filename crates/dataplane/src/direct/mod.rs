@@ -14,7 +14,7 @@ use crate::arrival::{Arrival, Origin};
 use crate::bridge;
 use crate::course::{crossed, family_of};
 use crate::delivery::is_fragment;
-use crate::disposition::{Disposition, FinalVerdict};
+use crate::disposition::{Disposition, FinalVerdict, Outcome};
 use crate::egress::{Egress, Exit};
 use crate::handler::OTHER_HOST;
 use crate::interfaces;
@@ -95,8 +95,9 @@ pub(crate) fn forward<'h, 'a>(
     let (wire, mtu) = crossed(&packet, arrival, None);
     let assumed = Assumed::default();
     let way = Way { path: Path::Forward, input, output, fate: Fate::Sure, mtu, wire, assumed };
-    let mut end = Disposition::of(Some(family), packet.headers(), packet.len());
-    end.path = Some(way.path);
+    let end = Disposition::of(Some(family), packet.headers(), packet.len());
+    let mut egress = Egress::from(Outcome::of(end, input, output));
+    egress.outcome.end.path = Some(way.path);
     observer.starts(family, way.path, input, output);
 
     // The rules, hook after hook.
@@ -112,16 +113,17 @@ pub(crate) fn forward<'h, 'a>(
     let routed = arrival.wire.filter(|wire| wire.ages);
     let before = routed.map_or_else(Before::default, |_| Before::of(&packet, config));
     let (found, fragment) = (Found::Nothing, None);
-    let stands = Stands { plan, config, arrival, way: &way, before, fragment, note, mark, found };
+    let (way, before, note) = (&way, &before, &note);
+    let stands = Stands { plan, config, arrival, way, before, fragment, note, mark, found };
     let ct = stands.connection(tracker);
     let mut transit = stands.transit(&mut packet, sets.as_mut(), chance.as_ref(), ct);
     let mut walk = Walk::new(&mut transit, stands.visit(), tables, memories);
     walk.hook(Hook::Prerouting, input, Iface::Absent, observer);
     let mut rerouted: Way<'a>;
-    let mut gone = &way;
+    let mut gone = way;
     if routed.is_some() && !walk.is_unseen_before_routing() {
-        rerouted = way;
-        reroute::after(&mut walk, &mut rerouted, &before, &stands, observer);
+        rerouted = *way;
+        reroute::after(&mut walk, &mut rerouted, before, &stands, observer);
         gone = &rerouted;
     }
     walk.goes(gone);
@@ -135,15 +137,17 @@ pub(crate) fn forward<'h, 'a>(
     walk.confirm(observer);
 
     // How it leaves, and what is sent for it if it does not.
+    let Outcome { end, .. } = &mut egress.outcome;
     (end.verdict, end.either) = walk.end();
     end.midstream = walk.midstream();
-    let mut settled = stands.settle(&mut walk, &end.verdict, gone, answers, exit, (came_at, None));
-    if end.verdict == FinalVerdict::Unknown
-        && let Some(taken) = walk.taken()
-    {
-        let chance = chance.as_ref();
-        let lasting = Lasting { memories, answers, tracker, sets, chance };
-        stands.again(taken, lasting, exit, &mut end, &mut settled, observer);
+    let is_open = end.verdict == FinalVerdict::Unknown;
+    let lies = (came_at, None);
+    let mut left = stands.settle(&mut walk, &mut egress.outcome, gone, answers, exit, lies);
+    if is_open && let Some(taken) = walk.taken() {
+        let lasting = Lasting { memories, answers, tracker, sets, chance: chance.as_ref() };
+        let end = &mut egress.outcome.end;
+        stands.again(taken, lasting, exit, end, left.as_mut(), observer);
     }
-    settled.egress(end, gone, exit)
+    egress.lend(left.map(|(made, _)| made), exit);
+    egress
 }
