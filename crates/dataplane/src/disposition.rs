@@ -28,18 +28,17 @@ pub struct Outcome<'a> {
     pub answer: Option<Answer>,
 }
 
-impl<'a> Outcome<'a> {
-    /// A packet that was sent nothing for, on its way between these interfaces.
-    #[inline]
-    pub(crate) fn of(end: Disposition, input: Iface<'a>, output: Iface<'a>) -> Self {
-        Self { end, input, output, tuple: None, len: end.bytes, answer: None }
-    }
-}
-
 impl From<Disposition> for Outcome<'_> {
     /// Of a packet that passed no hook.
     fn from(end: Disposition) -> Self {
-        Self::of(end, Iface::Unknown, Iface::Unknown)
+        Self {
+            input: Iface::Unknown,
+            output: Iface::Unknown,
+            tuple: None,
+            len: end.bytes,
+            answer: None,
+            end,
+        }
     }
 }
 

@@ -106,13 +106,15 @@ impl Exit {
     }
 }
 
-impl<'h, 'a> Egress<'h, 'a> {
-    /// Lends what was made for the frame.
-    #[inline]
-    pub(crate) fn lend(&mut self, made: Option<Made<'a>>, exit: &'h Option<Exit>) {
-        if let (Some(made), Some(exit)) = (made, exit) {
-            (self.leaves, self.reply) = made.lent(exit);
-        }
+/// Lends what was made for a frame: what leaves, and the reply.
+#[inline]
+pub(crate) fn lent<'h, 'a>(
+    made: Option<Made<'a>>,
+    exit: &'h Option<Exit>,
+) -> (Leaves<'h>, Option<Own<'h, 'a>>) {
+    match (made, exit) {
+        (Some(made), Some(exit)) => made.lent(exit),
+        _ => (Leaves::Nothing, None),
     }
 }
 

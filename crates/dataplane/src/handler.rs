@@ -24,7 +24,7 @@ use crate::course::{Course, course_of, family_of, of_host};
 use crate::delivery::{self, Delivered, Delivery};
 use crate::direct::{self, direct_of};
 use crate::disposition::{Disposition, DropReason, FinalVerdict, Outcome, Skip, Why};
-use crate::egress::{Egress, Exit, Parts};
+use crate::egress::{self, Egress, Exit, Parts};
 use crate::headers::{checksums_of, find_headers, find_headers_into};
 use crate::hooked;
 use crate::interfaces;
@@ -34,7 +34,7 @@ use crate::path::Path;
 use crate::program::Program;
 use crate::reroute::{self, Before};
 use crate::shared::Shared;
-use crate::stands::{Lasting, Stands};
+use crate::stands::{Lasting, Settled, Stands};
 use crate::state::{FamilyState, Follow, State};
 use crate::walk::{Below, Sizes, Walk};
 use crate::way::{Fate, Way, addresses};
@@ -171,6 +171,7 @@ impl Handler {
         {
             let Self { state, room, exit } = self;
             packet.lend(room);
+            let packet = &mut packet;
             return direct::forward(way, program, state, exit, packet, arrival, observer);
         }
         self.take(program, packet, arrival, observer)
@@ -362,18 +363,22 @@ impl Handler {
         }
 
         // How it leaves, and what is sent for it if it does not.
-        let mut egress = Egress::from(Outcome::of(end, gone.input, gone.output));
-        let is_open = egress.outcome.end.verdict == FinalVerdict::Unknown && !has_below;
         let lies = (came_at, parts.as_mut());
-        let mut left = stands.settle(&mut walk, &mut egress.outcome, &gone, answers, exit, lies);
+        let Settled { answer, tuple, len, mut left } =
+            stands.settle(&mut walk, &end.verdict, &gone, answers, exit, lies);
         // Where the states of its connection do not agree, as what it is taken for.
-        if let Some(taken) = walk.taken().filter(|_| is_open) {
+        if end.verdict == FinalVerdict::Unknown
+            && !has_below
+            && let Some(taken) = walk.taken()
+        {
             let lasting = Lasting { memories, answers, tracker, sets, chance: chance.as_ref() };
-            let end = &mut egress.outcome.end;
-            stands.again(taken, lasting, exit, end, left.as_mut(), observer);
+            if let Some(sure) = stands.again(taken, lasting, exit, &mut left, observer) {
+                (end.verdict, end.either, end.early) = sure;
+            }
         }
-        egress.lend(left.map(|(made, _)| made), exit);
-        egress
+        let (leaves, reply) = egress::lent(left.map(|(made, _)| made), exit);
+        let outcome = Outcome { end, input: gone.input, output: gone.output, tuple, len, answer };
+        Egress { outcome, leaves, reply }
     }
 }
 

@@ -1,9 +1,10 @@
 //! [`Stands`]: what a walk is given of its packet besides bytes and rules, and what is settled when the walk is over.
 //! The full path and the direct one begin and end their walks here.
 
-use conntrack::{Proxy, Tracker, Visit};
-use packet::{Link, Mark, Packet, Snapshot};
+use conntrack::{CtView, Proxy, Tracker, Visit};
+use packet::{FlowKey, Link, Mark, Packet, Snapshot};
 use rules::eval::{self, Memories};
+use rules::ext::Answer;
 use rules::ipset::Sets;
 use rules::model::Hook;
 use rules::{BridgeNote, Chance, Connection, Transit};
@@ -12,7 +13,7 @@ use crate::answers::{Answers, Found};
 use crate::arrival::{Arrival, Origin};
 use crate::bridge;
 use crate::config::Config;
-use crate::disposition::{Disposition, Early, FinalVerdict, Outcome};
+use crate::disposition::{Early, Either, FinalVerdict};
 use crate::egress::{Exit, Leaving, Made, Parts};
 use crate::handler;
 use crate::observer::Observer;
@@ -46,6 +47,15 @@ pub(crate) struct Lasting<'h> {
     pub(crate) tracker: &'h mut Option<Tracker>,
     pub(crate) sets: &'h mut Option<Sets>,
     pub(crate) chance: Option<&'h Chance>,
+}
+
+/// What the end of a walk settles besides the verdict; see [`Outcome`](crate::Outcome).
+pub(crate) struct Settled<'p, 'a> {
+    pub(crate) answer: Option<Answer>,
+    pub(crate) tuple: Option<FlowKey>,
+    pub(crate) len: u64,
+    /// What leaves, and how, of a handler that sends.
+    pub(crate) left: Option<(Made<'a>, Leaving<'p, 'a>)>,
 }
 
 /// Sees nothing.
@@ -131,16 +141,15 @@ impl<'n> Stands<'n, '_> {
     pub(crate) fn settle<'p>(
         &self,
         walk: &mut Walk<'_, '_, '_>,
-        outcome: &mut Outcome<'n>,
+        verdict: &FinalVerdict,
         gone: &Way<'n>,
         answers: &mut Answers,
         exit: &mut Option<Exit>,
         (came_at, parts): (*const u8, Option<&'p mut Parts>),
-    ) -> Option<(Made<'n>, Leaving<'p, 'n>)> {
+    ) -> Settled<'p, 'n> {
         let Self { plan, config, arrival, .. } = *self;
-        let verdict = &outcome.end.verdict;
         let answered = walk.answer(verdict, gone.path != Path::Forward);
-        outcome.answer = answered.as_ref().and_then(|(answer, _)| *answer);
+        let answer = answered.as_ref().and_then(|(answer, _)| *answer);
         let refused = answered.as_ref().map(|(_, refused)| refused);
         let sent = refused.filter(|refused| refused.is_moved()).map(|refused| refused.sent);
         let now = arrival.time.unwrap_or(0);
@@ -151,27 +160,27 @@ impl<'n> Stands<'n, '_> {
         } else if let Some(stray) = walk.stray() {
             answers.remember(stray, now);
         }
-        if plan.tables.translates() || arrival.left.is_some() {
-            outcome.tuple = walk.tuple();
-        }
-        outcome.len = walk.packet().len() as u64;
-        let exit = exit.as_mut()?;
-        let leaving = Leaving::new(walk, *gone, came_at, parts).of(arrival.segment);
-        let made = exit.make(walk, verdict, &leaving, sent.as_ref(), config);
-        Some((made, leaving))
+        let may_be_moved = plan.tables.translates() || arrival.left.is_some();
+        let tuple = if may_be_moved { walk.tuple() } else { None };
+        let len = walk.packet().len() as u64;
+        let left = exit.as_mut().map(|exit| {
+            let leaving = Leaving::new(walk, *gone, came_at, parts).of(arrival.segment);
+            (exit.make(walk, verdict, &leaving, sent.as_ref(), config), leaving)
+        });
+        Settled { answer, tuple, len, left }
     }
 
     /// Walks a packet once more, from before tracking and as what it is taken for, where the states of its connection
-    /// do not agree on a verdict.
+    /// do not agree on a verdict: what is certain of it then.
+    #[inline(never)]
     pub(crate) fn again(
         &self,
-        (mut snapshot, view): (Snapshot, conntrack::CtView),
+        (mut snapshot, view): (Snapshot, CtView),
         lasting: Lasting<'_>,
         exit: &mut Option<Exit>,
-        end: &mut Disposition,
-        left: Option<&mut (Made<'n>, Leaving<'_, 'n>)>,
+        left: &mut Option<(Made<'n>, Leaving<'_, 'n>)>,
         observer: &mut impl Observer,
-    ) {
+    ) -> Option<(FinalVerdict, Option<Either>, Early)> {
         let Lasting { memories, answers, tracker, sets, chance } = lasting;
         let mut packet = snapshot.packet();
         let tracked = tracker.as_mut().filter(|_| self.plan.is_tracked);
@@ -179,17 +188,16 @@ impl<'n> Stands<'n, '_> {
         let mut transit = self.transit(&mut packet, sets.as_mut(), chance, ct);
         let mut walk = Walk::again(&mut transit, view, &self.plan.tables, memories);
         handler::goes(&mut walk, &mut { *self.way }, self, answers, None, &mut Nobody);
-        let (verdict, either) = (walk.verdict(), walk.either());
+        let (verdict, either) = walk.end();
         if let (Some(exit), Some((made, leaving))) = (exit, left) {
             let (unknown, frames) = (self.config.unknown, &mut exit.frames);
             made.place = leaving.copied().leave(&verdict, unknown, walk.packet(), frames);
         }
-        if verdict != FinalVerdict::Unknown {
-            let is_first = tracker.as_mut().is_some_and(|tracker| tracker.take(&view));
-            end.early = if is_first { Early::First } else { Early::Later };
-            end.verdict = verdict;
-            end.either = either;
-            observer.taken(view.states);
+        if verdict == FinalVerdict::Unknown {
+            return None;
         }
+        let is_first = tracker.as_mut().is_some_and(|tracker| tracker.take(&view));
+        observer.taken(view.states);
+        Some((verdict, either, if is_first { Early::First } else { Early::Later }))
     }
 }

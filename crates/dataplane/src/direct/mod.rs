@@ -14,15 +14,15 @@ use crate::arrival::{Arrival, Origin};
 use crate::bridge;
 use crate::course::{crossed, family_of};
 use crate::delivery::is_fragment;
-use crate::disposition::{Disposition, FinalVerdict, Outcome};
-use crate::egress::{Egress, Exit};
+use crate::disposition::{Disposition, Early, FinalVerdict, Outcome};
+use crate::egress::{self, Egress, Exit};
 use crate::handler::OTHER_HOST;
 use crate::interfaces;
 use crate::observer::Observer;
 use crate::path::Path;
 use crate::program::Program;
 use crate::reroute::{self, Before};
-use crate::stands::{Lasting, Stands};
+use crate::stands::{Lasting, Settled, Stands};
 use crate::state::{FamilyState, State};
 use crate::walk::Walk;
 use crate::way::{Fate, Way};
@@ -82,7 +82,7 @@ pub(crate) fn forward<'h, 'a>(
     program: &'a Program,
     state: &'h mut State,
     exit: &'h mut Option<Exit>,
-    mut packet: Packet<'_>,
+    packet: &mut Packet<'_>,
     arrival: &Arrival<'a>,
     observer: &mut impl Observer,
 ) -> Egress<'h, 'a> {
@@ -92,12 +92,11 @@ pub(crate) fn forward<'h, 'a>(
     let came_at = packet.frame().as_ptr();
     let (family, tables) = (plan.family(), &plan.tables);
     let (input, output) = (Iface::Named(input), Iface::Named(output));
-    let (wire, mtu) = crossed(&packet, arrival, None);
+    let (wire, mtu) = crossed(packet, arrival, None);
     let assumed = Assumed::default();
     let way = Way { path: Path::Forward, input, output, fate: Fate::Sure, mtu, wire, assumed };
-    let end = Disposition::of(Some(family), packet.headers(), packet.len());
-    let mut egress = Egress::from(Outcome::of(end, input, output));
-    egress.outcome.end.path = Some(way.path);
+    let (bytes, offload, overrun) =
+        (packet.len() as u64, packet.headers().offload, packet.headers().overrun);
     observer.starts(family, way.path, input, output);
 
     // The rules, hook after hook.
@@ -111,12 +110,12 @@ pub(crate) fn forward<'h, 'a>(
     let mark = Mark { value: arrival.mark, unknown: 0 };
     // Routes are asked again only on a wire where packets age.
     let routed = arrival.wire.filter(|wire| wire.ages);
-    let before = routed.map_or_else(Before::default, |_| Before::of(&packet, config));
+    let before = routed.map_or_else(Before::default, |_| Before::of(packet, config));
     let (found, fragment) = (Found::Nothing, None);
     let (way, before, note) = (&way, &before, &note);
     let stands = Stands { plan, config, arrival, way, before, fragment, note, mark, found };
     let ct = stands.connection(tracker);
-    let mut transit = stands.transit(&mut packet, sets.as_mut(), chance.as_ref(), ct);
+    let mut transit = stands.transit(packet, sets.as_mut(), chance.as_ref(), ct);
     let mut walk = Walk::new(&mut transit, stands.visit(), tables, memories);
     walk.hook(Hook::Prerouting, input, Iface::Absent, observer);
     let mut rerouted: Way<'a>;
@@ -137,17 +136,43 @@ pub(crate) fn forward<'h, 'a>(
     walk.confirm(observer);
 
     // How it leaves, and what is sent for it if it does not.
-    let Outcome { end, .. } = &mut egress.outcome;
-    (end.verdict, end.either) = walk.end();
-    end.midstream = walk.midstream();
-    let is_open = end.verdict == FinalVerdict::Unknown;
+    let (mut verdict, mut either) = walk.end();
+    let midstream = walk.midstream();
+    let mut early = Early::No;
     let lies = (came_at, None);
-    let mut left = stands.settle(&mut walk, &mut egress.outcome, gone, answers, exit, lies);
-    if is_open && let Some(taken) = walk.taken() {
+    let Settled { answer, tuple, len, mut left } =
+        stands.settle(&mut walk, &verdict, gone, answers, exit, lies);
+    if verdict == FinalVerdict::Unknown
+        && let Some(taken) = walk.taken()
+    {
         let lasting = Lasting { memories, answers, tracker, sets, chance: chance.as_ref() };
-        let end = &mut egress.outcome.end;
-        stands.again(taken, lasting, exit, end, left.as_mut(), observer);
+        if let Some(sure) = stands.again(taken, lasting, exit, &mut left, observer) {
+            (verdict, either, early) = sure;
+        }
     }
-    egress.lend(left.map(|(made, _)| made), exit);
-    egress
+    let (leaves, reply) = egress::lent(left.map(|(made, _)| made), exit);
+    let (family, path) = (Some(family), Some(Path::Forward));
+    Egress {
+        outcome: Outcome {
+            end: Disposition {
+                verdict,
+                family,
+                path,
+                bytes,
+                offload,
+                overrun,
+                midstream,
+                assumed,
+                either,
+                early,
+            },
+            input,
+            output,
+            tuple,
+            len,
+            answer,
+        },
+        leaves,
+        reply,
+    }
 }
