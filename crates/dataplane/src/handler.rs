@@ -432,6 +432,16 @@ impl Handler {
         }
 
         // Where the states of its connection do not agree, as what it is taken for.
+        if exit.is_none()
+            && end.verdict == FinalVerdict::Unknown
+            && !has_below
+            && let Some(taken) = walk.as_taken()
+        {
+            observer.taken(taken.states);
+            (end.verdict, end.early, end.either) = (taken.verdict, taken.early, None);
+            let (leaves, reply) = made.lent(exit);
+            return Egress { outcome: outcome(end), leaves, reply };
+        }
         let taken = walk.taken().filter(|_| end.verdict == FinalVerdict::Unknown && !has_below);
         let Some((mut snapshot, view)) = taken else {
             let (leaves, reply) = made.lent(exit);

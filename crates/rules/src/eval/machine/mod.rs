@@ -11,7 +11,7 @@ use crate::model::{Action, FallThrough, Policy, Rule};
 use crate::nat::{self, Translation};
 use crate::outcome::Outcome;
 use crate::transit::Transit;
-use conntrack::{Side, States};
+use conntrack::{CtState, Side, States};
 use packet::Mark;
 use smallvec::SmallVec;
 
@@ -43,16 +43,44 @@ pub(crate) fn run<'r, S: Source<'r>, O: Observer>(
     let is_swept = !O::SEES_RULES && !memories.given_up.at_once(number, index);
     let certain = entry == Alive::Certain;
     let mut first = None;
-    if is_swept {
+    while is_swept {
         let count = |slot| observer.counted(slot, certain, transit);
         let (read, reached) = source.sweep(&mut stack.innermost.cursor, &key, count);
-        if reached.is_none() && read < ASK_EVERY {
-            observer.off_end(number, index, certain);
-            fall_off(source, (number, index), certain, &mut verdicts, observer, transit);
-            return verdicts;
+        stack.innermost.next += read;
+        let read = stack.innermost.next;
+        let Some((stored, test)) = reached.filter(|_| read < ASK_EVERY) else {
+            if read < ASK_EVERY {
+                observer.off_end(number, index, certain);
+                fall_off(source, (number, index), certain, &mut verdicts, observer, transit);
+                if transit.ct.walks_as.is_some()
+                    && let Some((verdict, Some(by))) = verdicts.only()
+                {
+                    verdicts.meet_as_taken(verdict, by);
+                }
+                return verdicts;
+            }
+            first = reached;
+            break;
+        };
+        // Most packets meet a rule of which nothing is open, and their verdict with it.
+        let verdict = match (said(&stored, test, transit), stored.step()) {
+            (Some(Outcome::NO), _) => continue,
+            (Some(Outcome::YES), Step::Accept) => Verdict::Accept,
+            (Some(Outcome::YES), Step::Drop) => Verdict::Drop,
+            _ => {
+                first = reached;
+                break;
+            }
+        };
+        let at = RuleRef { table: number, chain: index, rule: read - 1 };
+        transit.certain = certain;
+        observer.hit(at, certain, transit);
+        observer.counted(stored.slot(), certain, transit);
+        verdicts.add(verdict, Some(By::Rule(at)));
+        if transit.ct.walks_as.is_some() {
+            verdicts.meet_as_taken(verdict, By::Rule(at));
         }
-        stack.innermost.next = read;
-        first = reached;
+        return verdicts;
     }
     let mut walk = Walk {
         source,
@@ -67,12 +95,57 @@ pub(crate) fn run<'r, S: Source<'r>, O: Observer>(
         over: None,
         open: None,
         full: None,
+        taken: Place::of(transit),
+        takes: false,
+        depth: 0,
     };
     walk.run(&mut stack, first, transit);
     if let Some(full) = walk.full {
         transit.ct.view.states = full;
     }
     verdicts
+}
+
+/// What a rule says that is known to match or not, and asks nothing that remembers packets.
+#[inline]
+fn said<'r>(stored: &impl Stored<'r>, test: Test, transit: &Transit<'_, '_>) -> Option<Outcome> {
+    match test {
+        Test::No => Some(Outcome::NO),
+        Test::Yes => Some(Outcome::YES),
+        Test::Ask => None,
+        Test::AskMatches => {
+            for used in &stored.rule().matches {
+                if used.memory.is_some() || used.works {
+                    return None;
+                }
+                match used.body.evaluate(transit) {
+                    Outcome::YES => {}
+                    Outcome::NO => return Some(Outcome::NO),
+                    _ => return None,
+                }
+            }
+            Some(Outcome::YES)
+        }
+    }
+}
+
+/// Where the packet is in the state that it is taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Nobody asks, or that is not known any more.
+    Open,
+    /// In this state, at the next rule of the chain that lies so deep; what is walked may lie deeper.
+    Walks(CtState, u32),
+    /// It goes on with the policy of the built-in chain.
+    Returned,
+    /// It has met its verdict.
+    Ended,
+}
+
+impl Place {
+    fn of(transit: &Transit<'_, '_>) -> Self {
+        transit.ct.walks_as.map_or(Self::Open, |state| Self::Walks(state, 0))
+    }
 }
 
 /// What rules are told of the packet. Ports are answered at sight only where nobody wants to see matches asked.
@@ -100,6 +173,12 @@ struct Walk<'s, 'o, 'p, S, O> {
     open: Option<States>,
     /// The states of all packets, once those of the one under way are fewer.
     full: Option<States>,
+    /// Where the packet is in the state that it is taken for.
+    taken: Place,
+    /// Whether the rule at hand matches it in that state, with which it is at it.
+    takes: bool,
+    /// How many chains lie around the innermost one.
+    depth: u32,
 }
 
 /// The chain being walked, and those that it was jumped to from, the built-in one first. Few rulesets nest deeper than
@@ -257,6 +336,7 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
             let answer = match used.memory {
                 None => used.body.evaluate(transit),
                 Some(slot) => {
+                    self.lose_taken();
                     // A match that matches and drops at once ends the walk only after those of its rule.
                     let certain = self.here == Alive::Certain && outcome.is_known();
                     let body = &*used.body;
@@ -300,6 +380,8 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
         transit: &mut Transit<'p, '_>,
     ) {
         if outcome.may_hot_drop() {
+            self.lose_taken();
+            self.takes = false;
             self.hot_drop(stored, at, outcome, stack, transit);
         }
         if outcome.may_match() {
@@ -346,7 +428,9 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
     ) {
         let by = Some(By::Rule(at));
         let open = self.open.take().filter(|_| !sure);
-        match stored.step() {
+        let step = stored.step();
+        self.takes = !matches!(step, Step::Count) && self.is_taken_by(sure, open);
+        match step {
             Step::Count => return,
             Step::Accept => self.end(Verdict::Accept, by, sure, stack),
             Step::Drop => self.end(Verdict::Drop, by, sure, stack),
@@ -373,9 +457,14 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
                         self.end(Verdict::Accept, by, sure, stack);
                     }
                     Effect::Drop => self.end(Verdict::Drop, by, sure, stack),
-                    Effect::Reject => self.end(Verdict::Reject, by, sure, stack),
+                    Effect::Reject => {
+                        // A reset may end the connection, which only a walk in that state alone does.
+                        self.doubt_taken();
+                        self.end(Verdict::Reject, by, sure, stack);
+                    }
                     Effect::Either => self.either(at, sure, stack),
                     Effect::Unknown => {
+                        self.doubt_taken();
                         self.anything(at, stack, transit);
                         *self.key = key::<O>(transit);
                         return;
@@ -398,6 +487,40 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
         self.verdicts.may_claim(translation, moves_source);
     }
 
+    /// Whether a rule that may match does in the state that the packet is taken for, if it is at that rule.
+    #[inline]
+    fn is_taken_by(&mut self, sure: bool, open: Option<States>) -> bool {
+        let Place::Walks(state, depth) = self.taken else { return false };
+        if depth != self.depth {
+            return false;
+        }
+        if !sure && open.is_none() {
+            self.taken = Place::Open;
+        }
+        sure || open.is_some_and(|open| open.may_be(state))
+    }
+
+    /// More than states is open: what becomes of the packet in the state that it is taken for is not known, if it is here.
+    #[inline]
+    fn lose_taken(&mut self) {
+        if matches!(self.taken, Place::Walks(_, depth) if depth == self.depth) {
+            self.taken = Place::Open;
+        }
+    }
+
+    /// What the rule at hand does with the packet in the state that it is taken for is not known, if it does anything.
+    fn doubt_taken(&mut self) {
+        if std::mem::take(&mut self.takes) {
+            self.lose_taken();
+        }
+    }
+
+    /// In the state that it is taken for, the packet meets this verdict.
+    fn meet_taken(&mut self, verdict: Verdict, by: By) {
+        self.taken = Place::Ended;
+        self.verdicts.meet_as_taken(verdict, by);
+    }
+
     /// From here on the packet has these states, if that says anything.
     fn narrow(&mut self, to: Option<States>, transit: &mut Transit<'p, '_>) {
         let states = &mut transit.ct.view.states;
@@ -409,6 +532,10 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
 
     /// The packet goes back to the chain that jumped here.
     fn go_back(&mut self, sure: bool, stack: &mut Stack<S::Cursor>) {
+        if let (true, Place::Walks(state, depth)) = (self.takes, self.taken) {
+            let caller = depth.checked_sub(1);
+            self.taken = caller.map_or(Place::Returned, |caller| Place::Walks(state, caller));
+        }
         stack.innermost.returned = true;
         self.here = if sure { Alive::Gone } else { Alive::Maybe };
     }
@@ -416,6 +543,11 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
     /// A verdict that ends the packet's walk through this table.
     fn end(&mut self, verdict: Verdict, by: Option<By>, sure: bool, stack: &mut Stack<S::Cursor>) {
         self.verdicts.add(verdict, by);
+        if self.takes
+            && let Some(by) = by
+        {
+            self.meet_taken(verdict, by);
+        }
         stack.innermost.ended = true;
         self.here = if sure { Alive::Gone } else { Alive::Maybe };
     }
@@ -423,6 +555,7 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
     /// A target accepts the packet or drops it.
     fn either(&mut self, at: RuleRef, sure: bool, stack: &mut Stack<S::Cursor>) {
         self.observer.unknown(at, Cause::Target);
+        self.doubt_taken();
         self.end(Verdict::Accept, Some(By::Rule(at)), sure, stack);
         self.end(Verdict::Drop, Some(By::Rule(at)), sure, stack);
     }
@@ -450,6 +583,12 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
     ) {
         let states = transit.ct.view.states;
         stack.enter(Frame::new(self.source.enter(to), (self.here, states), entry));
+        self.depth += 1;
+        if let (true, Place::Walks(state, _)) = (self.takes, self.taken) {
+            // From where a goto leads, it does not come back to here.
+            let is_jump = matches!(entry, Entry::Jump { .. });
+            self.taken = if is_jump { Place::Walks(state, self.depth) } else { Place::Open };
+        }
         if !sure {
             self.here = Alive::Maybe;
         }
@@ -480,6 +619,10 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
             return false;
         };
         caller.ended |= frame.ended;
+        self.depth -= 1;
+        if let Place::Walks(state, depth) = self.taken {
+            self.taken = Place::Walks(state, depth.min(self.depth));
+        }
         self.here = match frame.entry {
             Entry::Goto { sure } => {
                 caller.returned |= leaves;
@@ -499,6 +642,7 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
         let index = stack.innermost.index;
         let FallThrough::Policy(policy) = self.source.fall_through(index) else { return };
         let by = By::Policy { table: self.number, chain: index };
+        self.takes = self.is_taken_by(true, None);
         self.end(verdict(policy), Some(by), true, stack);
     }
 
@@ -508,6 +652,12 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
             let certain = !frame.ended && frame.before == Alive::Certain;
             let Self { source, number, verdicts, observer, .. } = self;
             fall_off(*source, (*number, frame.index), certain, verdicts, *observer, transit);
+            if matches!(self.taken, Place::Walks(..) | Place::Returned)
+                && let Some(policy) = self.source.policy(frame.index)
+            {
+                let by = By::Policy { table: self.number, chain: frame.index };
+                self.meet_taken(verdict(policy), by);
+            }
         }
     }
 }
