@@ -3,7 +3,7 @@
 # Every system package that a test calls, in one place. Debian names.
 PACKAGES := iptables arptables ebtables nftables ipset iproute2 tcpdump tar xz-utils chromium \
 	conntrack curl dnsmasq-base bind9-dnsutils iputils-ping socat python3 ethtool pkg-config libdpdk-dev \
-	openjdk-17-jdk-headless maven patch
+	openjdk-17-jdk-headless maven patch valgrind binutils
 # What the scenes of `make lab`, `tamis-bench tunnel` and `make tunnel-netem` run besides.
 LAB_PACKAGES := nginx-light vsftpd tftpd-hpa iperf3 nmap hping3 traceroute radvd udhcpc python3-scapy ufw perl \
 	libusrsctp-examples iputils-arping openssh-server openssh-client wireguard-tools
@@ -17,14 +17,21 @@ ROOT = $(filter 0,$(shell id -u))
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 10 | sed 's/^/make /'
 
-run: ## Build tamis and show its demo report; the files go to target/demo
-	cargo build --release --bin tamis
+# The demo's tamis: all that works offline, built soon rather than fast.
+QUICK := cargo build --profile quick --package tamis --no-default-features
+
+run: ## Build tamis as far as it works offline, and show its demo report; the files go to target/demo
+	@test -e target/quick/tamis || echo "make run: builds target/quick/tamis, one to two minutes on two cores at first"
+	$(QUICK)
 	@rm -rf target/demo && mkdir -p target/demo
-	@cargo run --quiet --release --bin tamis -- demo --dir target/demo
+	@target/quick/tamis demo --dir target/demo
 
 test: $(if $(ROOT),deps) ## Run every test that this machine can run, and say which it skips
 	@$(MAKE) --no-print-directory skips
 	cargo test --workspace --no-fail-fast
+
+# What .ci/run runs besides: each builds crates anew, or another language.
+test-long: ## The tests that make test leaves out: loom, histories, mutants of the engines, Java
 	@$(MAKE) --no-print-directory loom histories java-test
 	@$(MAKE) --no-print-directory mutants MUTANTS="tamis matrix cached"
 
@@ -90,6 +97,10 @@ histories: ## Record histories of every engine that threads share: they overlap,
 mutants: ## Break the code on purpose, in each of the ways of crates/lab/mutants, and have a test tell (MUTANTS="tamis matrix")
 	crates/lab/mutants/run.sh $(MUTANTS)
 
+# Counts that no load changes; ceilings only go down (CONTRIBUTING.md).
+costs: $(if $(ROOT),deps) ## Instructions a packet, memory, size and crates, held to .ci/costs/ceilings.txt (LOWER=1 lowers what may be)
+	@python3 .ci/costs $(if $(LOWER),--lower)
+
 kill: ## Kill a run 1,000 times in a stream of applies, and fill its disk 100 times (minutes)
 	TAMIS_KILLS=1000 cargo test -p tamis --test cli killed
 
@@ -105,6 +116,7 @@ STUDIES := tamis-lab|tamis-lab-engines|plotters|rayon|papaya
 lint: ## Formatting, clippy and rustdoc, each without a warning; modules in circles; links of the book; what tamis links and depends on
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy -p tamis --no-default-features -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
 	cargo run --quiet -p tamis-modules
 	cargo run --quiet -p tamis-pages
@@ -138,7 +150,7 @@ dist-try: ## Install that deb in a new Debian 12 root and try it there (root, de
 
 package: ## Pack every crate that ships into target/package
 	cargo package --workspace --exclude tamis-lab --exclude tamis-lab-engines --exclude tamis-modules \
-		--exclude tamis-pages --exclude tamis-supply --exclude tamis-java-bench --no-verify
+		--exclude tamis-pages --exclude tamis-supply --exclude tamis-costs --exclude tamis-java-bench --no-verify
 
 # Packets for each family in `make oracle`, and seconds for each target in `make fuzz`.
 PACKETS ?= 2000000
@@ -246,4 +258,4 @@ diff-campaign: ## What diff says of drawn edits of rulesets of the wild, held to
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
 
-.PHONY: help run test campaign lint-campaign diff-campaign soak histories mutants tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint book package oracle oracle-other lab lab-deps series soak-live picture screen loom golden fuzz tunnel-netem supply licences advisories figures dist dist-try page-check
+.PHONY: help run test test-long costs campaign lint-campaign diff-campaign soak histories mutants tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint book package oracle oracle-other lab lab-deps series soak-live picture screen loom golden fuzz tunnel-netem supply licences advisories figures dist dist-try page-check

@@ -30,7 +30,7 @@ fi
 
 features=() needs=""
 case $target in
-*-musl) features=(--no-default-features) ;;
+*-musl) features=(--no-default-features --features live) ;;
 *)
     glibc=$(ldd --version | sed -n '1s/.* //p')
     needs="libc6 (>= $glibc), libgcc-s1"
@@ -44,8 +44,8 @@ export SOURCE_DATE_EPOCH
 [ -z "$(git status --porcelain 2>/dev/null)" ] || say "the checkout has changes that its commit does not name"
 
 # DPDK is the system's: a program for others does without, so no package that pkg-config knows is linked.
-PKG_CONFIG_LIBDIR=/nonexistent cargo build --profile dist --locked --target "$target" "${features[@]}" -p tamis --bin tamis
-tamis=target/$target/dist/tamis
+PKG_CONFIG_LIBDIR=/nonexistent cargo build --release --locked --target "$target" "${features[@]}" -p tamis --bin tamis
+tamis=target/$target/release/tamis
 size=$(stat -c %s "$tamis")
 say "$tamis: $size bytes"
 [ "$size" -lt 10000000 ] || say "that is more than the 10 MB that a program for others should have"

@@ -5,22 +5,15 @@ use clap::{ColorChoice, Parser, Subcommand};
 use crate::collect_command::CollectArgs;
 use crate::completions_command::CompletionsArgs;
 use crate::convert_command::ConvertArgs;
-use crate::ctl::CtlArgs;
 use crate::demo::DemoArgs;
 use crate::diff_command::DiffArgs;
-use crate::doctor_command::DoctorArgs;
 use crate::lint_command::LintArgs;
+use crate::live::Live;
 use crate::man_command::ManArgs;
 use crate::moved::MovedArgs;
-#[cfg(target_os = "linux")]
-use crate::parent::ParentArgs;
 use crate::reach_command::ReachArgs;
 use crate::replay_command::ReplayArgs;
-use crate::run_command::RunArgs;
 use crate::test_command::TestArgs;
-use crate::top::TopArgs;
-use crate::tunnel::TunnelArgs;
-use crate::watch_command::WatchArgs;
 use crate::why_command::WhyArgs;
 
 /// What happens to this packet under these rules, and why?
@@ -62,26 +55,12 @@ pub(crate) enum Command {
     Collect(CollectArgs),
     /// Write rules of one family as those of another, or as JSON
     Convert(ConvertArgs),
-    /// Pass frames between ports under rules, live
-    Run(RunArgs),
-    /// Ask a run how it is, change its rules, or stop it
-    Ctl(CtlArgs),
-    /// Watch a run: rates, verdicts, rules, drops, talkers and workers
-    Top(TopArgs),
-    /// Frames that a run drops, as it happens
-    Watch(WatchArgs),
-    /// An end of an encrypted overlay: keys, up, down, peers
-    Tunnel(TunnelArgs),
-    /// Which kinds of ports work on this machine, and what the others lack
-    Doctor(DoctorArgs),
+    #[command(flatten)]
+    Live(Live),
     /// Print the completions of a shell
     Completions(CompletionsArgs),
     /// Print the manual page, or write all of them
     Man(ManArgs),
-    /// Opens devices for a run, which starts it
-    #[cfg(target_os = "linux")]
-    #[command(hide = true)]
-    Parent(ParentArgs),
     /// Moved to tamis-bench
     #[command(hide = true, disable_help_flag = true)]
     Bench(MovedArgs),

@@ -5,10 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+#[cfg(feature = "live")]
+use signal_hook::consts::SIGHUP;
+use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
 /// A flag that SIGHUP raises: files are to be read anew. To be called once.
+#[cfg(feature = "live")]
 pub(crate) fn asked_to_reload() -> Result<Arc<AtomicBool>> {
     let asked = Arc::new(AtomicBool::new(false));
     flag::register(SIGHUP, Arc::clone(&asked)).context("signals")?;

@@ -41,6 +41,6 @@ pub(crate) fn style(stream: &impl IsTerminal, is_whole: bool) -> Style {
 
 /// The columns of the terminal.
 fn columns() -> Option<usize> {
-    let (columns, _) = ratatui::crossterm::terminal::size().ok()?;
-    (columns > 0).then_some(usize::from(columns))
+    let (columns, _) = terminal_size::terminal_size()?;
+    (columns.0 > 0).then_some(usize::from(columns.0))
 }

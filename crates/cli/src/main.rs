@@ -7,39 +7,53 @@
 mod args;
 mod collect_command;
 mod completions_command;
+#[cfg(feature = "live")]
 mod confine;
 mod convert_command;
+#[cfg(feature = "live")]
 mod ctl;
 mod demo;
 mod diff_capture;
 mod diff_command;
+#[cfg(feature = "live")]
 mod doctor_command;
+#[cfg(feature = "live")]
 mod dpdk_ports;
 mod interrupt;
 #[cfg(feature = "java")]
 mod java;
-#[cfg(not(feature = "java"))]
+#[cfg(all(feature = "live", not(feature = "java")))]
 #[path = "no_java.rs"]
 mod java;
 mod lint_command;
+#[cfg(feature = "live")]
+mod live;
+#[cfg(not(feature = "live"))]
+#[path = "no_live.rs"]
+mod live;
+#[cfg(feature = "live")]
 mod log;
 mod loudness;
 mod man_command;
 mod moved;
 mod outputs;
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "live", target_os = "linux"))]
 mod parent;
 mod progress;
 mod reach_command;
 mod replay_command;
+#[cfg(feature = "live")]
 mod run_command;
 mod screen;
 mod short_help;
 mod standard_input;
 mod test_command;
+#[cfg(feature = "live")]
 mod top;
+#[cfg(feature = "live")]
 mod tunnel;
 mod walk_args;
+#[cfg(feature = "live")]
 mod watch_command;
 mod why_command;
 
@@ -74,16 +88,9 @@ fn main() -> ExitCode {
         Command::Diff(diff) => diff_command::run(diff),
         Command::Reach(reach) => reach_command::run(reach),
         Command::Collect(collect) => collect_command::run(collect),
-        Command::Run(run) => run_command::run(run),
-        Command::Ctl(ctl) => ctl::run(ctl),
-        Command::Watch(watch) => watch_command::run(watch),
-        Command::Top(top) => top::run(top),
-        Command::Tunnel(tunnel) => tunnel::run(tunnel),
-        Command::Doctor(doctor) => doctor_command::run(doctor),
+        Command::Live(live) => live.run(),
         Command::Completions(completions) => completions_command::run(completions, Args::command()),
         Command::Man(man) => man_command::run(man, Args::command()),
-        #[cfg(target_os = "linux")]
-        Command::Parent(asked) => parent::run(asked),
         Command::Bench(MovedArgs { .. }) => moved::refuse("bench"),
         Command::Lab(MovedArgs { .. }) => moved::refuse("lab"),
     };

@@ -37,6 +37,7 @@ impl Lines {
     }
 
     /// Whether somebody still reads them, as far as is known.
+    #[cfg(feature = "live")]
     pub(crate) fn has_reader(&self) -> bool {
         !self.stop.load(Ordering::Relaxed)
     }

@@ -53,13 +53,7 @@ impl<'a> Course<'a> {
     ) -> Way<'a> {
         let Self { path, fate, mtu, assumed, .. } = self;
         let (input, output) = interfaces::of(packet, arrival, path, self.output, config);
-        let (wire, mtu) = match arrival.wire {
-            None => (None, mtu),
-            Some(crossing) if crossing.ages && !is_within(packet) => {
-                (Some(Crossed::Aged), crossing.mtu)
-            }
-            Some(_) => (Some(Crossed::Bridged), None),
-        };
+        let (wire, mtu) = crossed(packet, arrival, mtu);
         Way { path, input, output, fate, mtu, wire, assumed }
     }
 
@@ -73,6 +67,23 @@ impl<'a> Course<'a> {
             }
             _ => Self::sure(Path::Forward),
         }
+    }
+}
+
+/// How a packet crosses its wire, if it came in by one, and the longest packet that goes out; `mtu` where there is no
+/// wire.
+#[inline]
+pub(crate) fn crossed(
+    packet: &Packet<'_>,
+    arrival: &Arrival<'_>,
+    mtu: Option<u32>,
+) -> (Option<Crossed>, Option<u32>) {
+    match arrival.wire {
+        None => (None, mtu),
+        Some(crossing) if crossing.ages && !is_within(packet) => {
+            (Some(Crossed::Aged), crossing.mtu)
+        }
+        Some(_) => (Some(Crossed::Bridged), None),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use access::list::Denied;
 use host::{Assumed, Missing, Refused};
-use packet::{FlowKey, L3Fault};
+use packet::{FlowKey, Headers, L3Fault};
 use rules::Iface;
 use rules::eval::{By, Cause, RuleRef};
 use rules::ext::Answer;
@@ -19,8 +19,8 @@ pub struct Outcome<'a> {
     pub input: Iface<'a>,
     /// The interface that it goes out by.
     pub output: Iface<'a>,
-    /// Its addresses and ports after all translation, where connections are tracked and they are known. Elsewhere
-    /// nothing translates it.
+    /// Its addresses and ports after all translation, if they are known: where rules translate, or the packet was seen
+    /// leaving. Elsewhere they are as they came.
     pub tuple: Option<FlowKey>,
     /// Its length as it leaves, from the network header on.
     pub len: u64,
@@ -192,13 +192,20 @@ impl Disposition {
     /// A frame that no rule was asked about.
     #[must_use]
     pub fn skipped(skip: Skip) -> Self {
+        Self { verdict: FinalVerdict::Skip(skip), ..Self::of(None, &Headers::default(), 0) }
+    }
+
+    /// A packet before its walk, whose verdict is still unknown: the family whose rules evaluate it, its headers, and
+    /// its length from the network header on.
+    #[inline]
+    pub(crate) fn of(family: Option<Family>, headers: &Headers, len: usize) -> Self {
         Self {
-            verdict: FinalVerdict::Skip(skip),
-            family: None,
+            verdict: FinalVerdict::Unknown,
+            family,
             path: None,
-            bytes: 0,
-            offload: false,
-            overrun: false,
+            bytes: len as u64,
+            offload: headers.offload,
+            overrun: headers.overrun,
             midstream: Midstream::No,
             assumed: Assumed::default(),
             either: None,

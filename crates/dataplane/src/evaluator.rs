@@ -36,6 +36,14 @@ impl<'p> Evaluator<'p> {
         self.program
     }
 
+    /// Whether it has so many connections that [`Evaluator::prefetch`] pays: fewer stay in the cache, and finding their
+    /// packets' places twice costs more than waiting for them.
+    #[must_use]
+    pub fn fetches(&self) -> bool {
+        const CACHED: usize = 16 * 1024;
+        self.program.tracks() && self.handler.state().flows() > CACHED
+    }
+
     /// As [`Handler::prefetch`].
     pub fn prefetch<'b>(&self, frames: impl Iterator<Item = (&'b [u8], &'b Headers)> + Clone) {
         self.handler.prefetch(self.program, frames);

@@ -10,48 +10,37 @@
 use access::list::{Denied, List};
 use conntrack::defrag::{Carried, Defragged};
 use conntrack::steer::Shard;
-use conntrack::{Listing, Proxy, Tracker, Visit, Zone};
-use host::{Assumed, Host};
-use packet::{FlowKey, Headers, L3, Link, Mark, Packet, Snap};
+use conntrack::{Listing, Tracker, Zone};
+use host::Host;
+use packet::{Headers, L3, Link, Mark, Packet, Snap};
 use rules::eval::{self, Alive, Verdicts};
 use rules::model::{Family, Hook};
-use rules::{BridgeNote, Connection, Iface, Transit};
+use rules::{BridgeNote, Iface, Transit};
 
 use crate::answers::{Answers, Found};
 use crate::arrival::{Arrival, Origin};
 use crate::bridge;
-use crate::config::Config;
 use crate::course::{Course, course_of, family_of, of_host};
-use crate::crossing;
 use crate::delivery::{self, Delivered, Delivery};
-use crate::disposition::{
-    Disposition, DropReason, Early, FinalVerdict, Midstream, Outcome, Skip, Why,
-};
-use crate::egress::{Egress, Exit, Leaving, Made, Parts};
+use crate::direct::{self, direct_of};
+use crate::disposition::{Disposition, DropReason, FinalVerdict, Outcome, Skip, Why};
+use crate::egress::{Egress, Exit, Parts};
 use crate::headers::{checksums_of, find_headers, find_headers_into};
 use crate::hooked;
 use crate::interfaces;
 use crate::observer::Observer;
 use crate::on_wire::on_wire;
 use crate::path::Path;
-use crate::program::{Plan, Program};
+use crate::program::Program;
 use crate::reroute::{self, Before};
 use crate::shared::Shared;
+use crate::stands::{Lasting, Stands};
 use crate::state::{FamilyState, Follow, State};
 use crate::walk::{Below, Sizes, Walk};
 use crate::way::{Fate, Way, addresses};
 
 /// Frames that are prefetched together.
 pub const BURST: usize = 32;
-
-/// Sees nothing.
-struct Nobody;
-
-impl eval::Observer for Nobody {
-    const SEES_RULES: bool = false;
-}
-
-impl Observer for Nobody {}
 
 /// Takes packets through a program, and keeps what they leave.
 #[derive(Debug)]
@@ -150,7 +139,7 @@ impl Handler {
         }
     }
 
-    /// What becomes of one frame. Most of those on a wire take a shorter way to the same end.
+    /// What becomes of one frame. Most take the direct path to the same end.
     #[inline]
     pub fn handle<'h, 'a>(
         &'h mut self,
@@ -160,45 +149,12 @@ impl Handler {
         observer: &mut impl Observer,
     ) -> Egress<'h, 'a> {
         let wires = &program.config().wires;
-        if arrival.wire.is_none()
-            && !wires.all.is_empty()
-            && let Some(crosses) = on_wire(wires, arrival)
-        {
-            return self.take(program, bytes, &crosses, observer);
-        }
-        if let Some(wire) = crossing::wire_of(program, arrival)
-            && self.state.bans_at(arrival.time).is_none()
-        {
-            let Self { state, room, exit } = self;
-            return crossing::cross(&wire, program, state, (room, exit), bytes, arrival, observer);
-        }
-        self.take(program, bytes, arrival, observer)
-    }
-
-    /// Takes a frame the long way.
-    #[inline(never)]
-    pub(crate) fn take<'h, 'a>(
-        &'h mut self,
-        program: &'a Program,
-        bytes: &mut [u8],
-        arrival: &Arrival<'a>,
-        observer: &mut impl Observer,
-    ) -> Egress<'h, 'a> {
-        let Self { state: State { families, bans, sets, chance, .. }, room, exit } = self;
-        debug_assert_eq!(families.len(), program.plans().len(), "it follows this program");
-        let config = program.config();
-
-        // What a rule recorded says itself where it stands.
-        let hooked = hooked::arrival(bytes, arrival, config);
-        let arrival = hooked.as_ref().unwrap_or(arrival);
-
+        let crosses = match arrival.wire {
+            None if !wires.all.is_empty() => on_wire(wires, arrival),
+            _ => None,
+        };
+        let arrival = crosses.as_ref().unwrap_or(arrival);
         // Headers, found once: for the burst that it came in, or now.
-        let checksums = checksums_of(config, arrival.origin);
-        let mut whole: Vec<u8>;
-        let (mut delivered, mut joined): (Vec<u8>, Packet<'_>);
-        let (mut fragment, mut parts) = (None, None);
-        let came_at = bytes.as_ptr();
-        let on_wire = arrival.wire.is_some();
         let mut packet = Packet::with_headers(bytes, Headers::default());
         packet.find(|headers, bytes| {
             let Arrival { link, wire_len, origin, .. } = *arrival;
@@ -209,18 +165,43 @@ impl Handler {
             let found = || find_headers(program, bytes, link, wire_len, origin);
             debug_assert_eq!(*headers, found(), "headers of this frame under this program");
         });
-        let mut end = Disposition {
-            verdict: FinalVerdict::Unknown,
-            family: program.family_for(packet.headers(), arrival.link, on_wire),
-            path: None,
-            bytes: packet.len() as u64,
-            offload: packet.headers().offload,
-            overrun: packet.headers().overrun,
-            midstream: Midstream::No,
-            assumed: Assumed::default(),
-            either: None,
-            early: Early::No,
-        };
+        if let Some(way) = direct_of(program, packet.headers(), arrival)
+            && self.state.bans_at(arrival.time).is_none()
+            && !way.may_wait(program, &packet)
+        {
+            let Self { state, room, exit } = self;
+            packet.lend(room);
+            return direct::forward(way, program, state, exit, packet, arrival, observer);
+        }
+        self.take(program, packet, arrival, observer)
+    }
+
+    /// Takes a frame, whose headers were found, along the full path.
+    #[inline(never)]
+    pub(crate) fn take<'h, 'a>(
+        &'h mut self,
+        program: &'a Program,
+        came: Packet<'_>,
+        arrival: &Arrival<'a>,
+        observer: &mut impl Observer,
+    ) -> Egress<'h, 'a> {
+        let Self { state: State { families, bans, sets, chance, .. }, room, exit } = self;
+        debug_assert_eq!(families.len(), program.plans().len(), "it follows this program");
+        let config = &**program.config();
+
+        // What a rule recorded says itself where it stands.
+        let hooked = hooked::arrival(came.frame(), arrival, config);
+        let arrival = hooked.as_ref().unwrap_or(arrival);
+
+        let checksums = checksums_of(config, arrival.origin);
+        let mut whole: Vec<u8>;
+        let (mut delivered, mut joined): (Vec<u8>, Packet<'_>);
+        let (mut fragment, mut parts) = (None, None);
+        let came_at = came.frame().as_ptr();
+        let mut packet = came;
+        let on_wire = arrival.wire.is_some();
+        let family = program.family_for(packet.headers(), arrival.link, on_wire);
+        let mut end = Disposition::of(family, packet.headers(), packet.len());
         let (mut found, mut below) = (None, None);
         for (plan, state) in program.plans().iter().zip(families) {
             if Some(plan.family()) == end.family {
@@ -316,7 +297,6 @@ impl Handler {
         };
         let Some(course) = course else { return end.unknown(Why::NotCaptured, observer) };
         let way = course.by(&packet, arrival, config);
-        let Way { path, input, output, .. } = way;
         // What a bridge does not hand over no rule sees.
         if family.is_ip()
             && bridge::crosses(&way, arrival, &config.host)
@@ -324,55 +304,30 @@ impl Handler {
         {
             return end.because(FinalVerdict::Skip(Skip::OtherHost));
         }
-        end.path = Some(path);
-        observer.starts(family, path, input, output);
+        end.path = Some(way.path);
+        observer.starts(family, way.path, way.input, way.output);
 
         // The rules, hook after hook. A connection is confirmed where its packet leaves.
         packet.lend(room);
-        let Plan { tables, of_rules, expects_answers, asks_for_ports, .. } = plan;
         let FamilyState { memories, answers, tracker, delivery, .. } = state;
         let mark = match &below {
             Some(below) => below.mark(),
             None => Mark { value: arrival.mark, unknown: 0 },
         };
-        let note = match *asks_for_ports {
+        let note = match plan.asks_for_ports {
             true => bridge::note(&way, arrival, &config.host, family),
             false => BridgeNote::Unknown,
-        };
-        let ct = Connection {
-            tracker: tracker.as_mut().filter(|_| plan.is_tracked),
-            given: arrival.ctstate,
-            ..Connection::before_tracking()
         };
         if let Some(sets) = sets {
             sets.begin(arrival.time);
         }
-        let mut transit = Transit {
-            input,
-            output,
-            bridge: note,
-            sets: sets.as_mut(),
-            chance: chance.as_ref(),
-            mark,
-            backend: tables.backend(),
-            time: arrival.time,
-            ct,
-            to_host: way.ends_here(),
-            mtu: way.mtu,
-            path_mtu: arrival.path_mtu(),
-            ..Transit::new(&mut packet, family, Hook::Prerouting, &config.host)
-        };
-        let visit = Visit {
-            frame: arrival.number,
-            began: arrival.began,
-            unheard: arrival.one_sided && path == Path::Input,
-            proxy: if arrival.one_sided { Proxy::Unseen } else { Proxy::Seen },
-            came_in: arrival.origin == Origin::Wire,
-            ..Visit::default()
-        };
+        let stands =
+            Stands { plan, config, arrival, way: &way, before, fragment, note, mark, found };
+        let ct = stands.connection(tracker);
+        let mut transit = stands.transit(&mut packet, sets.as_mut(), chance.as_ref(), ct);
         let is_tapped = arrival.origin == Origin::Host && arrival.link != Link::Nflog;
         let has_below = below.is_some();
-        let mut walk = Walk::new(&mut transit, visit, tables, memories);
+        let mut walk = Walk::new(&mut transit, stands.visit(), &plan.tables, memories);
         if let Some(below) = &mut below {
             walk.above(below);
         }
@@ -382,10 +337,8 @@ impl Handler {
         if is_tapped && matches!(found, Found::Nothing) {
             walk.made_by_host();
         }
-        let of_rules = *of_rules;
-        let stands = Stands { before, fragment, of_rules, config, arrival };
         let mut gone = way;
-        let came = goes(&mut walk, &mut gone, &stands, found, answers, Some(delivery), observer);
+        let came = goes(&mut walk, &mut gone, &stands, answers, Some(delivery), observer);
         end.path = Some(gone.path).filter(|_| gone.is_sure());
         end.assumed = gone.assumed;
         end.midstream = walk.midstream();
@@ -409,107 +362,35 @@ impl Handler {
         }
 
         // How it leaves, and what is sent for it if it does not.
-        let answered = walk.answer(&end.verdict, gone.path != Path::Forward);
-        let answer = answered.as_ref().and_then(|(answer, _)| *answer);
-        let refused = answered.as_ref().map(|(_, refused)| refused);
-        let sent = refused.filter(|refused| refused.is_moved()).map(|refused| refused.sent);
-        let now = arrival.time.unwrap_or(0);
-        if *expects_answers && let Some((_, refused)) = answered {
-            answers.expect(refused, now, arrival.link == Link::Nflog);
-        } else if let Some(stray) = walk.stray() {
-            answers.remember(stray, now);
-        }
-        let tuple = walk.tracks().then(|| FlowKey::of(walk.packet()).known()).flatten();
-        let len = walk.packet().len() as u64;
-        let outcome =
-            |end| Outcome { end, input: gone.input, output: gone.output, tuple, len, answer };
-        let leaving = exit
-            .as_ref()
-            .map(|_| Leaving::new(&walk, gone, came_at, parts.as_mut()).of(arrival.segment));
-        let mut made = Made::default();
-        if let (Some(exit), Some(leaving)) = (&mut *exit, &leaving) {
-            made = exit.make(&mut walk, &end.verdict, leaving, sent.as_ref(), config);
-        }
-
+        let lies = (came_at, parts.as_mut());
+        let mut settled = stands.settle(&mut walk, &end.verdict, &gone, answers, exit, lies);
         // Where the states of its connection do not agree, as what it is taken for.
-        if exit.is_none()
-            && end.verdict == FinalVerdict::Unknown
-            && !has_below
-            && let Some(taken) = walk.as_taken()
-        {
-            observer.taken(taken.states);
-            (end.verdict, end.early, end.either) = (taken.verdict, taken.early, None);
-            let (leaves, reply) = made.lent(exit);
-            return Egress { outcome: outcome(end), leaves, reply };
+        if end.verdict == FinalVerdict::Unknown && !has_below {
+            if exit.is_none()
+                && let Some(taken) = walk.as_taken()
+            {
+                taken.settle(&mut end, observer);
+            } else if let Some(taken) = walk.taken() {
+                let chance = chance.as_ref();
+                let lasting = Lasting { memories, answers, tracker, sets, chance };
+                stands.again(taken, lasting, exit, &mut end, &mut settled, observer);
+            }
         }
-        let taken = walk.taken().filter(|_| end.verdict == FinalVerdict::Unknown && !has_below);
-        let Some((mut snapshot, view)) = taken else {
-            let (leaves, reply) = made.lent(exit);
-            return Egress { outcome: outcome(end), leaves, reply };
-        };
-        let mut packet = snapshot.packet();
-        let ct = Connection {
-            tracker: tracker.as_mut().filter(|_| plan.is_tracked),
-            again: true,
-            ..Connection::before_tracking()
-        };
-        let mut transit = Transit {
-            input,
-            output,
-            bridge: note,
-            sets: sets.as_mut(),
-            chance: chance.as_ref(),
-            mark,
-            backend: tables.backend(),
-            time: arrival.time,
-            ct,
-            to_host: way.ends_here(),
-            mtu: way.mtu,
-            path_mtu: arrival.path_mtu(),
-            ..Transit::new(&mut packet, family, Hook::Prerouting, &config.host)
-        };
-        let mut walk = Walk::again(&mut transit, view, tables, memories);
-        let mut way = way;
-        goes(&mut walk, &mut way, &stands, found, answers, None, &mut Nobody);
-        let (verdict, either) = (walk.verdict(), walk.either());
-        if let (Some(exit), Some(leaving)) = (&mut *exit, leaving) {
-            made.place =
-                leaving.copied().leave(&verdict, config.unknown, walk.packet(), &mut exit.frames);
-        }
-        if verdict != FinalVerdict::Unknown {
-            let is_first = tracker.as_mut().is_some_and(|tracker| tracker.take(&view));
-            end.early = if is_first { Early::First } else { Early::Later };
-            end.verdict = verdict;
-            end.either = either;
-            observer.taken(view.states);
-        }
-        let (leaves, reply) = made.lent(exit);
-        Egress { outcome: outcome(end), leaves, reply }
+        settled.egress(end, &gone, exit)
     }
 }
 
-/// What a packet's way depends on besides the rules.
-struct Stands<'n, 's> {
-    before: Before,
-    /// Length of the largest fragment, if it was put together.
-    fragment: Option<u32>,
-    of_rules: Course<'n>,
-    config: &'n Config,
-    arrival: &'s Arrival<'n>,
-}
-
 /// Its way through the hooks, from the first to the last, which rules may change; whether it came to INPUT.
-fn goes<'n: 'a, 'a>(
+pub(crate) fn goes<'n: 'a, 'a>(
     walk: &mut Walk<'a, '_, '_>,
     way: &mut Way<'n>,
     stands: &Stands<'n, '_>,
-    found: Found,
     answers: &Answers,
     delivery: Option<&mut Delivery>,
     observer: &mut impl Observer,
 ) -> Delivered {
     let Way { path, input, output, .. } = *way;
-    let Stands { arrival, config, of_rules, .. } = *stands;
+    let Stands { arrival, config, found, .. } = *stands;
     if let Some(at) = arrival.at {
         hooked::goes(walk, at.hook, way, observer);
         return Delivered::AsItIs;
@@ -519,22 +400,17 @@ fn goes<'n: 'a, 'a>(
             walk.brouting(input, Iface::Absent, observer);
             walk.hook(Hook::Prerouting, input, Iface::Absent, observer);
             if !walk.is_unseen_before_routing() {
-                reroute::after(walk, way, &stands.before, arrival, config, of_rules, observer);
+                reroute::after(walk, way, &stands.before, stands, observer);
             }
-            let host = &config.host;
-            let bridged = way.is_bridged() || bridge::crosses(way, arrival, host);
+            let (host, sizes) = (&config.host, stands.sizes(way));
             bridge::passed_on(walk, way, arrival, host, observer);
-            let left = arrival.left.is_some();
-            let (fragment, segment) = (stands.fragment, arrival.segment);
-            let on_wire = way.wire.is_some();
-            let sizes = Sizes { fragment, segment, left, on_wire, bridged, output: way.mtu };
             came_in(walk, way, &sizes, delivery, host, observer)
         }
         Path::Output | Path::Loopback => {
             walk.answers(found, answers, observer);
             let before = Before { addresses: addresses(walk.packet()), ..stands.before };
             walk.hook(Hook::Output, Iface::Absent, output, observer);
-            reroute::after(walk, way, &before, arrival, config, of_rules, observer);
+            reroute::after(walk, way, &before, stands, observer);
             goes_out(walk, way, observer);
             Delivered::AsItIs
         }
@@ -542,7 +418,7 @@ fn goes<'n: 'a, 'a>(
 }
 
 /// Packet type of a frame that was addressed to another host (`PACKET_OTHERHOST`).
-const OTHER_HOST: u8 = 3;
+pub(crate) const OTHER_HOST: u8 = 3;
 
 /// After PREROUTING: to the host, or on.
 fn came_in<'a>(

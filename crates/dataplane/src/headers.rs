@@ -57,8 +57,8 @@ pub(crate) fn find_headers_into(
 /// What to do about the IPv4 header checksums of a frame that comes from there.
 #[inline]
 pub(crate) fn checksums_of(config: &Config, origin: Origin) -> Checksums {
-    match (config.checksums, origin) {
-        (Checksums::Arrivals, Origin::Wire) => Checksums::Verify,
-        (checksums, _) => checksums,
+    match config.checksums {
+        Checksums::Arrivals if origin == Origin::Wire => Checksums::Verify,
+        checksums => checksums,
     }
 }

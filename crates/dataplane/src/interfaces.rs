@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use host::{Network, Outgoing, Routed};
-use packet::{Link, Packet};
+use packet::{Headers, Link, Packet};
 use rules::Iface;
 
 use crate::arrival::{Arrival, Origin};
@@ -25,11 +25,26 @@ pub(crate) fn of<'a>(
     routed: Option<&'a str>,
     config: &'a Config,
 ) -> (Iface<'a>, Iface<'a>) {
-    match (path, arrival.input, arrival.output) {
-        // Where both are given, as on a wire, nothing else is asked.
-        (Path::Forward, Some(input), Some(output)) => (Iface::Named(input), Iface::Named(output)),
+    match (path, given_both(packet.headers(), arrival, config)) {
+        (Path::Forward, Some((input, output))) => (Iface::Named(input), Iface::Named(output)),
         _ => found(packet, arrival, path, routed, config),
     }
+}
+
+/// Both interfaces of a packet that is forwarded, where they are given and no capture names the one of its frame, which
+/// may say that it went the other way. Nothing else is asked for them then.
+#[inline]
+pub(crate) fn given_both<'a>(
+    headers: &Headers,
+    arrival: &Arrival<'a>,
+    config: &'a Config,
+) -> Option<(&'a str, &'a str)> {
+    if let (Some(input), Some(output)) = (arrival.input, arrival.output) {
+        return Some((input, output));
+    }
+    let input = arrival.input.or(config.input.as_deref())?;
+    let output = arrival.output.or(config.output.as_deref())?;
+    captured(headers, arrival, config).is_none().then_some((input, output))
 }
 
 /// The same, by everything that may name them.
@@ -42,7 +57,7 @@ fn found<'a>(
 ) -> (Iface<'a>, Iface<'a>) {
     let is_told = !config.nets.is_empty() || config.host.routes.is_some();
     let addresses = if is_told { addresses(packet) } else { None };
-    let captured = captured(packet, arrival, config);
+    let captured = captured(packet.headers(), arrival, config);
     let nets = addresses.map(|(source, destination)| {
         (behind(&config.nets, source), behind(&config.nets, destination))
     });
@@ -76,8 +91,8 @@ fn found<'a>(
 }
 
 /// The interface that the capture names, or numbers.
-fn captured<'a>(packet: &Packet<'_>, arrival: &Arrival<'a>, config: &'a Config) -> Option<&'a str> {
-    let by_number = || Some(&*config.host.links.at(packet.headers().link.ifindex?)?.name);
+fn captured<'a>(headers: &Headers, arrival: &Arrival<'a>, config: &'a Config) -> Option<&'a str> {
+    let by_number = || Some(&*config.host.links.at(headers.link.ifindex?)?.name);
     arrival.interface.filter(|name| *name != "any").or_else(by_number)
 }
 
@@ -85,7 +100,7 @@ fn captured<'a>(packet: &Packet<'_>, arrival: &Arrival<'a>, config: &'a Config) 
 pub(crate) fn names_output(packet: &Packet<'_>, arrival: &Arrival<'_>, config: &Config) -> bool {
     arrival.output.is_some()
         || config.output.is_some()
-        || captured(packet, arrival, config).is_some()
+        || captured(packet.headers(), arrival, config).is_some()
 }
 
 /// The interface that routes lead back to a source by.

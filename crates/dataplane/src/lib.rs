@@ -5,6 +5,8 @@
 //! that `-m recent` asks, and what [`Shared`] says where workers share what the kernel has once. Only [`publish`] knows
 //! of threads.
 #![forbid(unsafe_code)]
+// Some of what a replay shares with live runs, these alone use.
+#![cfg_attr(not(feature = "live"), allow(dead_code))]
 
 mod answers;
 mod arrival;
@@ -13,8 +15,8 @@ mod bridge;
 pub mod config;
 pub mod counters;
 mod course;
-mod crossing;
 mod delivery;
+mod direct;
 mod disposition;
 mod egress;
 mod evaluator;
@@ -28,13 +30,17 @@ mod link;
 mod moment;
 mod observer;
 mod on_wire;
+#[cfg(feature = "live")]
 pub mod ordered;
 mod path;
 mod program;
+#[cfg(feature = "live")]
 pub mod publish;
 mod reroute;
+#[cfg(feature = "live")]
 pub mod run;
 mod shared;
+mod stands;
 mod state;
 mod walk;
 mod way;

@@ -5,6 +5,7 @@ use pktio::LinkType;
 
 /// How to read frames of a capture's link type, if tamis can.
 #[must_use]
+#[inline]
 pub fn link_of(link_type: LinkType) -> Option<Link> {
     Some(match link_type {
         LinkType::ETHERNET => Link::Ethernet,

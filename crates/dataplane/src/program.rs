@@ -32,8 +32,8 @@ pub struct Program {
     plans: Vec<Plan>,
     /// It has rules of a bridge, which sees frames before anybody else.
     bridges: bool,
-    /// By `Family as usize`: it has rules of the family.
-    families: [bool; FAMILIES],
+    /// By `Family as usize`: the place of the family's plan, if it has rules of the family.
+    places: [Option<u8>; FAMILIES],
     config: Arc<Config>,
     /// What workers that walk it have one of; `None` where each has its own.
     shared: Option<Shared>,
@@ -54,8 +54,6 @@ pub(crate) struct Plan {
     pub(crate) ruleset_tracks: bool,
     /// They are tracked here, too.
     pub(crate) is_tracked: bool,
-    /// Its packets need no connection, and no rule asks for ports of bridges.
-    pub(crate) is_plain: bool,
 }
 
 impl Program {
@@ -84,9 +82,9 @@ impl Program {
 
     fn of_plans(number: u64, plans: Vec<Plan>, config: Arc<Config>) -> Self {
         let bridges = plans.iter().any(|plan| plan.family() == Family::Bridge);
-        let mut families = [false; FAMILIES];
-        plans.iter().for_each(|plan| families[plan.family() as usize] = true);
-        Self { number, plans, bridges, families, config, shared: None }
+        let mut places = [None; FAMILIES];
+        (0..).zip(&plans).for_each(|(at, plan)| places[plan.family() as usize] = Some(at));
+        Self { number, plans, bridges, places, config, shared: None }
     }
 
     /// The same for workers that share this.
@@ -177,14 +175,20 @@ impl Program {
     }
 
     pub(crate) fn plan(&self, family: Family) -> Option<&Plan> {
-        self.plans.iter().find(|plan| plan.family() == family)
+        self.plans.get(self.place_of(family)?)
+    }
+
+    /// The place of a family's plan among [`Program::plans`].
+    #[inline]
+    pub(crate) fn place_of(&self, family: Family) -> Option<usize> {
+        self.places[family as usize].map(usize::from)
     }
 
     /// Whether it has rules for an Ethernet frame of this EtherType.
     #[inline]
     pub(crate) fn is_for(&self, ethertype: u16) -> bool {
         let family = family_of_type(ethertype);
-        self.bridges || family.is_some_and(|family| self.families[family as usize])
+        self.bridges || family.is_some_and(|family| self.place_of(family).is_some())
     }
 
     /// The family whose rules evaluate a frame with these headers: a bridge's see all frames. What crosses a wire the
@@ -231,7 +235,6 @@ impl Plan {
         let sure = |path: Path| Course::sure(path);
         let asks_for_ports = tables.asks_for_ports();
         Self {
-            is_plain: tables.family().is_ip() && !tables.tracks() && !asks_for_ports,
             of_rules: config.path.map_or_else(|| Course::of_rules(&tables), sure),
             expects_answers,
             asks_for_ports,

@@ -20,11 +20,12 @@ use crate::course::{Course, arrived, is_told, sent, tos_of};
 use crate::interfaces;
 use crate::observer::Observer;
 use crate::path::Path;
+use crate::stands::Stands;
 use crate::walk::Walk;
 use crate::way::{Fate, Way, addresses};
 
 /// What decided a packet's way when it came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Before {
     pub(crate) addresses: Option<(IpAddr, IpAddr)>,
     /// Its type of service, where routes may look at it.
@@ -43,11 +44,10 @@ pub(crate) fn after<'n: 'a, 'a>(
     walk: &mut Walk<'a, '_, '_>,
     way: &mut Way<'n>,
     before: &Before,
-    arrival: &Arrival<'n>,
-    config: &'n Config,
-    of_rules: Course<'n>,
+    stands: &Stands<'n, '_>,
     observer: &mut impl Observer,
 ) {
+    let Stands { plan, arrival, config, .. } = *stands;
     let now = addresses(walk.packet());
     let redirected = walk.redirected();
     let is_moved = now != before.addresses || redirected != Redirected::No;
@@ -70,7 +70,7 @@ pub(crate) fn after<'n: 'a, 'a>(
         (_, _, None) => Course::sure(way.path),
         (_, _, Some(now)) if came_in => {
             let translated = before.addresses.is_none_or(|before| before.1 != now.1);
-            let course = arrived(walk.packet(), now, arrival, walk.mark(), config, of_rules);
+            let course = arrived(walk.packet(), now, arrival, walk.mark(), config, plan.of_rules);
             // What is translated to an address that nobody calls the host's goes on.
             match course.fate {
                 Fate::Open(_) if translated => Course { fate: Fate::Sure, ..course },

@@ -107,7 +107,7 @@ pub fn walked_among(
 
 fn possible(verdicts: &Verdicts) -> Vec<(Verdict, Option<By>)> {
     let all = [Verdict::Accept, Verdict::Drop, Verdict::Reject].into_iter();
-    let is_possible = all.filter(|verdict| verdicts.of(*verdict).only().is_some());
+    let is_possible = all.filter(|verdict| verdicts.may_be(*verdict));
     let given = |verdict| {
         let alone = verdicts.or_by(verdict).is_none();
         (verdict, verdicts.by(verdict).filter(|_| alone))

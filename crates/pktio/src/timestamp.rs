@@ -15,6 +15,7 @@ pub struct Timestamp(i64);
 
 impl Timestamp {
     /// The instant `nanos` nanoseconds after the epoch (before it, when negative).
+    #[inline]
     pub const fn from_nanos(nanos: i64) -> Self {
         Self(nanos)
     }
@@ -55,6 +56,7 @@ impl Timestamp {
     }
 
     /// Nanoseconds since the epoch.
+    #[inline]
     pub const fn as_nanos(self) -> i64 {
         self.0
     }

@@ -24,13 +24,25 @@ pub(crate) struct Batch {
     pub(crate) burst: Burst,
     /// For each frame, when and which it is.
     pub(crate) arrived: Vec<Arrived>,
+    /// Bytes on the wire of all frames, where they are a run as it was read: of one capture, in order of time.
+    pub(crate) run: Option<u64>,
+    /// Which way some of the frames went the capture may say; false where it says so of none.
+    pub(crate) tells: bool,
     /// For each frame, what it is; empty where nothing tells of any.
     pub(crate) seen: Vec<Seen>,
     /// What is known of the captures.
     pub(crate) stream: Stream,
     /// The result of each frame, where somebody wants to know.
     pub(crate) outcomes: Vec<Outcome>,
-    /// What its worker's packets have left up to here that concerns other workers.
+    /// The worker of each frame, where workers share it.
+    pub(crate) owners: Vec<u8>,
+}
+
+/// What a worker makes of its frames of a batch that it shares with others.
+pub(crate) struct Part {
+    /// The result of each frame, where somebody wants to know.
+    pub(crate) outcomes: Vec<Outcome>,
+    /// What its packets have left up to here that concerns other workers.
     pub(crate) footprint: Footprint,
 }
 
@@ -75,15 +87,27 @@ pub(crate) struct Outcome {
     pub(crate) states: Option<States>,
 }
 
-/// One frame of a batch.
-pub(crate) struct StreamFrame<'b> {
+/// One frame of a batch, its bytes there or copied.
+pub(crate) struct StreamFrame<'b, 's> {
     /// Its captured bytes.
     pub(crate) bytes: &'b mut [u8],
     pub(crate) meta: &'b FrameMeta,
     pub(crate) arrived: Arrived,
-    /// What it is.
-    pub(crate) seen: &'b Seen,
-    stream: &'b Stream,
+    /// What it is, if anything tells of some frame.
+    pub(crate) seen: Option<&'s Seen>,
+    pub(crate) stream: &'s Stream,
+}
+
+impl Stream {
+    /// The arrival of a frame of which nothing else is told: [`StreamFrame::tell`] says of each what is its own.
+    pub(crate) fn arrival(&self) -> Arrival<'_> {
+        Arrival {
+            began: self.began,
+            one_sided: self.one_sided,
+            bridge: Bridge { names: self.devices.all(), ..Bridge::default() },
+            ..Arrival::new(0, Link::Ethernet, 0)
+        }
+    }
 }
 
 impl Names {
@@ -109,10 +133,12 @@ impl Default for Batch {
         Self {
             burst: Burst::with_capacity(BATCH_BYTES),
             arrived: Vec::new(),
+            run: None,
+            tells: false,
             seen: Vec::new(),
             stream: Stream::default(),
             outcomes: Vec::new(),
-            footprint: Footprint::default(),
+            owners: Vec::new(),
         }
     }
 }
@@ -122,44 +148,62 @@ impl Batch {
     pub(crate) fn clear(&mut self) {
         self.burst.clear();
         self.arrived.clear();
+        (self.run, self.tells) = (None, false);
         self.seen.clear();
         self.outcomes.clear();
+        self.owners.clear();
     }
 
-    /// Finds the headers of some of its frames, as this program is to see them; none of a frame that it never sees.
-    pub(crate) fn headers(
-        &self,
-        range: Range<usize>,
-        program: &Program,
-    ) -> impl Iterator<Item = Option<Headers>> {
-        let frames = self.burst.range(range.clone()).zip(range);
-        frames.map(|(Frame { bytes, meta }, at)| {
-            let seen = seen_at(&self.seen, at);
-            let link = link_of(meta.link_type).filter(|_| skip_of(seen).is_none())?;
-            let wire_len = meta.wire_length as usize;
-            Some(find_headers(program, bytes, link, wire_len, origin_of(seen)))
-        })
+    /// Finds the headers of a frame, as this program is to see them; none of a frame that it never sees.
+    pub(crate) fn headers(&self, at: usize, program: &Program) -> Option<Headers> {
+        let Frame { bytes, meta } = self.burst.get(at)?;
+        let sighting = sighting_at(&self.seen, at);
+        let link = link_of(meta.link_type).filter(|_| skip_of(sighting).is_none())?;
+        Some(find_headers(program, bytes, link, meta.wire_length as usize, origin_of(sighting)))
     }
 
     /// Its frames in order.
-    pub(crate) fn frames(&mut self) -> impl Iterator<Item = StreamFrame<'_>> {
-        self.range(0..self.arrived.len())
+    pub(crate) fn frames(&mut self) -> impl Iterator<Item = StreamFrame<'_, '_>> {
+        self.range(0..self.arrived.len()).1
     }
 
-    /// Some of its frames in order.
-    pub(crate) fn range(&mut self, range: Range<usize>) -> impl Iterator<Item = StreamFrame<'_>> {
+    /// Some of its frames in order, and [`Stream::arrival`] for them.
+    #[inline]
+    pub(crate) fn range<'s>(
+        &'s mut self,
+        range: Range<usize>,
+    ) -> (Arrival<'s>, impl Iterator<Item = StreamFrame<'s, 's>>) {
         let Self { burst, arrived, seen, stream, .. } = self;
         let (arrived, seen, stream) = (&*arrived, &*seen, &*stream);
-        burst.range_mut(range.clone()).zip(range).map(move |(FrameMut { bytes, meta }, at)| {
-            StreamFrame { bytes, meta, arrived: arrived[at], seen: seen_at(seen, at), stream }
-        })
+        let frames = burst.range_mut(range.clone()).zip(range);
+        let frames = frames.map(move |(FrameMut { bytes, meta }, at)| StreamFrame {
+            bytes,
+            meta,
+            arrived: arrived[at],
+            seen: seen.get(at),
+            stream,
+        });
+        (stream.arrival(), frames)
+    }
+
+    /// A frame with a copy of its bytes, which may be rewritten.
+    pub(crate) fn copied<'b, 's: 'b>(
+        &'s self,
+        at: usize,
+        copy: &'b mut Vec<u8>,
+    ) -> Option<StreamFrame<'b, 's>> {
+        let Frame { bytes, meta } = self.burst.get(at)?;
+        copy.clear();
+        copy.extend_from_slice(bytes);
+        let (arrived, seen) = (*self.arrived.get(at)?, self.seen.get(at));
+        Some(StreamFrame { bytes: copy, meta, arrived, seen, stream: &self.stream })
     }
 }
 
 /// Why a frame is no packet of its own, if it is none.
 #[inline]
-fn skip_of(seen: &Seen) -> Option<Skip> {
-    match seen.sighting {
+fn skip_of(sighting: Sighting) -> Option<Skip> {
+    match sighting {
         Sighting::Second { .. } => Some(Skip::Second),
         Sighting::Lower { .. } => Some(Skip::Lower),
         Sighting::OtherHost => Some(Skip::OtherHost),
@@ -169,8 +213,8 @@ fn skip_of(seen: &Seen) -> Option<Skip> {
 
 /// Where a frame comes from, by what it was seen to be.
 #[inline]
-fn origin_of(seen: &Seen) -> Origin {
-    match seen.sighting {
+fn origin_of(sighting: Sighting) -> Origin {
+    match sighting {
         Sighting::Arrival => Origin::Wire,
         Sighting::Own => Origin::Host,
         _ => Origin::Addresses,
@@ -178,54 +222,80 @@ fn origin_of(seen: &Seen) -> Origin {
 }
 
 /// What the frame at a place of [`Batch::seen`] is.
-pub(crate) fn seen_at(seen: &[Seen], at: usize) -> &Seen {
-    seen.get(at).unwrap_or(&Seen::NOTHING)
+#[inline]
+pub(crate) fn sighting_at(seen: &[Seen], at: usize) -> Sighting {
+    seen.get(at).map_or(Sighting::Unknown, |seen| seen.sighting)
 }
 
-impl<'b> StreamFrame<'b> {
+impl<'s> StreamFrame<'_, 's> {
     /// How to read it, if tamis can.
+    #[inline]
     pub(crate) fn link(&self) -> Option<Link> {
         link_of(self.meta.link_type)
+    }
+
+    /// What it is.
+    #[inline]
+    pub(crate) fn sighting(&self) -> Sighting {
+        self.seen.map_or(Sighting::Unknown, |seen| seen.sighting)
     }
 
     /// Why it is no packet of its own, if it is none.
     #[inline]
     pub(crate) fn skip(&self) -> Option<Skip> {
-        skip_of(self.seen)
+        skip_of(self.sighting())
     }
 
     /// How it arrived. What shows that the host let it go on is used if `is_let_go_told`.
+    pub(crate) fn arrival(&self, link: Link, is_let_go_told: bool) -> Arrival<'s> {
+        let mut arrival = self.stream.arrival();
+        self.tell(&mut arrival, link, is_let_go_told);
+        arrival
+    }
+
+    /// Tells how it arrived: in [`Stream::arrival`] of its stream, which may have told of another frame.
     #[inline]
-    pub(crate) fn arrival(&self, link: Link, is_let_go_told: bool) -> Arrival<'b> {
-        let Self { meta, arrived, seen, stream, .. } = self;
-        let Stream { interfaces, devices, one_sided, began } = *stream;
-        let interface = interfaces.get(meta.interface as usize);
-        let named = devices.of(seen.device);
-        Arrival {
-            time: arrived.time,
-            began: *began,
-            one_sided: *one_sided,
-            bridge: Bridge {
-                port: devices.of(seen.bridged.port),
-                ports: seen.bridged.ports,
-                names: devices.all(),
-                more: seen.bridged.more,
-                is_passed_on: seen.bridged.is_passed_on,
-            },
-            was_let_go: seen.sighting == Sighting::Own && is_let_go_told,
-            direction: meta.direction,
-            interface: named.or(interface.and_then(|interface| interface.name.as_deref())),
-            origin: origin_of(seen),
-            left: seen.left.map(|left| Left {
-                number: left.number,
-                interface: devices.of(left.device),
-                source: left.ends.source,
-                destination: left.ends.destination,
-                ports: left.ends.ports,
-                bridged: left.bridged,
-                let_go: is_let_go_told,
-            }),
-            ..Arrival::new(arrived.number, link, meta.wire_length as usize)
+    pub(crate) fn tell(&self, arrival: &mut Arrival<'s>, link: Link, is_let_go_told: bool) {
+        let Self { meta, arrived, stream, .. } = self;
+        let interface = stream.interfaces.get(meta.interface as usize);
+        arrival.number = arrived.number;
+        arrival.link = link;
+        arrival.wire_len = meta.wire_length as usize;
+        arrival.time = arrived.time;
+        arrival.direction = meta.direction;
+        arrival.interface = interface.and_then(|interface| interface.name.as_deref());
+        // Of all frames of a batch something is known, or of none.
+        if let Some(seen) = self.seen {
+            seen_as(seen, stream, arrival, is_let_go_told);
         }
     }
+}
+
+/// Tells what a frame was seen to be.
+fn seen_as<'s>(
+    seen: &'s Seen,
+    stream: &'s Stream,
+    arrival: &mut Arrival<'s>,
+    is_let_go_told: bool,
+) {
+    let devices = &stream.devices;
+    arrival.bridge = Bridge {
+        port: devices.of(seen.bridged.port),
+        ports: seen.bridged.ports,
+        more: seen.bridged.more,
+        is_passed_on: seen.bridged.is_passed_on,
+        names: devices.all(),
+    };
+    arrival.was_let_go = seen.sighting == Sighting::Own && is_let_go_told;
+    arrival.interface = devices.of(seen.device).or(arrival.interface);
+    arrival.origin = origin_of(seen.sighting);
+    arrival.left = seen.left.map(|left| Left {
+        number: left.number,
+        interface: devices.of(left.device),
+        source: left.ends.source,
+        destination: left.ends.destination,
+        ports: left.ends.ports,
+        bridged: left.bridged,
+        let_go: is_let_go_told,
+    });
 }

@@ -4,7 +4,6 @@
 //! added up at the end.
 
 use std::mem;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -14,7 +13,7 @@ use host::sighting::Sighting;
 use packet::Headers;
 use rules::model::Family;
 
-use crate::batch::{Batch, Outcome, StreamFrame};
+use crate::batch::{Batch, Outcome, Part, StreamFrame};
 use crate::decider::Decider;
 use crate::recorder::{OnePacket, Recorder};
 use crate::rules_file::RulesFile;
@@ -37,26 +36,27 @@ pub(crate) struct Keeps {
 }
 
 impl Keeps {
-    /// What is kept of a packet that comes to this end.
+    /// Finishes a packet that comes to this end, and keeps of it what is wanted.
     #[inline]
-    fn outcome(
+    fn finish(
         self,
         packet: OnePacket<'_>,
         end: &Disposition,
         new: Option<(Disposition, Decider)>,
-    ) -> Option<Outcome> {
+        outcomes: &mut Vec<Outcome>,
+    ) {
         let mut noted = packet.finish(end);
-        self.outcomes.then(|| {
+        if self.outcomes {
             let by = noted.by(end);
-            Outcome {
+            outcomes.push(Outcome {
                 by,
                 path: noted.path(by).map(Box::new),
                 new,
                 sides: noted.take_sides(),
                 states: noted.states(),
                 end: *end,
-            }
-        })
+            });
+        }
     }
 }
 
@@ -103,6 +103,8 @@ pub(crate) struct Lane<'f> {
     pairs: bool,
     /// A copy of the current frame, for targets to rewrite.
     scratch: Vec<u8>,
+    /// Another one, of a frame of a batch that others have, too.
+    room: Vec<u8>,
     /// The headers of a burst's frames.
     found: Vec<Option<Headers>>,
 }
@@ -121,6 +123,7 @@ impl<'f> Lane<'f> {
             keeps,
             pairs: config.pair,
             scratch: Vec::new(),
+            room: Vec::new(),
             found: Vec::with_capacity(BURST),
         }
     }
@@ -138,40 +141,79 @@ impl<'f> Lane<'f> {
         for start in (0..frames).step_by(BURST) {
             let range = start..frames.min(start + BURST);
             self.prefetch(batch, range.clone(), &mut found);
-            let frames = batch.range(range).enumerate();
-            outcomes.extend(frames.filter_map(|(at, frame)| {
-                self.frame(frame, found.get(at).and_then(Option::as_ref))
-            }));
+            let mut found = found.iter();
+            let (mut arrival, frames) = batch.range(range);
+            for frame in frames {
+                arrival.headers = found.next().and_then(Option::as_ref);
+                self.frame(frame, &mut arrival, &mut outcomes);
+            }
         }
         self.found = found;
         batch.outcomes = outcomes;
-        batch.footprint = self.evaluator.footprint();
-        if let Some(versus) = &self.versus {
-            let new = versus.evaluator.footprint();
-            // Each has a table of its own.
-            let connections = new.connections.max(batch.footprint.connections);
-            batch.footprint = Footprint { connections, ..batch.footprint.and(new) };
-        }
     }
 
-    /// Finds the headers of a burst's frames and prefetches by them, where connections are tracked. Elsewhere there
-    /// is nothing to fetch, and the handler finds them.
-    fn prefetch(&self, batch: &Batch, range: Range<usize>, found: &mut Vec<Option<Headers>>) {
+    /// Evaluates the frames of a batch that are this worker's, in order, with copies of their bytes: others have the batch,
+    /// too.
+    pub(crate) fn evaluate_part(&mut self, batch: &Batch, worker: u8) -> Part {
+        let mut outcomes = Vec::new();
+        let mut found = mem::take(&mut self.found);
+        let mut room = mem::take(&mut self.room);
+        let own = batch.owners.iter().enumerate().filter(|(_, owner)| **owner == worker);
+        let own: Vec<usize> = own.map(|(at, _)| at).collect();
+        for part in own.chunks(BURST) {
+            self.prefetch(batch, part.iter().copied(), &mut found);
+            let mut found = found.iter();
+            let mut arrival = batch.stream.arrival();
+            for at in part {
+                arrival.headers = found.next().and_then(Option::as_ref);
+                let Some(frame) = batch.copied(*at, &mut room) else { continue };
+                self.frame(frame, &mut arrival, &mut outcomes);
+            }
+        }
+        (self.found, self.room) = (found, room);
+        Part { outcomes, footprint: self.footprint() }
+    }
+
+    /// What its packets have left that concerns other workers.
+    fn footprint(&self) -> Footprint {
+        let footprint = self.evaluator.footprint();
+        let Some(versus) = &self.versus else { return footprint };
+        let new = versus.evaluator.footprint();
+        // Each has a table of its own.
+        let connections = new.connections.max(footprint.connections);
+        Footprint { connections, ..footprint.and(new) }
+    }
+
+    /// Finds the headers of some frames and prefetches by them, where there are so many connections that it pays. Elsewhere
+    /// the handler finds them.
+    fn prefetch(
+        &self,
+        batch: &Batch,
+        frames: impl Iterator<Item = usize> + Clone,
+        found: &mut Vec<Option<Headers>>,
+    ) {
         found.clear();
-        if self.evaluator.program().tracks() {
-            found.extend(batch.headers(range.clone(), self.evaluator.program()));
-            let frames = batch.burst.range(range).zip(&*found);
-            let parsed =
-                frames.filter_map(|(frame, headers)| Some((frame.bytes, headers.as_ref()?)));
+        if self.evaluator.fetches() {
+            let program = self.evaluator.program();
+            found.extend(frames.clone().map(|at| batch.headers(at, program)));
+            let frames = frames.zip(&*found);
+            let parsed = frames
+                .filter_map(|(at, headers)| Some((batch.burst.get(at)?.bytes, headers.as_ref()?)));
             self.evaluator.prefetch(parsed);
         }
     }
 
-    /// Evaluates and counts one frame.
+    /// Evaluates and counts one frame, of which `arrival` says how it arrived.
     #[inline]
-    fn frame(&mut self, frame: StreamFrame<'_>, headers: Option<&Headers>) -> Option<Outcome> {
+    fn frame<'s>(
+        &mut self,
+        frame: StreamFrame<'_, 's>,
+        arrival: &mut Arrival<'s>,
+        outcomes: &mut Vec<Outcome>,
+    ) {
         let Self { evaluator, recorder, scratch, keeps, .. } = self;
-        recorder.sighted(frame.seen.sighting);
+        let sighting = frame.sighting();
+        recorder.sighted(sighting);
         let (link, skip) = (frame.link(), frame.skip());
         if link.is_none() {
             recorder.unreadable(frame.meta.link_type);
@@ -179,25 +221,24 @@ impl<'f> Lane<'f> {
         let mut packet = recorder.packet();
         let (Some(link), None) = (link, skip) else {
             let why = skip.filter(|_| link.is_some()).unwrap_or(Skip::LinkType);
-            return keeps.outcome(packet, &Disposition::skipped(why), None);
+            return keeps.finish(packet, &Disposition::skipped(why), None, outcomes);
         };
         // What other rules let go on tells nothing of these: both are given the same.
         let is_let_go_told = self.pairs && self.versus.is_none();
-        let mut arrival = frame.arrival(link, is_let_go_told);
-        arrival.headers = headers;
-        let StreamFrame { bytes, arrived, seen, .. } = frame;
+        frame.tell(arrival, link, is_let_go_told);
+        let bytes = frame.bytes;
         #[cfg(test)]
         assert!(!bytes.ends_with(PLANTED), "planted");
         let own = if keeps.bytes { copy(scratch, bytes) } else { &mut *bytes };
-        let Egress { outcome, .. } = &evaluator.handle(own, &arrival, &mut packet);
-        let is_own = seen.sighting == Sighting::Own;
-        packet.compare(arrived.number, outcome, arrival.left.as_ref(), is_own);
+        let Egress { outcome, .. } = &evaluator.handle(own, arrival, &mut packet);
+        let is_own = sighting == Sighting::Own;
+        packet.compare(arrival.number, outcome, arrival.left.as_ref(), is_own);
         let new = self.versus.as_mut().map(|versus| {
             // Targets rewrite in place: the new rules get what was captured. They may see other headers.
-            let arrival = Arrival { headers: None, ..arrival };
+            let arrival = Arrival { headers: None, ..*arrival };
             versus.evaluate(copy(scratch, bytes), &arrival)
         });
-        keeps.outcome(packet, &outcome.end, new)
+        keeps.finish(packet, &outcome.end, new, outcomes);
     }
 }
 

@@ -4,12 +4,12 @@
 
 use std::io::Write;
 
-use host::sighting::Seen;
+use host::sighting::Sighting;
 use packet::Link;
 use pktio::Frame;
 use rules::model::Family;
 
-use crate::batch::{Arrived, Batch, Outcome, seen_at};
+use crate::batch::{Arrived, Batch, Outcome, sighting_at};
 use crate::changes::Groups;
 use crate::decider::{Decider, DeciderPlace};
 use crate::error::Error;
@@ -134,7 +134,7 @@ impl<'f, 'w> Sink<'f, 'w> {
             }
             self.taken += 1;
             let interface = stream.interfaces.get(frame.meta.interface as usize);
-            self.packet(frame, *arrived, seen_at(seen, at), interface, &outcome)?;
+            self.packet(frame, *arrived, sighting_at(seen, at), interface, &outcome)?;
         }
         if self.follows { self.flush() } else { Ok(()) }
     }
@@ -150,7 +150,7 @@ impl<'f, 'w> Sink<'f, 'w> {
         &mut self,
         frame: Frame<'_>,
         arrived: Arrived,
-        seen: &Seen,
+        sighting: Sighting,
         interface: Option<&pktio::Interface>,
         outcome: &Outcome,
     ) -> Result<(), Error> {
@@ -187,7 +187,7 @@ impl<'f, 'w> Sink<'f, 'w> {
                 place: &place,
                 sides: [input.as_deref(), output.as_deref()],
                 states: *states,
-                sighting: seen.sighting,
+                sighting,
                 logged_by,
                 new: new.as_ref().map(|(end, _)| end).zip(new_place.as_ref()),
             })?;

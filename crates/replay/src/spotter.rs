@@ -95,6 +95,20 @@ impl<'h> Spotter<'h> {
 
     /// Takes in the next batch.
     pub(crate) fn push(&mut self, batch: Batch) {
+        if batch.tells || self.knows_macs {
+            self.see_all(&batch);
+        } else {
+            self.sightings.see_others(batch.arrived.iter().map(|arrived| arrived.number));
+        }
+        let last = batch.arrived.last().and_then(|arrived| arrived.time);
+        self.newest = self.newest.max(last.unwrap_or(0));
+        self.frames += batch.arrived.len();
+        self.bytes += batch.burst.capacity();
+        self.waiting.push_back(batch);
+    }
+
+    /// Sees every frame of a batch.
+    fn see_all(&mut self, batch: &Batch) {
         for (frame, arrived) in batch.burst.iter().zip(&batch.arrived) {
             self.newest = self.newest.max(arrived.time.unwrap_or(0));
             let interface = batch.stream.interfaces.get(frame.meta.interface as usize);
@@ -102,9 +116,6 @@ impl<'h> Spotter<'h> {
                 self.sightings.see_other(arrived.number);
             }
         }
-        self.frames += batch.arrived.len();
-        self.bytes += batch.burst.capacity();
-        self.waiting.push_back(batch);
     }
 
     /// Sees a frame; false where nothing tells which way it went.
@@ -157,11 +168,14 @@ impl<'h> Spotter<'h> {
             self.idle.push(batch);
         }
         to.seen.clear();
-        for _ in &to.arrived {
-            let seen = self.sightings.take().unwrap_or_default();
-            if self.is_told {
-                to.seen.push(Seen { left: seen.left.filter(|_| self.pairs), ..seen });
-            }
+        if self.is_told {
+            let Self { sightings, pairs, .. } = self;
+            to.seen.extend(to.arrived.iter().map(|_| {
+                let seen = sightings.take().unwrap_or_default();
+                Seen { left: seen.left.filter(|_| *pairs), ..seen }
+            }));
+        } else {
+            self.sightings.pass(to.arrived.len());
         }
         to.stream.one_sided = self.is_told && !self.shows_out;
         to.stream.devices = self.names();

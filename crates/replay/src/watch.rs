@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use dataplane::{ANSWERS_KEPT, ANSWERS_LONGEST, Footprint};
 
 use crate::alone::Alone;
-use crate::batch::Batch;
+use crate::batch::{Batch, Part};
 
 /// What workers have left, all together.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl Watch {
     }
 
     /// Why one worker has to see all packets, if the next batch shows that.
-    pub(crate) fn sees(&mut self, batch: &Batch, parts: &[Batch]) -> Option<Alone> {
+    pub(crate) fn sees(&mut self, batch: &Batch, parts: &[Part]) -> Option<Alone> {
         let footprints = parts.iter().map(|part| part.footprint);
         let now = footprints.fold(Footprint::default(), Footprint::and);
         let before = std::mem::replace(&mut self.before, now);

@@ -155,6 +155,14 @@ impl Transit<'_, '_> {
         }
     }
 
+    /// The upper layer as it was parsed, where the implementation finds the same.
+    #[inline]
+    pub(crate) fn upper_layer_as_parsed(&self) -> Option<&L4> {
+        let headers = self.packet.headers();
+        let stops_at_auth = self.backend == Backend::Nft && self.family == Family::Ipv6;
+        (!headers.overrun && !stops_at_auth).then_some(&headers.l4)
+    }
+
     /// Where the chain of extension headers leads to, which may be beyond the end of the packet.
     #[inline]
     fn end_of_chain(&self) -> L4 {

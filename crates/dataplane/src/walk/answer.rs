@@ -74,17 +74,26 @@ impl Walk<'_, '_, '_> {
     }
 
     /// It goes back by the link that it came by: the host may tell its sender of the shorter way, before FORWARD.
+    #[inline]
     pub(crate) fn turns_back(&mut self, input: Iface<'_>, output: Iface<'_>) {
+        if self.transit.ct.tracker.is_none() || self.transit.family != Family::Ipv4 {
+            return;
+        }
         let is_back =
             matches!((input, output), (Iface::Named(one), Iface::Named(other)) if one == other);
-        if self.transit.family == Family::Ipv4 && is_back && self.alive != Alive::Gone {
+        if is_back && self.alive != Alive::Gone {
             self.keep();
         }
     }
 
     /// A packet that leaves, or did until FORWARD, with a connection that is in no table: an ICMP error about it
     /// carries that connection, and nothing else would tell of it.
+    #[inline]
     pub(crate) fn stray(&mut self) -> Option<Answerable> {
+        if self.attachment.is_none() { None } else { self.kept_stray() }
+    }
+
+    fn kept_stray(&mut self) -> Option<Answerable> {
         let connection = self.attachment.take().filter(Attachment::is_stray)?;
         let here = answerable(self.transit.packet, AnswerKind::Error)?;
         let kind = Some(AnswerKind::Error);
@@ -127,7 +136,20 @@ impl Walk<'_, '_, '_> {
     }
 
     /// What the host sends the packet's sender, where it certainly does, and the packet as one that it answers, or may.
+    #[inline]
     pub(crate) fn answer(
+        &mut self,
+        verdict: &FinalVerdict,
+        to_host: bool,
+    ) -> Option<(Option<Answer>, Answerable)> {
+        match verdict {
+            FinalVerdict::Accept(_) | FinalVerdict::Skip(_) => None,
+            FinalVerdict::Drop(_) if self.untold.is_none() => None,
+            _ => self.answered(verdict, to_host),
+        }
+    }
+
+    fn answered(
         &mut self,
         verdict: &FinalVerdict,
         to_host: bool,

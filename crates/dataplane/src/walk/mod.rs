@@ -17,8 +17,8 @@ use conntrack::{
     Attachment, Certainty, Confirmation, CtView, EntryHook, Proxy, Space, States, Taken, Template,
     Visit,
 };
-use packet::{Mark, Packet, Read, Snapshot};
-use rules::eval::{Alive, By, Claim, Memories, Verdict, Verdicts};
+use packet::{FlowKey, Mark, Packet, Read, Snapshot};
+use rules::eval::{Alive, By, Claim, Givers, Memories, Verdict, Verdicts};
 use rules::model::{Family, Hook};
 use rules::nat::payload::{self, Written};
 use rules::nat::{Drawn, Redirected, forget_payload, undo};
@@ -56,7 +56,7 @@ pub(crate) struct Walk<'p, 'b, 'w> {
     alive: Alive,
     verdicts: Verdicts,
     /// What accepted it in the filter table, else in the last table that it passed.
-    accepted: Verdicts,
+    accepted: Option<Givers>,
     passed_filter: bool,
     /// A table's walk was given up: nothing is known of its result.
     given_up: bool,
@@ -104,7 +104,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             snapshot: None,
             alive: Alive::Certain,
             verdicts: Verdicts::default(),
-            accepted: Verdicts::default(),
+            accepted: None,
             passed_filter: false,
             given_up: false,
             may_be_dropped: false,
@@ -213,6 +213,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     }
 
     /// Every table at one hook; connections are tracked after the raw table.
+    #[inline]
     pub(crate) fn hook(
         &mut self,
         hook: Hook,
@@ -227,11 +228,31 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             let goes_out = matches!(hook, Hook::Forward | Hook::Postrouting);
             *output = if goes_out { self.port } else { Iface::Absent };
         }
-        let (before_tracking, after) = self.tables.at(hook);
+        match self.tables.at(hook) {
+            ([], []) if matches!(hook, Hook::Prerouting | Hook::Output) => self.meet(observer),
+            ([], []) => {}
+            turns => self.turns(turns, observer),
+        }
+    }
+
+    /// Whether nobody asks for the connection of the packet, which is on its way.
+    #[inline]
+    fn is_untracked(&self) -> bool {
+        let Connection { tracker, given, request, .. } = &self.transit.ct;
+        !self.tables.tracks
+            && tracker.is_none()
+            && given.is_none()
+            && self.known.is_none()
+            && *request == Request::Plain
+            && self.alive != Alive::Gone
+    }
+
+    /// The tables have their turns, those before tracking first.
+    fn turns(&mut self, (before_tracking, after): (&[u8], &[u8]), observer: &mut impl Observer) {
         for table in before_tracking {
             self.table(usize::from(*table), observer);
         }
-        if matches!(hook, Hook::Prerouting | Hook::Output) {
+        if matches!(self.transit.hook, Hook::Prerouting | Hook::Output) {
             self.meet(observer);
         }
         for table in after {
@@ -239,8 +260,18 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         }
     }
 
-    /// Tracking has its turn.
+    /// Tracking has its turn, where anybody asks for connections.
+    #[inline]
     fn meet(&mut self, observer: &mut impl Observer) {
+        if self.is_untracked() {
+            self.tracked = true;
+            self.transit.ct.view = CtView::UNKNOWN;
+            return;
+        }
+        self.find_connection(observer);
+    }
+
+    fn find_connection(&mut self, observer: &mut impl Observer) {
         let before = self.tracked;
         self.track(observer);
         if self.tables.tracks && !before && self.alive != Alive::Gone {
@@ -479,7 +510,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     fn accepted(&mut self, table: usize, found: &Verdicts) {
         let role = self.tables.role(table);
         if self.tells(role) {
-            self.accepted = found.of(Verdict::Accept);
+            self.accepted = found.givers(Verdict::Accept);
             self.passed_filter |= role == Role::Filter;
         }
     }
@@ -552,6 +583,11 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     /// The packet, as rewritten so far.
     pub(crate) fn packet(&self) -> &Packet<'b> {
         self.transit.packet
+    }
+
+    /// Its addresses and ports as they are now, where all of them are known.
+    pub(crate) fn tuple(&self) -> Option<FlowKey> {
+        self.tables.tracks.then(|| FlowKey::of(self.transit.packet).known()).flatten()
     }
 
     /// Whether no table and no tracking sees it before it is routed.

@@ -168,6 +168,11 @@ impl Tables {
         self.tracks
     }
 
+    /// Whether some rule translates.
+    pub(crate) fn translates(&self) -> bool {
+        self.translates
+    }
+
     /// Whether some built-in chain at a hook has rules.
     pub(crate) fn has_rules(&self, hook: Hook) -> bool {
         match &self.rules {

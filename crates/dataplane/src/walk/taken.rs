@@ -9,14 +9,23 @@ use rules::model::Hook;
 
 use super::Walk;
 use super::ways::Ways;
-use crate::disposition::{DropReason, Early, FinalVerdict};
+use crate::disposition::{Disposition, DropReason, Early, FinalVerdict};
+use crate::observer::Observer;
 
 /// The verdict on a packet in the state that it is taken for.
 pub(crate) struct AsTaken {
-    pub(crate) verdict: FinalVerdict,
+    verdict: FinalVerdict,
     /// Whether it is the first one of its connection that was taken by that.
-    pub(crate) early: Early,
-    pub(crate) states: States,
+    early: Early,
+    states: States,
+}
+
+impl AsTaken {
+    /// It is the packet's verdict.
+    pub(crate) fn settle(self, end: &mut Disposition, observer: &mut impl Observer) {
+        (end.verdict, end.early, end.either) = (self.verdict, self.early, None);
+        observer.taken(self.states);
+    }
 }
 
 impl Walk<'_, '_, '_> {

@@ -7,6 +7,19 @@ use super::ways::Ways;
 use crate::disposition::{DropReason, Either, FinalVerdict};
 
 impl Walk<'_, '_, '_> {
+    /// Its verdict, and what may have given it where that is not certain.
+    #[inline]
+    pub(crate) fn end(&mut self) -> (FinalVerdict, Option<Either>) {
+        // Most packets certainly went on, and one rule or policy let them.
+        if self.alive == Alive::Certain && self.ways == Ways::One && !self.given_up {
+            let accepted = self.accepted;
+            if self.verdicts.is_empty() && accepted.is_none_or(|givers| givers.is_sure()) {
+                return (FinalVerdict::Accept(accepted.and_then(|givers| givers.first)), None);
+            }
+        }
+        (self.verdict(), self.either())
+    }
+
     /// Its verdict.
     pub(crate) fn verdict(&mut self) -> FinalVerdict {
         if self.given_up {
@@ -14,11 +27,10 @@ impl Walk<'_, '_, '_> {
         }
         if self.alive != Alive::Gone || self.ways == Ways::Indeterminate {
             let accepted = self.accepted;
-            match self.verdicts.is_empty() {
-                true => self.verdicts = accepted,
-                false => self.verdicts.extend(&accepted),
+            if let Some(givers) = &accepted {
+                self.verdicts.add_givers(Verdict::Accept, givers);
             }
-            self.verdicts.add(Verdict::Accept, accepted.by(Verdict::Accept));
+            self.verdicts.add(Verdict::Accept, accepted.and_then(|givers| givers.first));
         }
         match self.verdicts.only() {
             Some((Verdict::Accept, by)) => FinalVerdict::Accept(by),

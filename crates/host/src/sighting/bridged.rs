@@ -20,12 +20,6 @@ pub struct Ports {
     others: u8,
 }
 
-impl Bridged {
-    /// It passed no bridge.
-    pub const BY_NONE: Self =
-        Self { port: 0, ports: Ports { named: 0, others: 0 }, more: 0, is_passed_on: false };
-}
-
 impl Ports {
     /// The greatest number of a device that is told apart from others.
     const NAMED: u32 = u64::BITS;

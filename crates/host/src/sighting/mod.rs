@@ -152,17 +152,6 @@ pub struct Seen {
     pub bridged: Bridged,
 }
 
-impl Seen {
-    /// Nothing tells.
-    pub const NOTHING: Self = Self {
-        sighting: Sighting::Unknown,
-        left: None,
-        device: 0,
-        is_fragment: false,
-        bridged: Bridged::BY_NONE,
-    };
-}
-
 /// A frame that was read.
 #[derive(Debug)]
 pub struct Frame<'a> {
@@ -428,6 +417,20 @@ impl Sightings {
             next: NONE,
         });
         self.forget();
+    }
+
+    /// Sees frames of which nothing can be read, of these numbers.
+    pub fn see_others(&mut self, numbers: impl ExactSizeIterator<Item = u64>) {
+        // In a capture that tells nothing of any frame they need not be remembered.
+        match self.entries.is_empty() {
+            true => self.others += numbers.len(),
+            false => numbers.for_each(|number| self.see_other(number)),
+        }
+    }
+
+    /// Takes the oldest frames that were not taken, of which nothing could be read: nothing was ever read of any.
+    pub fn pass(&mut self, frames: usize) {
+        self.others = self.others.saturating_sub(frames);
     }
 
     /// What the oldest frame is that was not taken.

@@ -84,8 +84,9 @@ fn verify(header: Read<&[u8]>) -> Result<(), L3> {
     }
 }
 
+/// The upper-layer header at `offset`, or which fragment it is.
 #[inline]
-fn upper(header: &[u8; MIN_HEADER_LEN], offset: usize) -> L4 {
+pub(super) fn upper(header: &[u8; MIN_HEADER_LEN], offset: usize) -> L4 {
     let protocol = byte(header, ipv4::PROTOCOL);
     match be16(header, ipv4::FRAGMENT) & ipv4::OFFSET_MASK {
         0 => L4::Upper(Upper { protocol, offset }),

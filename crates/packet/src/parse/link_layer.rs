@@ -161,11 +161,11 @@ pub(super) fn bridged(frame: Snap<'_>, headers: &mut Headers) -> Result<(), L3> 
 }
 
 #[inline]
-fn packet_type(destination: [u8; 6]) -> u8 {
+pub(super) fn packet_type(destination: [u8; 6]) -> u8 {
     match destination {
+        [first, ..] if first & 1 == 0 => PACKET_HOST,
         [0xff, 0xff, 0xff, 0xff, 0xff, 0xff] => PACKET_BROADCAST,
-        [first, ..] if first & 1 == 1 => PACKET_MULTICAST,
-        _ => PACKET_HOST,
+        _ => PACKET_MULTICAST,
     }
 }
 

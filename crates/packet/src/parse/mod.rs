@@ -9,6 +9,7 @@
 mod ip4;
 mod ip6;
 mod link_layer;
+mod plain;
 
 pub use link_layer::plain_ethertype;
 
@@ -50,8 +51,9 @@ pub fn parse_into(
     checksums: Checksums,
 ) {
     let wire_len = wire_len.max(bytes.len());
-    *headers = Headers { end: wire_len, ..Headers::default() };
-    find(link, Snap::new(bytes, wire_len), checksums, headers);
+    if !link.is_ethernet() || !plain::parse(bytes, wire_len, checksums, headers) {
+        find(headers, link, bytes, wire_len, checksums);
+    }
 }
 
 impl<'a> Packet<'a> {
@@ -79,8 +81,9 @@ pub fn parse_frame(bytes: &[u8], wire_len: usize) -> Headers {
 }
 
 #[inline(never)]
-fn find(link: Link, frame: Snap<'_>, checksums: Checksums, headers: &mut Headers) {
-    if let Err(l3) = layers(link, frame, checksums, headers) {
+fn find(headers: &mut Headers, link: Link, bytes: &[u8], wire_len: usize, checksums: Checksums) {
+    *headers = Headers { end: wire_len, ..Headers::default() };
+    if let Err(l3) = layers(link, Snap::new(bytes, wire_len), checksums, headers) {
         headers.l3 = l3;
     }
 }

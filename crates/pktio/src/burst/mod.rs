@@ -186,6 +186,12 @@ impl Burst {
 
     /// What is known about each frame, in order of arrival.
     #[inline]
+    pub fn metas(&self) -> impl ExactSizeIterator<Item = &FrameMeta> + Clone {
+        self.records.iter().map(|record| &record.meta)
+    }
+
+    /// As [`Burst::metas`], to be written.
+    #[inline]
     pub fn metas_mut(&mut self) -> impl ExactSizeIterator<Item = &mut FrameMeta> {
         self.records.iter_mut().map(|record| &mut record.meta)
     }
@@ -400,11 +406,13 @@ impl Burst {
     }
 
     /// The whole buffer, for a port to fill.
+    #[inline]
     pub(crate) fn buffer_mut(&mut self) -> &mut [u8] {
         &mut self.buffer
     }
 
     /// The whole buffer, for a port to parse.
+    #[inline]
     pub(crate) fn buffer(&self) -> &[u8] {
         &self.buffer
     }

@@ -98,11 +98,14 @@ impl Classic {
     }
 
     /// What stands at the start of `bytes`.
+    #[inline]
     pub(super) fn next(&self, bytes: &[u8]) -> Piece {
-        let Some(header) = bytes.get(..self.record_header) else {
+        let header = bytes.first_chunk::<RECORD_HEADER>();
+        let Some(header) = header.filter(|_| bytes.len() >= self.record_header) else {
             return Piece::Part { needed: self.record_header, what: "a packet record header" };
         };
-        let (captured, wire_length) = self.lengths(header);
+        let [seconds, ticks, first, second] = self.order.words(header);
+        let (captured, wire_length) = self.lengths(first, second);
         let length = captured as usize;
         if length > MAX_CAPTURED {
             return Piece::Damaged(Damage::PacketTooLong { captured });
@@ -111,28 +114,22 @@ impl Classic {
         if bytes.len() < total {
             return Piece::Part { needed: total, what: "a packet record" };
         }
+        // 2^32 seconds and 2^32 microseconds stay below 2^63 nanoseconds.
+        let nanos = i64::from(seconds) * 1_000_000_000 + i64::from(ticks) * self.nanos_per_tick;
         let meta = FrameMeta {
             number: 0,
-            timestamp: self.timestamp(header),
+            timestamp: Some(Timestamp::from_nanos(nanos)),
             wire_length,
             link_type: self.link_type,
             interface: 0,
-            direction: self.direction(header),
+            direction: self.direction(bytes),
         };
         Piece::Packet { total, start: self.record_header, length, meta }
     }
 
-    fn timestamp(&self, header: &[u8]) -> Option<Timestamp> {
-        let seconds = i64::from(self.order.u32(header, 0)?);
-        let ticks = i64::from(self.order.u32(header, 4)?);
-        // 2^32 seconds and 2^32 microseconds stay below 2^63 nanoseconds.
-        Some(Timestamp::from_nanos(seconds * 1_000_000_000 + ticks * self.nanos_per_tick))
-    }
-
     /// Captured length and length on the wire.
-    fn lengths(&self, header: &[u8]) -> (u32, u32) {
-        let first = self.order.u32(header, 8).unwrap_or(0);
-        let second = self.order.u32(header, 12).unwrap_or(0);
+    #[inline]
+    fn lengths(&self, first: u32, second: u32) -> (u32, u32) {
         match self.lengths {
             Lengths::CapturedFirst => (first, second),
             Lengths::WireFirst => (second, first),
@@ -140,8 +137,13 @@ impl Classic {
         }
     }
 
-    fn direction(&self, header: &[u8]) -> Direction {
-        match header.get(PATCHED_PACKET_TYPE) {
+    /// Which way the packet went whose record this is, if records of this file say so.
+    #[inline]
+    fn direction(&self, record: &[u8]) -> Direction {
+        if self.record_header != PATCHED_RECORD_HEADER {
+            return Direction::Unknown;
+        }
+        match record.get(PATCHED_PACKET_TYPE) {
             Some(0..=2) => Direction::Inbound,
             Some(4) => Direction::Outbound,
             _ => Direction::Unknown,

@@ -10,7 +10,19 @@ pub(super) enum ByteOrder {
 }
 
 impl ByteOrder {
+    /// The four 32-bit fields of 16 bytes.
+    #[inline]
+    pub(super) fn words(self, bytes: &[u8; 16]) -> [u32; 4] {
+        let all = u128::from_le_bytes(*bytes);
+        let [a, b, c, d] = [all as u32, (all >> 32) as u32, (all >> 64) as u32, (all >> 96) as u32];
+        match self {
+            Self::Little => [a, b, c, d],
+            Self::Big => [a.swap_bytes(), b.swap_bytes(), c.swap_bytes(), d.swap_bytes()],
+        }
+    }
+
     /// The 16-bit field at byte `at`.
+    #[inline]
     pub(super) fn u16(self, bytes: &[u8], at: usize) -> Option<u16> {
         let field = *bytes.get(at..)?.first_chunk()?;
         Some(match self {
@@ -20,6 +32,7 @@ impl ByteOrder {
     }
 
     /// The 32-bit field at byte `at`.
+    #[inline]
     pub(super) fn u32(self, bytes: &[u8], at: usize) -> Option<u32> {
         let field = *bytes.get(at..)?.first_chunk()?;
         Some(match self {
@@ -29,6 +42,7 @@ impl ByteOrder {
     }
 
     /// The 64-bit field at byte `at`.
+    #[inline]
     pub(super) fn u64(self, bytes: &[u8], at: usize) -> Option<u64> {
         let field = *bytes.get(at..)?.first_chunk()?;
         Some(match self {

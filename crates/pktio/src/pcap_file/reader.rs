@@ -218,28 +218,15 @@ impl CaptureReader {
 
     /// Parses the whole records among the bytes `unparsed` of the buffer of `burst`, and appends the packets.
     fn parse(&mut self, burst: &mut Burst, unparsed: &mut Range<usize>) -> Pause {
-        loop {
-            let bytes = &burst.buffer()[unparsed.clone()];
-            let piece = match &mut self.format {
-                Format::Headless => Piece::Part { needed: 1, what: "a pcap file header" },
-                Format::Classic(classic, _) => classic.next(bytes),
-                Format::Ng(sections) => sections.next(bytes),
-            };
-            let total = match piece {
-                Piece::Packet { total, start, length, mut meta } => {
-                    self.stats.rx_frames += 1;
-                    self.stats.rx_bytes += length as u64;
-                    meta.number = self.stats.rx_frames;
-                    burst.push_in_place(unparsed.start + start, length, meta);
-                    total
-                }
-                Piece::Other { total } => total,
-                Piece::Part { needed, what } => return Pause::Part { needed, what },
-                Piece::Damaged(damage) => return Pause::Damaged(damage),
-            };
-            unparsed.start += total;
-            self.offset += total as u64;
-        }
+        let Self { format, offset, stats, .. } = self;
+        let from = unparsed.start;
+        let pause = match format {
+            Format::Headless => Pause::Part { needed: 1, what: "a pcap file header" },
+            Format::Classic(file, _) => pieces(burst, unparsed, stats, |bytes| file.next(bytes)),
+            Format::Ng(file) => pieces(burst, unparsed, stats, |bytes| file.next(bytes)),
+        };
+        *offset += (unparsed.start - from) as u64;
+        pause
     }
 
     /// Notes the end of the file with `found` bytes of a `what` of at least `expected` bytes before it.
@@ -332,6 +319,34 @@ impl Port for CaptureReader {
     fn stats(&self) -> Stats {
         self.stats
     }
+}
+
+/// Appends the packets among the bytes `unparsed` of a burst's buffer, piece after piece.
+#[inline]
+fn pieces(
+    burst: &mut Burst,
+    unparsed: &mut Range<usize>,
+    stats: &mut Stats,
+    mut next: impl FnMut(&[u8]) -> Piece,
+) -> Pause {
+    let Stats { mut rx_frames, mut rx_bytes, .. } = *stats;
+    let pause = loop {
+        let total = match next(&burst.buffer()[unparsed.clone()]) {
+            Piece::Packet { total, start, length, mut meta } => {
+                rx_frames += 1;
+                rx_bytes += length as u64;
+                meta.number = rx_frames;
+                burst.push_in_place(unparsed.start + start, length, meta);
+                total
+            }
+            Piece::Other { total } => total,
+            Piece::Part { needed, what } => break Pause::Part { needed, what },
+            Piece::Damaged(damage) => break Pause::Damaged(damage),
+        };
+        unparsed.start += total;
+    };
+    (stats.rx_frames, stats.rx_bytes) = (rx_frames, rx_bytes);
+    pause
 }
 
 fn unreadable(name: &str, offset: u64, source: io::Error) -> PortError {

@@ -152,6 +152,7 @@ impl Recorder {
     }
 
     /// Observes the next packet.
+    #[inline]
     pub(crate) fn packet(&mut self) -> OnePacket<'_> {
         self.causes.clear();
         self.noted.states = None;
@@ -162,6 +163,7 @@ impl Recorder {
     }
 
     /// Counts what a frame is.
+    #[inline]
     pub(crate) fn sighted(&mut self, sighting: Sighting) {
         *self.sightings.of(sighting) += 1;
     }
@@ -227,6 +229,7 @@ impl<'r> OnePacket<'r> {
     }
 
     /// Counts the packet, with its result.
+    #[inline]
     pub(crate) fn finish(self, end: &Disposition) -> Finished<'r> {
         self.0.count(end);
         Finished(self.0)
@@ -259,21 +262,45 @@ impl Finished<'_> {
 }
 
 impl Recorder {
+    #[inline]
     fn count(&mut self, end: &Disposition) {
+        let Self { verdicts, drop_reasons, skipped, .. } = self;
         match end.verdict {
-            FinalVerdict::Accept(by) => self.decided(end, by, true),
+            FinalVerdict::Accept(by) => {
+                verdicts.accept.add(end.bytes);
+                self.decided(end, by, true);
+            }
             FinalVerdict::Drop(reason) => {
+                verdicts.drop.add(end.bytes);
                 match end.either {
-                    Some(_) => self.drop_reasons.either += 1,
-                    None => self.drop_reasons.count(reason),
+                    Some(_) => drop_reasons.either += 1,
+                    None => drop_reasons.count(reason),
                 }
                 self.decided(end, by_of(reason), false);
             }
-            FinalVerdict::Reject(by) => self.decided(end, Some(by), false),
-            FinalVerdict::Unknown => self.unknown(),
-            FinalVerdict::Skip(skip) => self.skipped.count(skip, end.family),
+            FinalVerdict::Reject(by) => {
+                verdicts.reject.add(end.bytes);
+                self.decided(end, Some(by), false);
+            }
+            FinalVerdict::Unknown => {
+                verdicts.unknown.add(end.bytes);
+                self.unknown();
+            }
+            FinalVerdict::Skip(skip) => {
+                verdicts.skip.add(end.bytes);
+                skipped.count(skip, end.family);
+            }
         }
-        self.verdicts.of(end.verdict).add(end.bytes);
+        let is_usual = !(end.offload || end.overrun || end.assumed.rp_filter)
+            && end.midstream == Midstream::No
+            && end.early == Early::No;
+        if !is_usual {
+            self.count_unusual(end);
+        }
+    }
+
+    /// Counts what holds of few packets.
+    fn count_unusual(&mut self, end: &Disposition) {
         self.offload += u64::from(end.offload);
         self.overrun += u64::from(end.overrun);
         self.midstream_flows += u64::from(end.midstream == Midstream::First);
@@ -289,6 +316,7 @@ impl Recorder {
         self.causes.count();
     }
 
+    #[inline]
     fn decided(&mut self, end: &Disposition, by: Option<By>, is_accepted: bool) {
         if let Some(either) = end.family.zip(end.either) {
             return self.either.entry(either).or_default().add(end.bytes);
@@ -304,6 +332,7 @@ impl Recorder {
         }
     }
 
+    #[inline]
     fn note_sides(&mut self, input: Iface<'_>, output: Iface<'_>) {
         if self.notes_sides {
             self.noted.sides = [input, output].map(|side| match side {
@@ -338,6 +367,7 @@ impl eval::Observer for OnePacket<'_> {
         }
     }
 
+    #[inline]
     fn policy(&mut self, table: u32, chain: u32, certain: bool, transit: &Transit<'_, '_>) {
         let bytes = transit.packet.len() as u64;
         self.0.counters[self.0.noted.file].hit_policy(table, chain, certain, bytes, transit.time);
@@ -358,6 +388,7 @@ impl eval::Observer for OnePacket<'_> {
 }
 
 impl Observer for OnePacket<'_> {
+    #[inline]
     fn starts(&mut self, family: Family, path: Path, input: Iface<'_>, output: Iface<'_>) {
         self.0.noted.file = self.0.families.iter().position(|f| *f == family).unwrap_or(0);
         self.0.paths[path as usize] += 1;
@@ -438,6 +469,7 @@ impl Skipped {
 }
 
 impl Sightings {
+    #[inline]
     fn of(&mut self, sighting: Sighting) -> &mut u64 {
         match sighting {
             Sighting::Unknown => &mut self.unknown,

@@ -13,6 +13,7 @@ pub struct Count {
 
 impl Count {
     /// One more packet.
+    #[inline]
     pub fn add(&mut self, bytes: u64) {
         self.packets += 1;
         self.bytes += bytes;

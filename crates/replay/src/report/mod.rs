@@ -72,11 +72,11 @@ impl Capture {
         Self { name, count: Count::default(), first: None, last: None, dropped: None }
     }
 
-    /// One more packet.
-    pub(crate) fn count(&mut self, wire_length: u64, time: Option<u64>) {
-        self.count.add(wire_length);
-        self.first = self.first.or(time);
-        self.last = time.or(self.last);
+    /// More packets, with the times of the first and of the last of them.
+    pub(crate) fn count(&mut self, more: &Count, [first, last]: [Option<u64>; 2]) {
+        self.count.merge(more);
+        self.first = self.first.or(first);
+        self.last = last.or(self.last);
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use packet::nflog::Record;
-use pktio::{Burst, CaptureReader, Frame, LinkType, Port, PortError};
+use pktio::{Burst, CaptureReader, Direction, Frame, LinkType, Port, PortError};
 
 use super::argument::CaptureName;
 use super::interfaces::Table;
@@ -39,6 +39,10 @@ pub(super) struct Feed {
     interfaces: Vec<u32>,
     /// Those numbers are other ones than its own.
     renumbers: bool,
+    /// Some of them are of the firewall's records.
+    holds_records: bool,
+    /// Some of them are cooked: their frames say which way they went.
+    is_cooked: bool,
     /// Time of the frame that was read last; frames without one have it.
     pub(super) now: Option<u64>,
     /// It may keep its reader waiting.
@@ -60,7 +64,7 @@ impl Waiting {
         let mut burst =
             if is_live { Batch::default().burst } else { Burst::with_capacity(LOOK_BYTES) };
         reader.rx_burst(&mut burst)?;
-        self.first = burst.iter().find_map(|frame| nanos(frame.meta));
+        self.first = burst.metas().find_map(nanos);
         self.begun = is_live.then_some((reader, burst));
         Ok(())
     }
@@ -88,6 +92,8 @@ impl Waiting {
             begun,
             interfaces: Vec::new(),
             renumbers: false,
+            holds_records: false,
+            is_cooked: false,
             now: self.first.or(now),
             is_live,
             frames: 0,
@@ -112,20 +118,33 @@ impl Feed {
             return Ok(None);
         }
         self.frames += batch.burst.len() as u64;
-        let mut backwards = 0;
-        let Self { capture, now, .. } = self;
-        // Before the first one that has a time there is nothing to go by but that.
-        *now = now.or_else(|| batch.burst.iter().find_map(|frame| nanos(frame.meta)));
-        batch.arrived.extend(batch.burst.iter().map(|frame| {
-            let time = nanos(frame.meta).or(*now);
-            backwards += u64::from(time < *now);
-            *now = time;
-            let number = number(*capture, frame.meta.number);
-            Arrived { number, time }
-        }));
-        mend_lengths(&mut batch.burst);
         self.number_interfaces(batch, table);
-        Ok(Some(backwards))
+        if self.holds_records {
+            mend_lengths(&mut batch.burst);
+        }
+        Ok(Some(self.arrive(batch)))
+    }
+
+    /// Says of each frame when it arrived; how many are older than the one before.
+    fn arrive(&mut self, batch: &mut Batch) -> u64 {
+        let Self { capture, now, .. } = self;
+        let Batch { burst, arrived, .. } = batch;
+        // Before the first one that has a time there is nothing to go by but that.
+        *now = now.or_else(|| burst.metas().find_map(nanos));
+        let (has_time, mut last) = (now.is_some(), now.unwrap_or(0));
+        let (mut backwards, mut bytes, mut tells) = (0, 0, self.is_cooked);
+        arrived.extend(burst.metas().map(|meta| {
+            let time = nanos(meta).unwrap_or(last);
+            backwards += u64::from(time < last);
+            last = time;
+            bytes += u64::from(meta.wire_length);
+            tells |= meta.direction != Direction::Unknown;
+            Arrived { number: number(*capture, meta.number), time: has_time.then_some(time) }
+        }));
+        *now = has_time.then_some(last);
+        batch.tells = tells;
+        batch.run = (backwards == 0).then_some(bytes);
+        backwards
     }
 
     /// Interfaces are counted over all captures from here on.
@@ -134,8 +153,11 @@ impl Feed {
         for interface in &self.reader.interfaces()[known..] {
             let mut interface = interface.clone();
             interface.name = interface.name.or_else(|| self.name.interface.clone());
+            let link_type = interface.link_type;
             let number = table.number(interface);
             self.renumbers |= number as usize != self.interfaces.len();
+            self.holds_records |= link_type == LinkType::NFLOG;
+            self.is_cooked |= matches!(link_type, LinkType::LINUX_SLL | LinkType::LINUX_SLL2);
             self.interfaces.push(number);
         }
         if self.renumbers {
@@ -161,6 +183,7 @@ impl Feed {
     }
 }
 
+#[inline]
 fn nanos(meta: &pktio::FrameMeta) -> Option<u64> {
     meta.timestamp.and_then(|time| u64::try_from(time.as_nanos()).ok())
 }
@@ -168,9 +191,6 @@ fn nanos(meta: &pktio::FrameMeta) -> Option<u64> {
 /// A packet of which a rule recorded its beginning alone (`--nflog-size`) was as long as its own header says: its
 /// record's length is not that of the wire.
 fn mend_lengths(burst: &mut Burst) {
-    if !burst.iter().any(|frame| frame.meta.link_type == LinkType::NFLOG) {
-        return;
-    }
     let lengths: Vec<u32> = burst.iter().map(|frame| whole_length(frame).unwrap_or(0)).collect();
     for (meta, length) in burst.metas_mut().zip(lengths) {
         meta.wire_length = meta.wire_length.max(length);

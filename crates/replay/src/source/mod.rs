@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::batch::{Arrived, Batch};
 use crate::error::Error;
-use crate::report::{Capture, Report, Soundness};
+use crate::report::{Capture, Count, Report, Soundness};
 use crate::select::{Choice, Selection};
 use crate::spotter::Spotter;
 use crate::stoppable;
@@ -317,10 +317,33 @@ impl<'c, 'w> Source<'c, 'w> {
         }
     }
 
+    /// Counts a run of which every frame is evaluated, and none is older than those before it; false if it is not one.
+    fn takes_run(&mut self, batch: &mut Batch) -> bool {
+        let Self { start, now, read, .. } = self;
+        let (Some(bytes), [first, ..]) = (batch.run, &*batch.arrived) else { return false };
+        if !self.reading.selection.is_everything() || first.time < *now {
+            return false;
+        }
+        *start = start.or(first.time);
+        *now = batch.arrived.last().and_then(|last| last.time);
+        let packets = batch.arrived.len() as u64;
+        read.frames += packets;
+        read.packets += packets;
+        if let Some(capture) = &mut read.captures[capture_of(first.number)] {
+            capture.count(&Count { packets, bytes }, [first.time, *now]);
+        }
+        batch.stream.began = *start;
+        true
+    }
+
     /// Keeps the frames that are to be evaluated, with times that run forward.
     fn select(&mut self, batch: &mut Batch) -> Result<(), Error> {
+        if self.takes_run(batch) {
+            return Ok(());
+        }
         let Self { ended, start, now, read, reading: Reading { selection, .. }, .. } = self;
-        let Batch { burst, arrived, seen, stream, .. } = batch;
+        let Batch { burst, arrived, run, seen, stream, .. } = batch;
+        *run = None;
         let mut failed = None;
         let (mut at, mut kept) = (0, 0);
         burst.retain(|frame| {
@@ -351,7 +374,8 @@ impl<'c, 'w> Source<'c, 'w> {
             read.frames += 1;
             read.packets += 1;
             if let Some(capture) = &mut read.captures[capture_of(number)] {
-                capture.count(u64::from(frame.meta.wire_length), time);
+                let bytes = u64::from(frame.meta.wire_length);
+                capture.count(&Count { packets: 1, bytes }, [time; 2]);
             }
             arrived[kept] = Arrived { number, time };
             if let Some(told) = seen.get(place).copied() {

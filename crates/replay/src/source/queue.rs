@@ -76,7 +76,7 @@ impl Queue {
 
     /// Takes in a batch.
     pub(super) fn push(&mut self, mut batch: Batch) {
-        if !batch.arrived.is_sorted_by_key(Arrived::key) {
+        if batch.run.is_none() && !batch.arrived.is_sorted_by_key(Arrived::key) {
             batch = self.sorted(batch);
         }
         let Some(first) = batch.arrived.first() else { return self.put_back(batch) };
@@ -178,6 +178,7 @@ impl Run {
 fn copy(from: &Batch, at: usize, to: &mut Batch) -> usize {
     let Some(Frame { bytes, meta }) = from.burst.get(at) else { return 0 };
     to.burst.push(bytes, *meta);
+    to.tells |= from.tells;
     to.arrived.push(from.arrived[at]);
     bytes.len()
 }

@@ -210,15 +210,15 @@ pub fn of_capture(
 
 /// The story of a frame of a capture. `pairs` says whether what frames that left tell is used.
 fn of_frame(
-    frame: StreamFrame<'_>,
+    frame: StreamFrame<'_, '_>,
     pairs: bool,
     evaluator: &mut Evaluator<'_>,
     files: &Arc<[RulesFile]>,
     near: Option<usize>,
     past: &mut Past,
 ) -> Story {
-    let sighting = frame.seen.sighting;
-    let left = frame.seen.left.map(|left| left.number);
+    let sighting = frame.sighting();
+    let left = frame.seen.and_then(|seen| seen.left).map(|left| left.number);
     let seen = (sighting != Sighting::Unknown).then_some(SeenAs { sighting, left });
     let program = evaluator.program();
     let story = match (frame.link(), frame.skip()) {

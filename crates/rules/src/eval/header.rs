@@ -4,7 +4,7 @@
 //! `net/ipv6/netfilter/ip6_tables.c`, `arp_packet_match` in `net/ipv4/netfilter/arp_tables.c`,
 //! `ebt_basic_match` in `net/bridge/netfilter/ebtables.c`.
 
-use packet::{L4, Read, arp, ethernet, tcp, udp};
+use packet::{L4, Read, Upper, arp, ethernet, ipv4, ipv6, tcp, udp};
 
 use super::Cause;
 use super::iface_word::Port;
@@ -17,18 +17,13 @@ use crate::transit::{Iface, Transit};
 /// What most rules test, read once for many of them. A target that rewrites the packet makes it old.
 #[derive(Debug, Clone)]
 pub(crate) struct Key<'p> {
-    /// In the bytes of a [`MaskedAddr`]: IPv4 in the first four.
-    source: Option<u128>,
-    destination: Option<u128>,
-    pub(crate) protocol: Option<u8>,
-    /// Both addresses are known, and so are the words below.
-    pub(crate) addresses_known: bool,
-    /// The source, its first byte lowest.
+    /// The source, its first byte lowest: IPv4 in the first four. 0 where it is not known.
     pub(crate) source_words: [u64; 2],
     /// The destination, likewise.
     pub(crate) destination_words: [u64; 2],
-    /// IPv4 source and, above it, destination.
-    pub(crate) pair: u64,
+    /// Which of the two is known.
+    known: [bool; 2],
+    pub(crate) protocol: Option<u8>,
     /// Source and destination port of a TCP or UDP header that is known in full; of others, and where nobody
     /// asked for them, none.
     pub(crate) ports: Option<[u16; 2]>,
@@ -41,58 +36,105 @@ pub(crate) struct Key<'p> {
 impl<'p> Key<'p> {
     #[inline]
     pub(crate) fn of(transit: &Transit<'p, '_>) -> Self {
-        Self::new(transit, None)
+        Self::new(transit, false)
     }
 
     /// With the ports, so that rules which test nothing else after the header need not be asked.
     #[inline]
     pub(crate) fn with_ports(transit: &Transit<'p, '_>) -> Self {
-        Self::new(transit, ports(transit))
+        Self::new(transit, true)
     }
 
     #[inline]
-    fn new(transit: &Transit<'p, '_>, ports: Option<[u16; 2]>) -> Self {
-        let protocol = match transit.upper_layer() {
-            L4::Upper(upper) => Some(upper.protocol),
-            L4::Fragment { protocol, .. } => Some(protocol),
-            L4::Broken { .. } | L4::Unknown | L4::None => None,
-        };
-        let (source, destination) = match transit.family {
-            Family::Ipv6 => (
-                transit.net(8).known().map(u128::from_ne_bytes),
-                transit.net(24).known().map(u128::from_ne_bytes),
-            ),
-            Family::Ipv4 => (transit.net(12).known().map(wide), transit.net(16).known().map(wide)),
-            Family::Arp => (
-                transit.net(arp::SENDER_PROTOCOL.start).known().map(wide),
-                transit.net(arp::TARGET_PROTOCOL.start).known().map(wide),
-            ),
-            Family::Bridge => {
-                let mac = |at: usize| transit.packet.read(at).known().map(wide_mac);
-                (mac(ethernet::SOURCE.start), mac(ethernet::DESTINATION.start))
-            }
-        };
-        let source_words = words(source);
-        let destination_words = words(destination);
-        Self {
-            source,
-            destination,
-            protocol,
-            addresses_known: source.is_some() && destination.is_some(),
-            source_words,
-            destination_words,
-            pair: source_words[0] | destination_words[0] << 32,
-            ports,
+    fn new(transit: &Transit<'p, '_>, wants_ports: bool) -> Self {
+        let mut key = Self {
+            source_words: [0; 2],
+            destination_words: [0; 2],
+            known: [false; 2],
+            protocol: None,
+            ports: None,
             input: Port::of(transit.input),
             output: Port::of(transit.output),
+        };
+        key.read_addresses(transit);
+        let found;
+        let upper = match transit.upper_layer_as_parsed() {
+            Some(parsed) => parsed,
+            None => {
+                found = transit.upper_layer();
+                &found
+            }
+        };
+        match upper {
+            L4::Upper(upper) => {
+                key.protocol = Some(upper.protocol);
+                if wants_ports {
+                    key.ports = ports(upper, transit);
+                }
+            }
+            L4::Fragment { protocol, .. } => key.protocol = Some(*protocol),
+            L4::Broken { .. } | L4::Unknown | L4::None => {}
         }
+        key
+    }
+
+    #[inline]
+    fn read_addresses(&mut self, transit: &Transit<'_, '_>) {
+        if transit.family == Family::Ipv4
+            && let Read::Known(both) = transit.net::<8>(ipv4::SOURCE.start)
+        {
+            let both = u64::from_le_bytes(both);
+            self.source_words = [both & 0xffff_ffff, 0];
+            self.destination_words = [both >> 32, 0];
+            self.known = [true; 2];
+            return;
+        }
+        let each = each_address(transit);
+        self.known = each.map(|addr| addr.is_some());
+        [self.source_words, self.destination_words] = each.map(Option::unwrap_or_default);
+    }
+
+    /// Whether both addresses are known.
+    #[inline]
+    pub(crate) fn addresses_known(&self) -> bool {
+        self.known == [true; 2]
+    }
+
+    /// IPv4 source and, above it, destination.
+    #[inline]
+    pub(crate) fn pair(&self) -> u64 {
+        self.source_words[0] | self.destination_words[0] << 32
+    }
+
+    /// The source in the bytes of a [`MaskedAddr`], if it is known.
+    fn source(&self) -> Option<u128> {
+        self.known[0].then(|| bytes(self.source_words))
+    }
+
+    fn destination(&self) -> Option<u128> {
+        self.known[1].then(|| bytes(self.destination_words))
+    }
+}
+
+/// Source and destination as words, one after the other, where they are known.
+fn each_address(transit: &Transit<'_, '_>) -> [Option<[u64; 2]>; 2] {
+    let four = |at| transit.net::<4>(at).known().map(|addr| [u32::from_le_bytes(addr).into(), 0]);
+    let wide = |at| transit.net::<16>(at).known().map(words);
+    let mac = |at| {
+        let addr = transit.packet.read::<6>(at).known();
+        addr.map(|[a, b, c, d, e, f]| [u64::from_le_bytes([a, b, c, d, e, f, 0, 0]), 0])
+    };
+    match transit.family {
+        Family::Ipv6 => [ipv6::SOURCE.start, ipv6::DESTINATION.start].map(wide),
+        Family::Ipv4 => [ipv4::SOURCE.start, ipv4::DESTINATION.start].map(four),
+        Family::Arp => [arp::SENDER_PROTOCOL.start, arp::TARGET_PROTOCOL.start].map(four),
+        Family::Bridge => [ethernet::SOURCE.start, ethernet::DESTINATION.start].map(mac),
     }
 }
 
 /// The ports of a packet whose tcp or udp match can be told from them: nothing is cut off.
 #[inline]
-fn ports(transit: &Transit<'_, '_>) -> Option<[u16; 2]> {
-    let L4::Upper(upper) = transit.upper_layer() else { return None };
+fn ports(upper: &Upper, transit: &Transit<'_, '_>) -> Option<[u16; 2]> {
     let len = match upper.protocol {
         tcp::PROTOCOL => tcp::MIN_HEADER_LEN,
         udp::PROTOCOL => udp::HEADER_LEN,
@@ -103,31 +145,26 @@ fn ports(transit: &Transit<'_, '_>) -> Option<[u16; 2]> {
     Some([u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])])
 }
 
-/// Four bytes as the first of sixteen.
-fn wide([a, b, c, d]: [u8; 4]) -> u128 {
-    u128::from_ne_bytes([a, b, c, d, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
-}
-
-fn words(addr: Option<u128>) -> [u64; 2] {
-    let addr = u128::from_le_bytes(addr.unwrap_or(0).to_ne_bytes());
+/// Sixteen bytes as words, the first one lowest.
+fn words(addr: [u8; 16]) -> [u64; 2] {
+    let addr = u128::from_le_bytes(addr);
     [addr as u64, (addr >> 64) as u64]
 }
 
-/// Six bytes likewise.
-fn wide_mac([a, b, c, d, e, f]: [u8; 6]) -> u128 {
-    u128::from_ne_bytes([a, b, c, d, e, f, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+/// Words as sixteen bytes, as they lie in memory.
+fn bytes([low, high]: [u64; 2]) -> u128 {
+    u128::from_ne_bytes((u128::from(low) | u128::from(high) << 64).to_le_bytes())
 }
 
 /// Whether what is known already says that a rule with these tests does not match: the usual end of a
 /// rule, in a few instructions.
 #[inline]
 pub(super) fn refuses(header: &Header, key: &Key<'_>) -> bool {
-    let other = |test: Option<MaskedAddr>, addr: Option<u128>| match (test, addr) {
-        (Some(test), Some(addr)) => !accepts(&test, addr),
-        _ => false,
+    let other = |test: Option<MaskedAddr>, addr: Option<u128>| {
+        test.zip(addr).is_some_and(|(test, addr)| !accepts(&test, addr))
     };
-    other(header.source(), key.source)
-        || other(header.destination(), key.destination)
+    other(header.source(), key.source())
+        || other(header.destination(), key.destination())
         || matches!((header.protocol(), key.protocol), (Some(test), Some(number))
             if (test.number == number) == test.invert)
 }
@@ -135,7 +172,7 @@ pub(super) fn refuses(header: &Header, key: &Key<'_>) -> bool {
 /// Whether what is known decides all tests: then they hold, if it does not refuse the rule.
 #[inline]
 pub(super) fn is_known(header: &Header, key: &Key<'_>) -> bool {
-    key.addresses_known && key.protocol.is_some() && !header.has_more()
+    key.addresses_known() && key.protocol.is_some() && !header.has_more()
 }
 
 #[inline]
@@ -162,10 +199,10 @@ pub(super) fn evaluate(
     let address = |test: &MaskedAddr, addr: Option<u128>| {
         addr.map_or(Outcome::MAYBE, |addr| Outcome::from_bool(accepts(test, addr)))
     };
-    let go_on = header.source().is_none_or(|test| and(address(&test, key.source), Cause::Bytes))
+    let go_on = header.source().is_none_or(|test| and(address(&test, key.source()), Cause::Bytes))
         && header
             .destination()
-            .is_none_or(|test| and(address(&test, key.destination), Cause::Bytes))
+            .is_none_or(|test| and(address(&test, key.destination()), Cause::Bytes))
         && header.input().is_none_or(|test| and(iface(test, transit.input), Cause::Input))
         && header.output().is_none_or(|test| and(iface(test, transit.output), Cause::Output))
         && header

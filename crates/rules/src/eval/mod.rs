@@ -26,7 +26,7 @@ pub use budget::{MAX_STEPS, PATIENCE};
 pub(crate) use memories::Remembered;
 pub use memories::{Memories, SharedMemories};
 pub use tests_of::{Test, tests_of, tests_of_text};
-pub use verdicts::{By, Claim, Verdict, Verdicts};
+pub use verdicts::{By, Claim, Givers, Verdict, Verdicts};
 
 pub(crate) use budget::exceeded;
 pub(crate) use header::Key;

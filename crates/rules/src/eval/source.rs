@@ -17,14 +17,20 @@ pub(crate) trait Source<'r> {
     /// A rule as it is held.
     type Rule: Stored<'r>;
 
-    /// The built-in chain at a hook: its index and start.
-    fn base(&self, hook: Hook) -> Option<(u32, Self::Cursor)>;
+    /// The built-in chain at a hook: its index, its start and its policy.
+    fn base(&self, hook: Hook) -> Option<((u32, Self::Cursor), Policy)>;
 
     /// The chain that a jump leads to, by what its rule holds for it.
     fn enter(&self, jump: u32) -> (u32, Self::Cursor);
 
     /// The next rule of a chain.
     fn next(&self, at: &mut Self::Cursor) -> Option<Self::Rule>;
+
+    /// Whether there is no next rule.
+    #[inline]
+    fn is_over(&self, at: &Self::Cursor) -> bool {
+        self.next(&mut { *at }).is_none()
+    }
 
     /// Passes rules for as long as their own tests tell that they do not match, or that they do and only count:
     /// those are counted. How many rules it read, the last of which is the one that it found, with what its tests
@@ -47,9 +53,6 @@ pub(crate) trait Source<'r> {
         }
         (read, None)
     }
-
-    /// What a chain does with packets that fall off it, if it is built in.
-    fn policy(&self, chain: u32) -> Option<Policy>;
 
     /// What the end of a user chain does.
     fn fall_through(&self, chain: u32) -> FallThrough;
@@ -130,8 +133,9 @@ impl<'r> Source<'r> for Model<'r> {
     type Cursor = &'r [Arc<Rule>];
     type Rule = &'r Rule;
 
-    fn base(&self, hook: Hook) -> Option<(u32, Self::Cursor)> {
-        Some(self.start(self.table.base_chain(hook)?))
+    fn base(&self, hook: Hook) -> Option<((u32, Self::Cursor), Policy)> {
+        let chain = self.table.base_chain(hook)?;
+        Some((self.start(chain), self.table.chains[chain].base?.policy))
     }
 
     fn enter(&self, jump: u32) -> (u32, Self::Cursor) {
@@ -143,10 +147,6 @@ impl<'r> Source<'r> for Model<'r> {
         let (rule, after) = at.split_first()?;
         *at = after;
         Some(rule)
-    }
-
-    fn policy(&self, chain: u32) -> Option<Policy> {
-        self.chain(chain).base.map(|base| base.policy)
     }
 
     fn fall_through(&self, chain: u32) -> FallThrough {

@@ -32,12 +32,22 @@ pub enum By {
 
 /// What may have given a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Givers {
-    first: Option<By>,
+pub struct Givers {
+    /// The first that may; `None` where no rule or policy does.
+    pub first: Option<By>,
     /// The last one that is another than the first.
     last: Option<Option<By>>,
     /// There is one between them.
     others: bool,
+}
+
+impl Givers {
+    /// Whether only the first may have given it.
+    #[inline]
+    #[must_use]
+    pub fn is_sure(&self) -> bool {
+        self.last.is_none()
+    }
 }
 
 /// Which rule translates a packet's flow.
@@ -81,6 +91,14 @@ impl Default for Verdicts {
 }
 
 impl Verdicts {
+    /// This verdict alone, and what gave it.
+    #[inline]
+    pub(super) fn one(verdict: Verdict, by: Option<By>) -> Self {
+        let mut one = Self::default();
+        one.possible[verdict as usize] = Some(Givers { first: by, last: None, others: false });
+        one
+    }
+
     /// Whether no verdict is possible yet, and nothing else is known of any.
     #[inline]
     #[must_use]
@@ -199,13 +217,22 @@ impl Verdicts {
         Some((last?, others))
     }
 
-    /// This verdict alone, if it is possible, with all that may have given it.
+    /// All that may have given this verdict, if it is possible.
     #[inline]
     #[must_use]
-    pub fn of(&self, verdict: Verdict) -> Self {
-        let mut alone = Self::default();
-        alone.possible[verdict as usize] = self.possible[verdict as usize];
-        alone
+    pub fn givers(&self, verdict: Verdict) -> Option<Givers> {
+        self.possible[verdict as usize]
+    }
+
+    /// Adds a verdict with all that may give it.
+    pub fn add_givers(&mut self, verdict: Verdict, givers: &Givers) {
+        self.add(verdict, givers.first);
+        if let Some(last) = givers.last {
+            self.add(verdict, last);
+        }
+        if let Some(known) = &mut self.possible[verdict as usize] {
+            known.others |= givers.others;
+        }
     }
 
     /// Takes accept out: the packet goes on to the next table, whose verdicts will say.
@@ -217,19 +244,23 @@ impl Verdicts {
     }
 
     /// Adds every verdict of `other`.
+    #[inline]
     pub fn extend(&mut self, other: &Self) {
-        for verdict in [Verdict::Accept, Verdict::Drop, Verdict::Reject] {
-            let Some(Givers { first, last, others }) = other.possible[verdict as usize] else {
-                continue;
-            };
-            self.add(verdict, first);
-            if let Some(last) = last {
-                self.add(verdict, last);
-            }
-            if let Some(givers) = &mut self.possible[verdict as usize] {
-                givers.others |= others;
-            }
+        // So for most packets: only one table says more than that they go on.
+        if matches!(self.possible, [None, None, None]) {
+            self.possible = other.possible;
+        } else {
+            self.join(other);
         }
         self.given_up |= other.given_up;
+    }
+
+    /// Adds what gives the verdicts of `other`.
+    fn join(&mut self, other: &Self) {
+        for verdict in [Verdict::Accept, Verdict::Drop, Verdict::Reject] {
+            if let Some(givers) = &other.possible[verdict as usize] {
+                self.add_givers(verdict, givers);
+            }
+        }
     }
 }

@@ -89,8 +89,10 @@ impl<'r> Source<'r> for &'r IndexedBlob {
     type Cursor = Run<'r>;
     type Rule = Coded<'r>;
 
-    fn base(&self, hook: Hook) -> Option<(u32, Run<'r>)> {
-        Some(self.enter(self.policies.at(hook)?))
+    #[inline]
+    fn base(&self, hook: Hook) -> Option<((u32, Run<'r>), Policy)> {
+        let (chain, policy) = self.policies.base(hook)?;
+        Some((self.enter(chain), policy))
     }
 
     #[inline]
@@ -112,10 +114,6 @@ impl<'r> Source<'r> for &'r IndexedBlob {
         count: impl FnMut(u32),
     ) -> (u32, Option<(Coded<'r>, HeaderTest)>) {
         at.sweep(key, count)
-    }
-
-    fn policy(&self, chain: u32) -> Option<Policy> {
-        self.policies.policy(chain)
     }
 
     #[inline]

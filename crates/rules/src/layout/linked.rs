@@ -64,7 +64,7 @@ impl<W> Parts<W> {
     ) -> HeaderTest {
         let of = |part: &'w Option<W>| part.as_ref().map_or(&[][..], &words);
         if code::has_addresses(self.head) {
-            if !key.addresses_known {
+            if !key.addresses_known() {
                 return HeaderTest::Ask;
             }
             let tests = [of(&self.first), of(&self.destination)];
@@ -160,8 +160,10 @@ impl<'r> Source<'r> for &'r Linked {
     type Cursor = Option<&'r Node>;
     type Rule = &'r Node;
 
-    fn base(&self, hook: Hook) -> Option<(u32, Self::Cursor)> {
-        Some(self.enter(self.policies.at(hook)?))
+    #[inline]
+    fn base(&self, hook: Hook) -> Option<((u32, Self::Cursor), Policy)> {
+        let (chain, policy) = self.policies.base(hook)?;
+        Some((self.enter(chain), policy))
     }
 
     #[inline]
@@ -174,10 +176,6 @@ impl<'r> Source<'r> for &'r Linked {
         let node = (*at)?;
         *at = node.next.as_deref();
         Some(node)
-    }
-
-    fn policy(&self, chain: u32) -> Option<Policy> {
-        self.policies.policy(chain)
     }
 
     #[inline]

@@ -163,6 +163,7 @@ impl Laid {
 
     /// Walks the built-in chain at the packet's hook, as [`crate::eval::walk`] does; `number` is the table's
     /// index in what observers see.
+    #[inline]
     pub fn walk(
         &self,
         number: usize,
@@ -229,13 +230,10 @@ impl Policies {
         self.user.splice(at..at + usize::from(is_there), policy);
     }
 
-    pub(crate) fn at(&self, hook: Hook) -> Option<u32> {
-        Some(self.built_in[hook as usize]?.0)
-    }
-
-    /// Of a built-in chain.
-    fn policy(&self, chain: u32) -> Option<Policy> {
-        self.built_in.iter().flatten().find(|(index, _)| *index == chain).map(|(_, policy)| *policy)
+    /// The built-in chain at a hook, and its policy.
+    #[inline]
+    pub(crate) fn base(&self, hook: Hook) -> Option<(u32, Policy)> {
+        self.built_in[hook as usize]
     }
 
     /// Of a user chain.

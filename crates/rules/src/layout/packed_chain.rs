@@ -90,8 +90,10 @@ impl<'r> Source<'r> for &'r PackedChains {
     type Cursor = Cursor<'r>;
     type Rule = Coded<'r>;
 
-    fn base(&self, hook: Hook) -> Option<(u32, Cursor<'r>)> {
-        Some(self.enter(self.policies.at(hook)?))
+    #[inline]
+    fn base(&self, hook: Hook) -> Option<((u32, Cursor<'r>), Policy)> {
+        let (chain, policy) = self.policies.base(hook)?;
+        Some((self.enter(chain), policy))
     }
 
     #[inline]
@@ -130,10 +132,6 @@ impl<'r> Source<'r> for &'r PackedChains {
             swept.0 += before;
         }
         swept
-    }
-
-    fn policy(&self, chain: u32) -> Option<Policy> {
-        self.policies.policy(chain)
     }
 
     #[inline]

@@ -163,8 +163,10 @@ impl<'r> Source<'r> for &'r Pooled {
     type Cursor = u32;
     type Rule = Piece<'r>;
 
-    fn base(&self, hook: Hook) -> Option<(u32, u32)> {
-        Some(self.enter(self.policies.at(hook)?))
+    #[inline]
+    fn base(&self, hook: Hook) -> Option<((u32, u32), Policy)> {
+        let (chain, policy) = self.policies.base(hook)?;
+        Some((self.enter(chain), policy))
     }
 
     #[inline]
@@ -177,10 +179,6 @@ impl<'r> Source<'r> for &'r Pooled {
         let node = self.nodes.get(*at as usize)?;
         *at = node.next;
         Some(Piece { node, tests: &self.tests })
-    }
-
-    fn policy(&self, chain: u32) -> Option<Policy> {
-        self.policies.policy(chain)
     }
 
     #[inline]

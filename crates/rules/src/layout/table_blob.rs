@@ -130,8 +130,9 @@ impl<'r> Source<'r> for &'r TableBlob {
     type Cursor = Run<'r>;
     type Rule = Coded<'r>;
 
-    fn base(&self, hook: Hook) -> Option<(u32, Run<'r>)> {
-        Some(self.enter(self.starts[self.policies.at(hook)? as usize]))
+    fn base(&self, hook: Hook) -> Option<((u32, Run<'r>), Policy)> {
+        let (chain, policy) = self.policies.base(hook)?;
+        Some((self.enter(self.starts[chain as usize]), policy))
     }
 
     #[inline]
@@ -153,10 +154,6 @@ impl<'r> Source<'r> for &'r TableBlob {
         count: impl FnMut(u32),
     ) -> (u32, Option<(Coded<'r>, HeaderTest)>) {
         at.sweep(key, count)
-    }
-
-    fn policy(&self, chain: u32) -> Option<Policy> {
-        self.policies.policy(chain)
     }
 
     #[inline]

@@ -162,6 +162,7 @@ impl Revision {
     }
 
     /// Walks a table's built-in chain at the packet's hook, as [`crate::eval::walk`] does.
+    #[inline]
     pub fn walk(
         &self,
         table: usize,
@@ -237,7 +238,7 @@ impl TableRevision {
 
     /// Its built-in chain at a hook.
     fn base(&self, hook: Hook) -> Option<u32> {
-        self.chains.policies.at(hook)
+        Some(self.chains.policies.base(hook)?.0)
     }
 
     fn name_of(&self, chain: u32) -> &str {

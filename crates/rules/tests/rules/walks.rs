@@ -202,9 +202,10 @@ fn sets_of_verdicts_unite_and_part() {
     }
     let mut open = given(&[1, 2]);
     open.add(Verdict::Accept, None);
-    assert_eq!((open.only(), open.of(Verdict::Drop)), (None, given(&[1, 2])));
+    let drops = open.givers(Verdict::Drop);
+    assert_eq!((open.only(), drops), (None, given(&[1, 2]).givers(Verdict::Drop)));
     assert_eq!(open.without_accept(), given(&[1, 2]));
-    assert!(open.of(Verdict::Reject).is_empty());
+    assert!(open.givers(Verdict::Reject).is_none());
 }
 
 /// Priorities of `netfilter_ipv4.h`; `nf_nat` has its turn where no rule names its chain.

@@ -145,7 +145,7 @@ struct Taking<'p> {
 
 impl Taking<'_> {
     /// Takes in one frame; `before` is room for it as it was captured.
-    fn take(&mut self, frame: StreamFrame<'_>, before: &mut Vec<u8>) {
+    fn take(&mut self, frame: StreamFrame<'_, '_>, before: &mut Vec<u8>) {
         let (Some(link), None) = (frame.link(), frame.skip()) else {
             self.recording.skipped += 1;
             return;

@@ -17,8 +17,8 @@ use smallvec::SmallVec;
 
 /// Walks the built-in chain at the packet's hook; a source without one accepts.
 ///
-/// Most walks meet no rule that does more than count, and so need no stack of chains: the built-in chain is swept
-/// here, and what it comes to is walked on from there.
+/// Most walks meet no rule that does more than count, accept or drop, and so need no stack of chains: the built-in chain
+/// is swept here, and what else it comes to is walked on from there.
 pub(crate) fn run<'r, S: Source<'r>, O: Observer>(
     source: Option<&S>,
     number: u32,
@@ -27,70 +27,135 @@ pub(crate) fn run<'r, S: Source<'r>, O: Observer>(
     memories: &mut Memories,
     observer: &mut O,
 ) -> Verdicts {
-    let mut verdicts = Verdicts::default();
     if entry == Alive::Gone {
-        return verdicts;
+        return Verdicts::default();
     }
     let Some((source, base)) = source.and_then(|source| Some((source, source.base(transit.hook)?)))
     else {
-        verdicts.add(Verdict::Accept, None);
-        return verdicts;
+        return Verdicts::one(Verdict::Accept, None);
     };
-    let mut key = key::<O>(transit);
-    let index = base.0;
-    let innermost = Frame::new(base, (entry, transit.ct.view.states), Entry::Base);
-    let mut stack = Stack { innermost, callers: SmallVec::new() };
-    let is_swept = !O::SEES_RULES && !memories.given_up.at_once(number, index);
+    let ((chain, mut cursor), policy) = base;
+    if O::SEES_RULES || memories.given_up.at_once(number, chain) {
+        let mut key = key::<O>(transit);
+        let start = Start { number, entry, base, read: 0, first: None };
+        return walk_on(source, start, &mut key, transit, memories, observer);
+    }
     let certain = entry == Alive::Certain;
-    let mut first = None;
-    while is_swept {
+    if source.is_over(&cursor) {
+        return off_end((number, chain), policy, certain, observer, transit);
+    }
+    let mut key = key::<O>(transit);
+    let (mut read, mut first) = (0, None);
+    loop {
         let count = |slot| observer.counted(slot, certain, transit);
-        let (read, reached) = source.sweep(&mut stack.innermost.cursor, &key, count);
-        stack.innermost.next += read;
-        let read = stack.innermost.next;
-        let Some((stored, test)) = reached.filter(|_| read < ASK_EVERY) else {
-            if read < ASK_EVERY {
-                observer.off_end(number, index, certain);
-                fall_off(source, (number, index), certain, &mut verdicts, observer, transit);
-                if transit.ct.walks_as.is_some()
-                    && let Some((verdict, Some(by))) = verdicts.only()
-                {
-                    verdicts.meet_as_taken(verdict, by);
-                }
-                return verdicts;
-            }
-            first = reached;
+        let (more, reached) = source.sweep(&mut cursor, &key, count);
+        (read, first) = (read + more, reached);
+        if read >= ASK_EVERY {
             break;
+        }
+        let Some((stored, test)) = reached else {
+            return off_end((number, chain), policy, certain, observer, transit);
         };
         // Most packets meet a rule of which nothing is open, and their verdict with it.
         let verdict = match (said(&stored, test, transit), stored.step()) {
-            (Some(Outcome::NO), _) => continue,
-            (Some(Outcome::YES), Step::Accept) => Verdict::Accept,
-            (Some(Outcome::YES), Step::Drop) => Verdict::Drop,
-            _ => {
-                first = reached;
-                break;
-            }
+            (Some(false), _) => continue,
+            (Some(true), Step::Accept) => Verdict::Accept,
+            (Some(true), Step::Drop) => Verdict::Drop,
+            _ => break,
         };
-        let at = RuleRef { table: number, chain: index, rule: read - 1 };
         transit.certain = certain;
-        observer.hit(at, certain, transit);
         observer.counted(stored.slot(), certain, transit);
-        verdicts.add(verdict, Some(By::Rule(at)));
-        if transit.ct.walks_as.is_some() {
-            verdicts.meet_as_taken(verdict, By::Rule(at));
-        }
-        return verdicts;
+        let at = RuleRef { table: number, chain, rule: read - 1 };
+        return met(verdict, By::Rule(at), transit);
     }
+    let start = Start { number, entry, base: ((chain, cursor), policy), read, first };
+    walk_on(source, start, &mut key, transit, memories, observer)
+}
+
+/// What a rule says that is known to match or not, and asks nothing that remembers packets.
+#[inline(always)]
+fn said<'r>(stored: &impl Stored<'r>, test: Test, transit: &Transit<'_, '_>) -> Option<bool> {
+    match test {
+        Test::No => Some(false),
+        Test::Yes => Some(true),
+        Test::Ask => None,
+        Test::AskMatches => {
+            for used in &stored.rule().matches {
+                if used.memory.is_some() || used.works {
+                    return None;
+                }
+                match used.body.evaluate(transit) {
+                    Outcome::YES => {}
+                    Outcome::NO => return Some(false),
+                    _ => return None,
+                }
+            }
+            Some(true)
+        }
+    }
+}
+
+/// The packet meets this verdict, in whichever state.
+#[inline]
+fn met(verdict: Verdict, by: By, transit: &Transit<'_, '_>) -> Verdicts {
+    let mut met = Verdicts::one(verdict, Some(by));
+    if transit.ct.walks_as.is_some() {
+        met.meet_as_taken(verdict, by);
+    }
+    met
+}
+
+/// Nothing kept the packet in a built-in chain, named by its table and its index: its policy has its say.
+#[inline]
+fn off_end<O: Observer>(
+    (table, chain): (u32, u32),
+    policy: Policy,
+    certain: bool,
+    observer: &mut O,
+    transit: &Transit<'_, '_>,
+) -> Verdicts {
+    observer.off_end(table, chain, certain);
+    observer.policy(table, chain, certain, transit);
+    met(verdict(policy), By::Policy { table, chain }, transit)
+}
+
+/// Where a walk starts.
+struct Start<C, R> {
+    /// The table's number.
+    number: u32,
+    entry: Alive,
+    /// The built-in chain, where it goes on, and its policy.
+    base: ((u32, C), Policy),
+    /// Its rules that were swept before, and the last of them, if it does more than count.
+    read: u32,
+    first: Option<(R, Test)>,
+}
+
+/// Walks from there on.
+#[inline(never)]
+fn walk_on<'r, 'p, S: Source<'r>, O: Observer>(
+    source: &S,
+    start: Start<S::Cursor, S::Rule>,
+    key: &mut Key<'p>,
+    transit: &mut Transit<'p, '_>,
+    memories: &mut Memories,
+    observer: &mut O,
+) -> Verdicts {
+    let Start { number, entry, base: (base, policy), read, first } = start;
+    let mut verdicts = Verdicts::default();
+    let innermost = Frame::new(base, (entry, transit.ct.view.states), Entry::Base);
+    let mut stack = Stack { innermost, callers: SmallVec::new() };
+    stack.innermost.next = read;
     let mut walk = Walk {
         source,
         number,
+        policy,
         verdicts: &mut verdicts,
         memories,
         observer,
         here: entry,
-        key: &mut key,
-        steps: stack.innermost.next,
+        key,
+        steps: read,
         ask_at: ASK_EVERY,
         over: None,
         open: None,
@@ -104,29 +169,6 @@ pub(crate) fn run<'r, S: Source<'r>, O: Observer>(
         transit.ct.view.states = full;
     }
     verdicts
-}
-
-/// What a rule says that is known to match or not, and asks nothing that remembers packets.
-#[inline]
-fn said<'r>(stored: &impl Stored<'r>, test: Test, transit: &Transit<'_, '_>) -> Option<Outcome> {
-    match test {
-        Test::No => Some(Outcome::NO),
-        Test::Yes => Some(Outcome::YES),
-        Test::Ask => None,
-        Test::AskMatches => {
-            for used in &stored.rule().matches {
-                if used.memory.is_some() || used.works {
-                    return None;
-                }
-                match used.body.evaluate(transit) {
-                    Outcome::YES => {}
-                    Outcome::NO => return Some(Outcome::NO),
-                    _ => return None,
-                }
-            }
-            Some(Outcome::YES)
-        }
-    }
 }
 
 /// Where the packet is in the state that it is taken for.
@@ -157,6 +199,8 @@ fn key<'p, O: Observer>(transit: &Transit<'p, '_>) -> Key<'p> {
 struct Walk<'s, 'o, 'p, S, O> {
     source: &'s S,
     number: u32,
+    /// That of the built-in chain.
+    policy: Policy,
     verdicts: &'o mut Verdicts,
     memories: &'o mut Memories,
     observer: &'o mut O,
@@ -649,32 +693,16 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
     /// The policy of the built-in chain.
     fn fall_off(&mut self, frame: &Frame<S::Cursor>, leaves: bool, transit: &mut Transit<'p, '_>) {
         if leaves {
+            let (table, chain) = (self.number, frame.index);
             let certain = !frame.ended && frame.before == Alive::Certain;
-            let Self { source, number, verdicts, observer, .. } = self;
-            fall_off(*source, (*number, frame.index), certain, verdicts, *observer, transit);
-            if matches!(self.taken, Place::Walks(..) | Place::Returned)
-                && let Some(policy) = self.source.policy(frame.index)
-            {
-                let by = By::Policy { table: self.number, chain: frame.index };
-                self.meet_taken(verdict(policy), by);
+            let by = By::Policy { table, chain };
+            self.observer.policy(table, chain, certain, transit);
+            self.verdicts.add(verdict(self.policy), Some(by));
+            if matches!(self.taken, Place::Walks(..) | Place::Returned) {
+                self.meet_taken(verdict(self.policy), by);
             }
         }
     }
-}
-
-/// The policy of a built-in chain, named by its table and its index, has its say.
-#[inline]
-fn fall_off<'r, S: Source<'r>, O: Observer>(
-    source: &S,
-    (table, chain): (u32, u32),
-    certain: bool,
-    verdicts: &mut Verdicts,
-    observer: &mut O,
-    transit: &Transit<'_, '_>,
-) {
-    let Some(policy) = source.policy(chain) else { return };
-    observer.policy(table, chain, certain, transit);
-    verdicts.add(verdict(policy), Some(By::Policy { table, chain }));
 }
 
 impl<C> Stack<C> {

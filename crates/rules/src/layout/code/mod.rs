@@ -10,14 +10,15 @@
 //!        bits  7..9   destination, likewise
 //!        bit   9      one word: source and destination, IPv4, all 32 bits of each
 //!        bits 10, 11  ! source, ! destination
-//!        bits 12, 13  protocol, ! protocol
+//!        bits 12, 13  nothing
 //!        bit  14      there is more to ask of its header
 //!        bits 15..18  what it does (`STEP_…`)
 //!        bit  18      one word: source and destination ports, all that its first match tests
 //!        bit  19      there are matches to ask
 //!        bits 20, 21  one word: the interface that the packet came in by, !
 //!        bits 22, 23  one word: the interface that it goes out by, !
-//!        bits 24..32  the protocol's number
+//!        bits 24..30  protocol: 0 none, else its code, from 33 on !
+//!        bits 30, 31  nothing
 //!        bits 32..64  where its counters stand
 //! ```
 //!
@@ -25,12 +26,16 @@
 //! the first source port and how many others follow it, and likewise of destinations. An interface is the word of its
 //! name ([`word_of`]); of a name that shares its word with others the rule is asked, too.
 //!
+//! Protocols that rules name have codes, so that one shift of a word that a packet brings along tells whether a rule's
+//! test refuses it; of others the rule is asked.
+//!
 //! `run` reads rules one after the other, `pass` those of one shape that refuse a packet, `test` says what they say of
-//! one, `edit` changes, compares and checks them. The idea of rules that carry nothing they do not need is that of
+//! one, `protocol` has the codes, `edit` changes, compares and checks them. The idea of rules that carry nothing they do not need is that of
 //! "Xtables2: Love for blobs" (2010).
 
 mod edit;
 mod pass;
+mod protocol;
 mod run;
 mod test;
 
@@ -50,8 +55,6 @@ const DESTINATION: u32 = 7;
 const PAIR: u64 = 1 << 9;
 const NOT_SOURCE: u64 = 1 << 10;
 const NOT_DESTINATION: u64 = 1 << 11;
-const PROTOCOL: u64 = 1 << 12;
-const NOT_PROTOCOL: u64 = 1 << 13;
 const MORE: u64 = 1 << 14;
 const STEP: u32 = 15;
 const PORTS: u64 = 1 << 18;
@@ -60,7 +63,7 @@ const INPUT: u64 = 1 << 20;
 const NOT_INPUT: u64 = 1 << 21;
 const OUTPUT: u64 = 1 << 22;
 const NOT_OUTPUT: u64 = 1 << 23;
-const PROTOCOL_NUMBER: u32 = 24;
+const PROTOCOL: u32 = 24;
 const SLOT: u32 = 32;
 
 const V4: u64 = 1;
@@ -76,7 +79,7 @@ const STEP_GOTO: u64 = 5;
 const STEP_TARGET: u64 = 6;
 
 /// The bits of a head that say what is tested.
-const TESTS: u64 = 0x7fe0 | PORTS | MATCHES | INPUT | OUTPUT;
+const TESTS: u64 = 0x7fe0 | PORTS | MATCHES | INPUT | OUTPUT | protocol::CODE << PROTOCOL;
 /// Two IPv4 addresses and nothing else.
 const ONLY_PAIR: u64 = PAIR;
 /// Two IPv6 addresses and nothing else.
@@ -135,8 +138,7 @@ fn tests(header: &Header, is_v6: bool, to: &mut Vec<u64>) -> u64 {
         head |= MORE;
     }
     if let Some(test) = header.protocol() {
-        head |= PROTOCOL | u64::from(test.number) << PROTOCOL_NUMBER;
-        head |= if test.invert { NOT_PROTOCOL } else { 0 };
+        head |= protocol::code(test).map_or(MORE, |code| code << PROTOCOL);
     }
     let (source, destination) = (header.source(), header.destination());
     if let (Some(source), Some(destination), false) = (&source, &destination, is_v6)

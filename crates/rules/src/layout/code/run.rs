@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use super::edit::{last, len_of};
-use super::pass::{SHAPE, pass_addresses};
-use super::test::{Whole, test};
+use super::edit::last;
+use super::test::test;
 use super::{
     LEN, STEP_ACCEPT, STEP_DROP, STEP_GOTO, STEP_JUMP, STEP_RETURN, STEP_TARGET, only_counts, slot,
     step_bits,
@@ -45,56 +44,48 @@ impl<'r> Run<'r> {
         mut count: impl FnMut(u32),
     ) -> (u32, Option<(Coded<'r>, HeaderTest)>) {
         let before = self.read;
-        let found = match Whole::of(key) {
-            Some(whole) => {
-                let pass = |words: &[u64], count: &mut _| whole.pass(words, count);
-                self.seek(&mut count, pass, |head, rule, words| whole.test(head, rule, words))
-            }
-            None => {
-                let pass = |words: &[u64], count: &mut _| pass_addresses(key, words, count);
-                self.seek(&mut count, pass, |_, rule, _| test(rule, key))
-            }
+        let found = match key.addresses_known() {
+            true => self.seek(key, &mut count),
+            false => self.ask_each(key, &mut count),
         };
         ((self.read - before) as u32, found)
     }
 
-    /// The next rule that does more than not to match, or to count. `test` gets the head of a rule, the
-    /// rule, and all words from it on; `pass` tells how many rules, from the first one on, are of one shape and do not
-    /// match or only count.
+    /// The next rule that does more than not to match, or to count.
     #[inline]
-    fn seek<C: FnMut(u32)>(
+    fn seek(
         &mut self,
-        count: &mut C,
-        pass: impl Fn(&[u64], &mut C) -> usize,
-        test: impl Fn(u64, &[u64], &[u64]) -> HeaderTest,
+        key: &Key<'_>,
+        count: &mut impl FnMut(u32),
     ) -> Option<(Coded<'r>, HeaderTest)> {
-        let (mut words, mut read) = (self.words, self.read);
-        let mut next = words.first().copied();
-        let found = loop {
-            let Some((head, (rule, after))) =
-                next.and_then(|head| Some((head, words.split_at_checked(len_of(head))?)))
-            else {
-                break None;
-            };
-            let answer = test(head, rule, words);
-            (words, read) = (after, read + 1);
-            match answer {
+        loop {
+            let (words, read) = key.skip(self.words, count);
+            self.words = self.words.get(words..).unwrap_or_default();
+            self.read += read;
+            let stored = self.next()?;
+            match key.rest(stored.words[0], stored.words) {
                 HeaderTest::No => {}
-                HeaderTest::Yes if only_counts(head) => count(slot(head)),
-                _ => {
-                    break Some((Coded { words: rule, rule: &self.rules[read - 1] }, answer));
-                }
+                HeaderTest::Yes if stored.only_counts() => count(stored.slot()),
+                answer => break Some((stored, answer)),
             }
-            next = words.first().copied();
-            if next.is_some_and(|next| (head ^ next) & SHAPE == 0) {
-                let passed = pass(words, count);
-                words = words.get(passed * rule.len()..).unwrap_or_default();
-                read += passed;
-                next = words.first().copied();
+        }
+    }
+
+    /// The same of a packet whose addresses are not known.
+    #[cold]
+    fn ask_each(
+        &mut self,
+        key: &Key<'_>,
+        count: &mut impl FnMut(u32),
+    ) -> Option<(Coded<'r>, HeaderTest)> {
+        loop {
+            let stored = self.next()?;
+            match stored.test(key) {
+                HeaderTest::No => {}
+                HeaderTest::Yes if stored.only_counts() => count(stored.slot()),
+                answer => break Some((stored, answer)),
             }
-        };
-        (self.words, self.read) = (words, read);
-        found
+        }
     }
 }
 

@@ -1,13 +1,15 @@
 //! What the words of a rule say of a packet.
 //!
 //! Contract: a rule that the words refuse does not match. Tests without side effects are asked in whatever order is
-//! quickest; what a packet leaves unknown is left to be asked of the rule, in its own order.
+//! quickest; what a packet leaves unknown is left to be asked of the rule, in its own order. The words of a rule are
+//! whole ([`super::fault`]): one of none would be read for ever.
 
-use super::edit::{addresses_of, interfaces_of, ports_of};
+use super::edit::{addresses_of, interfaces_of, len_of, ports_of};
+use super::pass::SHAPE;
 use super::{
     ADDRESS_WORDS, DESTINATION, INPUT, MATCHES, MORE, NOT_DESTINATION, NOT_INPUT, NOT_OUTPUT,
-    NOT_PROTOCOL, NOT_SOURCE, OUTPUT, PAIR, PORTS, PROTOCOL, PROTOCOL_NUMBER, SOURCE, V4, V6,
-    V6_MASKED, destination_form, source_form,
+    NOT_SOURCE, OUTPUT, PAIR, PORTS, PROTOCOL, SOURCE, V4, V6, V6_MASKED, destination_form,
+    protocol, source_form,
 };
 use crate::eval::{HeaderTest, Key, Port};
 
@@ -16,13 +18,13 @@ pub(super) const ADDRESSES: u64 = PAIR | 3 << SOURCE | 3 << DESTINATION;
 const V4_SOURCE: u64 = V4 << SOURCE;
 const V4_DESTINATION: u64 = V4 << DESTINATION;
 /// The bits of a head that say which protocol is tested, and how.
-const PROTOCOL_TEST: u64 = PROTOCOL | NOT_PROTOCOL | 0xff << PROTOCOL_NUMBER;
+const PROTOCOL_TEST: u64 = protocol::CODE << PROTOCOL;
 
 /// What the tests of a rule say.
 pub(super) fn test(words: &[u64], key: &Key<'_>) -> HeaderTest {
     let head = words[0];
     if has_addresses(head) {
-        if !key.addresses_known {
+        if !key.addresses_known() {
             return HeaderTest::Ask;
         }
         if refuses_packed(head, addresses_of(words), key) {
@@ -58,14 +60,10 @@ pub(in crate::layout) fn has_addresses(head: u64) -> bool {
 /// What is left to say once the addresses have passed; `ports` is the word of ports, if there is one.
 #[inline]
 pub(in crate::layout) fn rest(head: u64, ports: Option<u64>, key: &Key<'_>) -> HeaderTest {
-    let mut asks_header = head & MORE != 0;
-    if head & PROTOCOL != 0 {
-        match key.protocol {
-            Some(is) if refuses_protocol(head, protocol_test(is)) => return HeaderTest::No,
-            Some(_) => {}
-            None => asks_header = true,
-        }
+    if refuses_protocol(head, protocol::refused(key.protocol)) {
+        return HeaderTest::No;
     }
+    let asks_header = head & (MORE | open_tests(key)) != 0;
     let mut asks_matches = head & MATCHES != 0;
     if let Some(ports) = ports {
         match key.ports {
@@ -81,81 +79,69 @@ pub(in crate::layout) fn rest(head: u64, ports: Option<u64>, key: &Key<'_>) -> H
     }
 }
 
-/// A packet of which all is known that words test.
-pub(super) struct Whole<'k> {
-    pub(super) key: &'k Key<'k>,
-    /// The addresses, IPv4.
-    source: u64,
-    destination: u64,
-    protocol: u64,
-    ports: [u16; 2],
-    /// [`PORTS`], if they are known.
-    known_ports: u64,
-}
-
-impl<'k> Whole<'k> {
-    /// `None` where the packet leaves something open; its ports may be missing.
-    #[inline]
-    pub(super) fn of(key: &'k Key<'k>) -> Option<Self> {
-        let protocol = protocol_test(key.protocol.filter(|_| key.addresses_known)?);
-        let (ports, known_ports) = (key.ports.unwrap_or_default(), key.ports.map_or(0, |_| PORTS));
-        let [source, destination] = [key.source_words[0], key.destination_words[0]];
-        Some(Self { key, source, destination, protocol, ports, known_ports })
-    }
-
-    /// What the tests of a rule say, given the words from it on. Called, it would cost as much as it does.
+/// What rules are told of a packet whose addresses are known; its protocol and its ports may be missing.
+impl Key<'_> {
+    /// Skips rules that refuse the packet, and of those that [`Key::pass`] passes the ones that match and only count:
+    /// words and number of the rules before the first other one.
     ///
-    /// Ports come last: they refuse most rules that get so far, and a rule that hits has then taken the branches that
-    /// it takes for every packet, which a processor foresees.
-    #[inline(always)]
-    pub(super) fn test(&self, head: u64, rule: &[u64], from_it: &[u64]) -> HeaderTest {
-        if self.refuses(head, head, from_it) {
-            return HeaderTest::No;
-        }
-        let asks_matches = head & (MATCHES | PORTS) & !self.known_ports != 0;
-        if head & (MORE | INPUT | OUTPUT) != 0 {
-            return self.more(head, rule, asks_matches);
-        }
-        match asks_matches {
-            true => HeaderTest::AskMatches,
-            false => HeaderTest::Yes,
-        }
-    }
-
-    /// Whether protocol, addresses or ports of the first rule refuse the packet. `form` is `head`, or what it says of
-    /// addresses and ports where that is known.
-    #[inline(always)]
-    pub(super) fn refuses(&self, form: u64, head: u64, words: &[u64]) -> bool {
-        if refuses_protocol(head, self.protocol) {
-            return true;
-        }
-        // Read at once: a rule without them is followed by others, but for the last ones.
-        let [first, second] = match words {
-            [_, first, second, ..] => [*first, *second],
-            [_, first] => [*first, 0],
-            _ => [0; 2],
-        };
-        let addr = if form & PORTS == 0 { first } else { second };
-        let is_refused = match form & (ADDRESSES | NOT_SOURCE | NOT_DESTINATION) {
-            0 => false,
-            V4_SOURCE => !passes_v4(addr, self.source),
-            V4_DESTINATION => !passes_v4(addr, self.destination),
-            PAIR => addr != self.key.pair,
-            _ => {
-                let from = 1 + usize::from(form & PORTS != 0);
-                refuses_packed(form, words.get(from..).unwrap_or_default(), self.key)
+    /// What refuses most rules is asked first: the protocol, for which a rule's head is enough, and ports.
+    #[inline]
+    pub(super) fn skip(&self, words: &[u64], count: &mut impl FnMut(u32)) -> (usize, usize) {
+        let refused = protocol::refused(self.protocol);
+        let (known_ports, ports) = self.ports.map_or((0, [0; 2]), |ports| (PORTS, ports));
+        let (mut at, mut read) = (0, 0);
+        while let Some(&head) = words.get(at) {
+            let next = at + len_of(head);
+            if !refuses_protocol(head, refused) {
+                if head & known_ports != 0 {
+                    let test = words.get(at + 1).copied().unwrap_or_default();
+                    if accepts_ports(test, ports) && !self.refuses(head, 2, words, at) {
+                        break;
+                    }
+                } else if !self.refuses(head, 1 + usize::from(head & PORTS != 0), words, at) {
+                    break;
+                } else if words.get(next).is_some_and(|next| (head ^ next) & SHAPE == 0) {
+                    let passed = self.pass(refused, words.get(next..).unwrap_or_default(), count);
+                    at = next + passed * (next - at);
+                    read += 1 + passed;
+                    continue;
+                }
             }
-        };
-        is_refused || form & self.known_ports != 0 && !accepts_ports(first, self.ports)
+            (at, read) = (next, read + 1);
+        }
+        (at, read)
     }
 
-    /// What is left to say of a rule that tests more of the header.
-    fn more(&self, head: u64, words: &[u64], asks_matches: bool) -> HeaderTest {
-        let passes = interfaces(head, words, self.key);
-        if passes == Some(false) {
-            return HeaderTest::No;
+    /// Whether the addresses refuse the packet: their tests are `from` words after the head, which stands at `at`.
+    #[inline]
+    pub(super) fn refuses(&self, head: u64, from: usize, words: &[u64], at: usize) -> bool {
+        let form = head & (ADDRESSES | NOT_SOURCE | NOT_DESTINATION);
+        if form == 0 {
+            return false;
         }
-        match (head & MORE != 0 || passes.is_none(), asks_matches) {
+        let words = words.get(at + from..).unwrap_or_default();
+        let first = words.first().copied().unwrap_or_default();
+        match form {
+            V4_SOURCE => !passes_v4(first, self.source_words[0]),
+            V4_DESTINATION => !passes_v4(first, self.destination_words[0]),
+            PAIR => first != self.pair(),
+            _ => refuses_packed(head, words, self),
+        }
+    }
+
+    /// What is left to say of a rule that does not refuse the packet by its protocol, its addresses or its ports.
+    #[inline]
+    pub(super) fn rest(&self, head: u64, rule: &[u64]) -> HeaderTest {
+        let mut asks_header = head & (MORE | open_tests(self)) != 0;
+        if head & (INPUT | OUTPUT) != 0 {
+            match interfaces(head, rule, self) {
+                Some(false) => return HeaderTest::No,
+                Some(true) => {}
+                None => asks_header = true,
+            }
+        }
+        let asked = if self.ports.is_some() { MATCHES } else { MATCHES | PORTS };
+        match (asks_header, head & asked != 0) {
             (true, _) => HeaderTest::Ask,
             (false, true) => HeaderTest::AskMatches,
             (false, false) => HeaderTest::Yes,
@@ -163,17 +149,16 @@ impl<'k> Whole<'k> {
     }
 }
 
-/// A head's test of a protocol, not inverted.
+/// The bits of a head that say that there is a test of the protocol, if that is not known.
 #[inline]
-fn protocol_test(number: u8) -> u64 {
-    PROTOCOL | u64::from(number) << PROTOCOL_NUMBER
+fn open_tests(key: &Key<'_>) -> u64 {
+    if key.protocol.is_none() { PROTOCOL_TEST } else { 0 }
 }
 
-/// Whether a head's test of the protocol, if there is one, fails; `is` is the one that succeeds.
+/// Whether a head's test of the protocol, if there is one, fails; `refused` is the packet's [`protocol::refused`].
 #[inline]
-fn refuses_protocol(head: u64, is: u64) -> bool {
-    let test = head & PROTOCOL_TEST;
-    test != is && test & PROTOCOL != 0 && (test & NOT_PROTOCOL == 0 || test == is | NOT_PROTOCOL)
+pub(super) fn refuses_protocol(head: u64, refused: u64) -> bool {
+    refused >> (head >> PROTOCOL & protocol::CODE) & 1 != 0
 }
 
 /// Whether source and destination port are in the ranges of a word of ports.
@@ -199,7 +184,7 @@ pub(in crate::layout) fn refuses_addresses(
     key: &Key<'_>,
 ) -> bool {
     if head & PAIR != 0 {
-        return first.first() != Some(&key.pair);
+        return first.first() != Some(&key.pair());
     }
     let (not_source, not_destination) = (head & NOT_SOURCE != 0, head & NOT_DESTINATION != 0);
     refuses(source_form(head), not_source, first, key.source_words)

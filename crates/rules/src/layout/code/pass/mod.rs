@@ -2,12 +2,13 @@
 //!
 //! Where the next rule starts is in the head of the one before it, so a loop over all shapes waits for each head
 //! before it can read on. Within a shape every length is the same, and what is tested stands at the same place:
-//! nothing waits, and no branch depends on the shape.
+//! nothing waits, and no branch depends on the shape. Rules with ports are no such shape: they are told apart as quickly.
 //!
-//! Contract: what is passed is refused by [`Whole::test`], by the same functions; what is not passed may be, too.
+//! Contract: what is passed is refused by protocol or addresses, by the functions of `test`; what is not passed may be,
+//! too.
 
 use super::edit::len_of;
-use super::test::{ADDRESSES, Whole};
+use super::test::{ADDRESSES, refuses_protocol};
 use super::{
     DESTINATION, LEN, NOT_DESTINATION, NOT_SOURCE, ONLY_PAIR, ONLY_V6, PAIR, PORTS, SOURCE, TESTS,
     V4, V6, V6_MASKED, only_counts, slot,
@@ -29,29 +30,27 @@ const fn of(source: u64, destination: u64) -> u64 {
 
 /// Passes rules of the first of these forms that is `$form`.
 macro_rules! pass_form {
-    ($whole:ident, $words:ident, $form:ident: $($known:expr),+ $(,)?) => {
+    ($key:ident, $refused:ident, $words:ident, $form:ident: $($known:expr),+ $(,)?) => {
         match $form {
-            $(form if form == $known => $whole.pass_form::<{ $known }>($words),)+
-            $(form if form == $known | PORTS => $whole.pass_form::<{ $known | PORTS }>($words),)+
-            PORTS => $whole.pass_form::<PORTS>($words),
+            $(form if form == $known => $key.pass_form::<{ $known }>($refused, $words),)+
             _ => 0,
         }
     };
 }
 
-impl Whole<'_> {
-    /// How many rules, from the first one on, are of its shape and refuse the packet; 0 for a shape with `! -s` or
-    /// `! -d`, or without ports and addresses. Of the two shapes of large rulesets those are passed, too, that match and
+impl Key<'_> {
+    /// How many rules, from the first one on, are of its shape and refuse the packet; 0 for a shape with `! -s`, `! -d`
+    /// or ports, or without addresses; `refused` are the codes of protocols that do. Of the two shapes of large rulesets those are passed, too, that match and
     /// only count. Not inlined: the loop that calls it for some rules needs its registers for the others.
     #[inline(never)]
-    pub(super) fn pass(&self, words: &[u64], count: &mut impl FnMut(u32)) -> usize {
+    pub(super) fn pass(&self, refused: u64, words: &[u64], count: &mut impl FnMut(u32)) -> usize {
         let head = words.first().map_or(0, |head| *head);
         if [PAIR_RULE, V6_RULE].contains(&(head & (TESTS | LEN))) {
-            return pass_addresses(self.key, words, count);
+            return self.pass_addresses(words, count);
         }
         let form = head & FORM;
         pass_form!(
-            self, words, form:
+            self, refused, words, form:
             of(V4, 0), of(0, V4), of(V4, V4), PAIR,
             of(V6, 0), of(0, V6), of(V6, V6), of(V6, V6_MASKED),
             of(V6_MASKED, 0), of(0, V6_MASKED), of(V6_MASKED, V6), of(V6_MASKED, V6_MASKED),
@@ -60,28 +59,32 @@ impl Whole<'_> {
 
     /// The same of this form.
     #[inline]
-    fn pass_form<const IS: u64>(&self, words: &[u64]) -> usize {
+    fn pass_form<const IS: u64>(&self, refused: u64, words: &[u64]) -> usize {
         let len = words.first().map_or(1, |head| len_of(*head).max(1));
         let shape = IS | len as u64;
-        let is_passed = |rule: &&[u64]| rule[0] & SHAPE == shape && self.refuses(IS, rule[0], rule);
+        let is_passed = |rule: &&[u64]| {
+            rule[0] & SHAPE == shape
+                && (refuses_protocol(rule[0], refused) || self.refuses(IS, 1, rule, 0))
+        };
         words.chunks_exact(len).take_while(is_passed).count()
     }
-}
 
-/// How many of the first rules are of the first one's shape, one of the two of large rulesets, and do not match or only
-/// count: all that has to be known of the packet is its addresses.
-pub(super) fn pass_addresses(key: &Key<'_>, words: &[u64], count: &mut impl FnMut(u32)) -> usize {
-    match words.first().map_or(0, |head| head & (TESTS | LEN)) {
-        PAIR_RULE if key.addresses_known => {
-            let pair = key.pair;
-            pass_or_count::<2>(words, PAIR_RULE, |[_, is]| *is == pair, count)
+    /// How many of the first rules are of the first one's shape, one of the two of large rulesets, and do not match or
+    /// only count.
+    fn pass_addresses(&self, words: &[u64], count: &mut impl FnMut(u32)) -> usize {
+        match words.first().map_or(0, |head| head & (TESTS | LEN)) {
+            PAIR_RULE => {
+                let pair = self.pair();
+                pass_or_count::<2>(words, PAIR_RULE, |[_, is]| *is == pair, count)
+            }
+            V6_RULE => {
+                let (source, destination) = (self.source_words, self.destination_words);
+                let is_hit =
+                    |[_, a, b, c, d]: &[u64; 5]| [*a, *b] == source && [*c, *d] == destination;
+                pass_or_count(words, V6_RULE, is_hit, count)
+            }
+            _ => 0,
         }
-        V6_RULE if key.addresses_known => {
-            let (source, destination) = (key.source_words, key.destination_words);
-            let is_hit = |[_, a, b, c, d]: &[u64; 5]| [*a, *b] == source && [*c, *d] == destination;
-            pass_or_count(words, V6_RULE, is_hit, count)
-        }
-        _ => 0,
     }
 }
 

@@ -3,15 +3,18 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::super::{NOT_PROTOCOL, PROTOCOL, PROTOCOL_NUMBER};
+use super::super::{PROTOCOL, protocol};
 use super::*;
 use crate::ext::kit::testing::{ipv4_udp, with_transit};
 use crate::family::{Family, Hook};
+use crate::header::ProtocolTest;
 use crate::transit::Transit;
 use host::Host;
 use packet::{Checksums, Link, Packet};
 
-const UDP: u64 = 17;
+const UDP: u8 = 17;
+/// Another one that has a code.
+const OTHER: u8 = 6;
 /// Those of the packets: 1000 to 53.
 const PORTS_THAT_HOLD: u64 = 1000 | 53 << 32;
 
@@ -77,9 +80,9 @@ impl Made {
     fn words(&self, is_v6: bool, key: &Key<'_>) -> Vec<u64> {
         let (mut head, mut words) = (0, vec![0]);
         if let Some((holds, inverted)) = self.protocol {
-            let number = if holds == inverted { UDP + 1 } else { UDP };
-            head |= PROTOCOL | number << PROTOCOL_NUMBER;
-            head |= if inverted { NOT_PROTOCOL } else { 0 };
+            let number = if holds == inverted { OTHER } else { UDP };
+            let test = ProtocolTest { number, invert: inverted };
+            head |= protocol::code(test).unwrap() << PROTOCOL;
         }
         if let Some(holds) = self.ports {
             head |= PORTS;
@@ -134,7 +137,7 @@ fn with_key<T>(is_v6: bool, has_ports: bool, see: impl FnOnce(&Key<'_>) -> T) ->
         return with_transit(&frame, frame.len(), |transit| see(&key(transit, has_ports)));
     }
     let udp = frame.split_off(20);
-    let mut frame = vec![0x60, 0, 0, 0, 0, udp.len() as u8, UDP as u8, 64];
+    let mut frame = vec![0x60, 0, 0, 0, 0, udp.len() as u8, UDP, 64];
     frame.extend((1..=32).chain(udp));
     let len = frame.len();
     let mut packet = Packet::parse(&mut frame, len, Link::Ipv6, Checksums::Ignore);
@@ -145,38 +148,62 @@ fn with_key<T>(is_v6: bool, has_ports: bool, see: impl FnOnce(&Key<'_>) -> T) ->
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4096))]
     #[test]
-    fn all_that_refuse_of_one_shape_are_passed_and_no_others(
+    fn what_is_skipped_refuses_or_only_counts_and_what_stops_it_does_not(
         first in rules(),
         like in vec(rules(), 0..6),
-        other in rules(),
+        others in vec(rules(), 0..6),
         is_v6: bool,
         has_ports: bool,
     ) {
         let mut made = vec![first];
         made.extend(like.into_iter().map(|says| first.saying(says)));
-        made.push(other);
-        let (passed, expected) = with_key(is_v6, has_ports, |key| {
+        made.extend(others);
+        with_key(is_v6, has_ports, |key| {
             let words: Vec<_> = made.iter().map(|made| made.words(is_v6, key)).collect();
-            let shape = words[0][0] & (FORM | LEN);
-            let mut rules = words.iter().zip(&made);
-            let is_other = |(words, made): (&Vec<u64>, &Made)| {
-                words[0] & (FORM | LEN) != shape || !made.is_refused(has_ports)
-            };
+            let mut counted = 0;
+            let (skipped, read) = key.skip(&words.concat(), &mut |_| counted += 1);
+            prop_assert_eq!(skipped, words[..read].iter().map(Vec::len).sum::<usize>());
+            let matched = made[..read].iter().zip(&words);
+            let matched: Vec<_> = matched.filter(|(made, _)| !made.is_refused(has_ports)).collect();
+            prop_assert_eq!(matched.len(), counted);
+            let tests = |words: &[u64]| words[0] & (TESTS | LEN);
+            prop_assert!(matched.iter().all(|(_, words)| {
+                [PAIR_RULE, V6_RULE].contains(&tests(words)) && only_counts(words[0])
+            }));
+            prop_assert!(made.get(read).is_none_or(|made| !made.is_refused(has_ports)));
+            Ok(())
+        })?;
+    }
+
+    #[test]
+    fn all_of_one_shape_that_refuse_are_passed_and_no_others(
+        first in rules(),
+        like in vec(rules(), 0..6),
+        other in rules(),
+        is_v6: bool,
+    ) {
+        let mut made = vec![first];
+        made.extend(like.into_iter().map(|says| first.saying(says)));
+        made.push(other);
+        let (passed, expected) = with_key(is_v6, true, |key| {
+            let words: Vec<_> = made.iter().map(|made| made.words(is_v6, key)).collect();
+            let shape = words[0][0] & SHAPE;
             let tests = words[0][0] & (TESTS | LEN);
             let counts = [PAIR_RULE, V6_RULE].contains(&tests);
-            let expected = match counts {
-                true => words.iter().position(|words| words[0] & (TESTS | LEN) != tests),
-                false => rules.position(is_other),
-            };
+            let expected = made.iter().zip(&words).position(|(made, words)| match counts {
+                true => words[0] & (TESTS | LEN) != tests,
+                false => words[0] & SHAPE != shape || !made.is_refused(true),
+            });
             let expected = expected.unwrap_or(made.len());
-            let hits = made[..expected].iter().filter(|made| !made.is_refused(has_ports)).count();
+            let hits = made[..expected].iter().filter(|made| !made.is_refused(true)).count();
             let mut counted = 0;
-            let passed = Whole::of(key).unwrap().pass(&words.concat(), &mut |_| counted += 1);
+            let refused = protocol::refused(key.protocol);
+            let passed = key.pass(refused, &words.concat(), &mut |_| counted += 1);
             ((passed, counted), (expected, if counts { hits } else { 0 }))
         });
         let addr = [first.source, first.destination].into_iter().flatten();
         let is_plain = addr.clone().all(|addr| !addr.inverted);
-        let is_empty = first.ports.is_none() && addr.count() == 0;
-        prop_assert_eq!(passed, if is_plain && !is_empty { expected } else { (0, 0) });
+        let is_shape = first.ports.is_none() && addr.count() > 0;
+        prop_assert_eq!(passed, if is_plain && is_shape { expected } else { (0, 0) });
     }
 }

@@ -1,4 +1,4 @@
-//! The short way beside the long one: the same frames under the same rules, each way with a handler of its own.
+//! The direct path next to the full one: the same frames under the same rules, each path with a handler of its own.
 
 use packet::craft::{Addresses, Craft, Message};
 use packet::tcp::Flags;
@@ -9,6 +9,7 @@ use rules::save::{LoadOptions, load};
 use super::*;
 use crate::config::{Config, Unresolved};
 use crate::handler::Handler;
+use crate::headers::find_headers;
 use crate::observer::Events;
 use crate::wires::Crossing;
 
@@ -22,7 +23,7 @@ const CHAINS: [(&str, &str); 5] = [
 ];
 
 /// Rules that change packets, refuse them, remember them, and leave open what becomes of them.
-const RULES: [&str; 16] = [
+const RULES: [&str; 19] = [
     "-p udp -m udp --dport 1:3 -j DROP",
     "-p tcp -m tcp --sport 2 -j ACCEPT",
     "-p tcp -m tcp --dport 2:9 -j REJECT",
@@ -39,6 +40,9 @@ const RULES: [&str; 16] = [
     "-m statistic --mode random --probability 0.3 -j ACCEPT",
     "-m length --length 0:60 -j ACCEPT",
     "-m statistic --mode random --probability 0.7 -j MARK --set-mark 9",
+    "-m conntrack --ctstate NEW -j ACCEPT",
+    "-m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT",
+    "-m conntrack --ctstate INVALID -j DROP",
 ];
 
 /// Rules as they are given: of the chain with this number, or of the user chain where there is none.
@@ -75,12 +79,53 @@ fn text(given: &Given, drops: bool) -> String {
     ["raw", "mangle", "filter"].map(table).concat()
 }
 
-fn program(given: &Given, drops: bool, unknown: Unresolved) -> Program {
+/// What is given of packets, and the rules that translate them, if any do.
+#[derive(Debug, Clone, Copy)]
+struct Setting {
+    way: Source,
+    translates: bool,
+    unknown: Unresolved,
+}
+
+/// How path and interfaces are given.
+#[derive(Debug, Clone, Copy)]
+enum Source {
+    /// The packet crosses a wire, as by a bridge or as by a router.
+    Wire { ages: bool },
+    /// The configuration names them.
+    Config,
+}
+
+/// Rules that translate packets of a family.
+fn nat(family: Family) -> &'static str {
+    match family {
+        Family::Ipv6 => {
+            "*nat\n:PREROUTING ACCEPT [0:0]\n:POSTROUTING ACCEPT [0:0]\n\
+             -A PREROUTING -p tcp -m tcp --dport 2 -j DNAT --to-destination fd00::9\n\
+             -A POSTROUTING -p udp -j SNAT --to-source fd00::1\nCOMMIT\n"
+        }
+        _ => {
+            "*nat\n:PREROUTING ACCEPT [0:0]\n:POSTROUTING ACCEPT [0:0]\n\
+             -A PREROUTING -p tcp -m tcp --dport 2 -j DNAT --to-destination 10.0.0.9\n\
+             -A PREROUTING -p tcp -m tcp --dport 3 -j DNAT --to-destination 224.0.0.9\n\
+             -A POSTROUTING -p udp -j SNAT --to-source 192.0.2.1\nCOMMIT\n"
+        }
+    }
+}
+
+fn program(given: &Given, drops: bool, setting: Setting) -> Program {
     let rulesets = [Family::Ipv4, Family::Ipv6].map(|family| {
         let options = LoadOptions { family: Some(family), ..LoadOptions::default() };
-        load(&text(given, drops), &options).expect("rules of both families").ruleset
+        let translating = if setting.translates { nat(family) } else { "" };
+        let text = text(given, drops) + translating;
+        load(&text, &options).expect("rules of both families").ruleset
     });
-    Program::new(rulesets, Config { unknown, ..Config::default() })
+    let mut config = Config { unknown: setting.unknown, ..Config::default() };
+    if let Source::Config = setting.way {
+        config.path = Some(Path::Forward);
+        (config.input, config.output) = (Some("left".into()), Some("right".into()));
+    }
+    Program::new(rulesets, config)
 }
 
 /// A frame: its family, whether it is TCP, its ports, and how many of its last bytes are cut off.
@@ -126,34 +171,44 @@ fn frames() -> impl Strategy<Value = Vec<Frame>> {
     prop::collection::vec(frame, 1..12)
 }
 
-/// All that is to be seen of frames that take one way.
-fn seen(program: &Program, frames: &[Frame], is_short: bool) -> Vec<String> {
+/// All that is to be seen of frames that take one path.
+fn seen(program: &Program, frames: &[Frame], setting: Setting, is_direct: bool) -> Vec<String> {
     let mut handler = Handler::new(program).sending();
-    let crossing = Crossing::default();
+    let crossing = match setting.way {
+        Source::Wire { ages } => Some(Crossing { ages, ..Crossing::default() }),
+        Source::Config => None,
+    };
     let mut seen = Vec::new();
     for (number, frame) in (1..).zip(frames) {
         let mut bytes = frame.bytes();
         let wire_len = bytes.len();
         bytes.truncate(wire_len - frame.cut);
-        let headers = find_headers(program, &bytes, Link::Wire, wire_len, Origin::Wire);
-        let arrival = Arrival {
-            time: Some(number),
-            direction: pktio::Direction::Inbound,
-            interface: Some("left"),
-            input: Some("left"),
-            output: Some("right"),
-            wire: Some(&crossing),
-            origin: Origin::Wire,
-            headers: Some(&headers),
-            ..Arrival::new(number, Link::Wire, wire_len)
-        };
+        let link = if crossing.is_some() { Link::Wire } else { Link::Ethernet };
+        let mut arrival = Arrival { time: Some(number), ..Arrival::new(number, link, wire_len) };
+        if crossing.is_some() {
+            arrival = Arrival {
+                direction: pktio::Direction::Inbound,
+                interface: Some("left"),
+                input: Some("left"),
+                output: Some("right"),
+                wire: crossing.as_ref(),
+                origin: Origin::Wire,
+                ..arrival
+            };
+        }
+        let headers = find_headers(program, &bytes, link, wire_len, arrival.origin);
+        arrival.headers = Some(&headers);
         let is_cut = !matches!(headers.l3, L3::Ipv4 { .. } | L3::Ipv6);
-        assert_eq!(wire_of(program, &arrival).is_none(), is_cut, "which way it takes");
+        let takes = direct_of(program, &headers, &arrival);
+        assert_eq!(takes.is_none(), is_cut, "which path it takes");
         let mut events = Vec::new();
         let mut observer = Events(|event: crate::Event<'_>| events.push(format!("{event:?}")));
-        let egress = match is_short {
+        let egress = match is_direct {
             true => handler.handle(program, &mut bytes, &arrival, &mut observer),
-            false => handler.take(program, &mut bytes, &arrival, &mut observer),
+            false => {
+                let packet = Packet::with_headers(&mut bytes, headers);
+                handler.take(program, packet, &arrival, &mut observer)
+            }
         };
         let egress = format!("{egress:?}");
         seen.extend(events);
@@ -163,17 +218,25 @@ fn seen(program: &Program, frames: &[Frame], is_short: bool) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(ProptestConfig::with_cases(768))]
     #[test]
-    fn the_short_way_is_the_long_one(
+    fn the_direct_path_is_the_full_one(
         given in prop::collection::vec((0..=CHAINS.len(), 0..RULES.len()), 0..10),
         drops in any::<bool>(),
         lets in any::<bool>(),
+        translates in prop::bool::weighted(0.3),
+        way in prop_oneof![
+            Just(Source::Wire { ages: false }),
+            Just(Source::Wire { ages: true }),
+            Just(Source::Config),
+        ],
         frames in frames(),
     ) {
         let unknown = if lets { Unresolved::Accept } else { Unresolved::Drop };
-        let program = program(&given, drops, unknown);
-        let (short, long) = (seen(&program, &frames, true), seen(&program, &frames, false));
-        prop_assert_eq!(short, long, "{}", text(&given, drops));
+        let setting = Setting { way, translates, unknown };
+        let program = program(&given, drops, setting);
+        let (direct, full) =
+            (seen(&program, &frames, setting, true), seen(&program, &frames, setting, false));
+        prop_assert_eq!(direct, full, "{:?} {}", setting, text(&given, drops));
     }
 }
