@@ -45,13 +45,13 @@ pub(crate) fn run<'r, S: Source<'r>, O: Observer>(
         return off_end((number, chain), policy, certain, observer, transit);
     }
     let mut key = key::<O>(transit);
-    let (mut read, mut first) = (0, None);
-    loop {
+    let mut read = 0;
+    let first = loop {
         let count = |slot| observer.counted(slot, certain, transit);
         let (more, reached) = source.sweep(&mut cursor, &key, count);
-        (read, first) = (read + more, reached);
+        read += more;
         if read >= ASK_EVERY {
-            break;
+            break reached;
         }
         let Some((stored, test)) = reached else {
             return off_end((number, chain), policy, certain, observer, transit);
@@ -61,13 +61,13 @@ pub(crate) fn run<'r, S: Source<'r>, O: Observer>(
             (Some(false), _) => continue,
             (Some(true), Step::Accept) => Verdict::Accept,
             (Some(true), Step::Drop) => Verdict::Drop,
-            _ => break,
+            _ => break reached,
         };
         transit.certain = certain;
         observer.counted(stored.slot(), certain, transit);
         let at = RuleRef { table: number, chain, rule: read - 1 };
         return met(verdict, By::Rule(at), transit);
-    }
+    };
     let start = Start { number, entry, base: ((chain, cursor), policy), read, first };
     walk_on(source, start, &mut key, transit, memories, observer)
 }
