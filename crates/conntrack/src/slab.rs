@@ -23,6 +23,14 @@ impl Slab {
         self.chunks.get(slot / CHUNK)?.get(slot % CHUNK)
     }
 
+    /// The flows in these slots, as far as they lie side by side.
+    #[inline]
+    pub(crate) fn beside(&self, slot: usize, most: usize) -> &[Flow] {
+        let chunk = self.chunks.get(slot / CHUNK).map_or(&[][..], Vec::as_slice);
+        let flows = chunk.get(slot % CHUNK..).unwrap_or_default();
+        flows.get(..most).unwrap_or(flows)
+    }
+
     #[inline]
     pub(crate) fn get_mut(&mut self, slot: usize) -> Option<&mut Flow> {
         self.chunks.get_mut(slot / CHUNK)?.get_mut(slot % CHUNK)

@@ -59,6 +59,7 @@ impl States {
     }
 
     /// Those of them that are not among others, if any.
+    #[inline]
     #[must_use]
     pub const fn without(self, others: Self) -> Option<Self> {
         match self.0 & !others.0 {
@@ -67,16 +68,32 @@ impl States {
         }
     }
 
+    /// Whether some state is in both.
+    #[inline]
+    #[must_use]
+    pub const fn meets(self, others: Self) -> bool {
+        self.0 & others.0 != 0
+    }
+
     /// Whether a state is possible.
+    #[inline]
     #[must_use]
     pub const fn may_be(self, state: CtState) -> bool {
         self.0 & state as u8 != 0
     }
 
     /// The state, where only one is possible.
+    #[inline]
     #[must_use]
     pub fn only(self) -> Option<CtState> {
-        CtState::ALL.into_iter().find(|state| self.0 == *state as u8)
+        Some(match self.0 {
+            1 => CtState::Invalid,
+            2 => CtState::Established,
+            4 => CtState::Related,
+            8 => CtState::New,
+            16 => CtState::Untracked,
+            _ => return None,
+        })
     }
 }
 

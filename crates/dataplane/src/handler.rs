@@ -367,12 +367,20 @@ impl Handler {
         let Settled { answer, tuple, len, mut left } =
             stands.settle(&mut walk, &end.verdict, &gone, answers, exit, lies);
         // Where the states of its connection do not agree, as what it is taken for.
-        if end.verdict == FinalVerdict::Unknown
-            && !has_below
-            && let Some(taken) = walk.taken()
-        {
-            let lasting = Lasting { memories, answers, tracker, sets, chance: chance.as_ref() };
-            if let Some(sure) = stands.again(taken, lasting, exit, &mut left, observer) {
+        if end.verdict == FinalVerdict::Unknown && !has_below {
+            let as_taken = if exit.is_none() { walk.as_taken(observer) } else { None };
+            let sure = match as_taken {
+                None => match walk.taken() {
+                    None => None,
+                    Some(taken) => {
+                        let chance = chance.as_ref();
+                        let lasting = Lasting { memories, answers, tracker, sets, chance };
+                        stands.again(taken, lasting, exit, &mut left, observer)
+                    }
+                },
+                sure => sure,
+            };
+            if let Some(sure) = sure {
                 (end.verdict, end.either, end.early) = sure;
             }
         }

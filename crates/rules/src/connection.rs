@@ -20,6 +20,10 @@ pub struct Connection<'p> {
     pub again: bool,
     /// Something else of the flow depends on a rule that may have matched.
     pub doubtful: bool,
+    /// The state that a packet of several states is taken for ([`Taken::For`]), while it is certainly on its way in that
+    /// one: walks of rules tell what that state alone leads to, as long as nothing but states is open
+    /// ([`Verdicts::as_taken`](crate::eval::Verdicts::as_taken)).
+    pub walks_as: Option<CtState>,
 }
 
 /// How a packet is to be tracked.
@@ -47,6 +51,7 @@ impl Default for Connection<'_> {
             request: Request::Plain,
             again: false,
             doubtful: false,
+            walks_as: None,
         }
     }
 }

@@ -326,7 +326,11 @@ impl Table {
         let zones = [original.zone(), flow.reply.zone()];
         let hashes = [self.hash(&original), self.hash(&reply)];
         for (tuple, hash) in [&original, &reply].into_iter().zip(hashes) {
-            if let Some((other, _)) = self.find_hashed(hash, tuple, wanted(tuple, zones), now) {
+            // Mostly there is none.
+            let (guess, may_be_more) = self.index.guess(hash);
+            if (guess.is_some() || may_be_more)
+                && let Some((other, _)) = self.find_hashed(hash, tuple, wanted(tuple, zones), now)
+            {
                 return Err(Conflict::With(other));
             }
         }
@@ -385,14 +389,27 @@ impl Table {
 
     /// Looks at the next slots for the dead.
     fn sweep(&mut self, now: u64) {
-        for _ in 0..SWEEP.min(self.flows.len()) {
+        let mut left = SWEEP.min(self.flows.len());
+        while left > 0 {
             self.sweep_at = if self.sweep_at >= self.flows.len() { 0 } else { self.sweep_at };
-            let slot = self.sweep_at;
-            self.sweep_at += 1;
-            let is_dead = |flow: &&Flow| flow.is_confirmed() && flow.is_expired(now);
-            if self.flows.get(slot).filter(is_dead).is_some() {
-                self.expire(self.handle(slot as u32));
+            let from = self.sweep_at;
+            let flows = self.flows.beside(from, left);
+            let is_dead = |flow: &Flow| flow.is_expired(now) && flow.is_confirmed();
+            let dead = (0..).zip(flows).filter(|(_, flow)| is_dead(flow));
+            let dead = dead.fold(0u32, |dead, (at, _)| dead | 1 << at);
+            left -= flows.len();
+            self.sweep_at += flows.len();
+            if dead != 0 {
+                self.expire_all(from, dead);
             }
+        }
+    }
+
+    /// These flows from a slot on are dead: a bit each.
+    #[cold]
+    fn expire_all(&mut self, from: usize, dead: u32) {
+        for at in (0..SWEEP).filter(|at| dead >> at & 1 == 1) {
+            self.expire(self.handle((from + at) as u32));
         }
     }
 

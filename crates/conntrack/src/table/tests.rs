@@ -17,7 +17,7 @@ fn flow(tuple: Tuple, timeout: u64) -> Flow {
 }
 
 fn add(table: &mut Table, tuple: Tuple, timeout: u64, now: u64) -> Option<Handle> {
-    let handle = table.allocate(flow(tuple, timeout), now).0?;
+    let handle = table.allocate(&flow(tuple, timeout), now).0?;
     if table.confirm(handle, now).is_err() {
         table.release(handle);
         return None;
@@ -45,9 +45,9 @@ fn a_flow_is_found_by_both_tuples_until_it_dies() {
 fn a_tuple_can_be_taken_once() {
     let mut table = Table::new(16, false, HashKey::new(None));
     let handle = add(&mut table, tuple(1, 2), SECOND, 0).unwrap();
-    let second = table.allocate(flow(tuple(1, 2), SECOND), 0).0.unwrap();
+    let second = table.allocate(&flow(tuple(1, 2), SECOND), 0).0.unwrap();
     assert_eq!(table.confirm(second, 0), Err(Conflict::With(handle)));
-    let reversed = table.allocate(flow(tuple(1, 2).inverse().unwrap(), SECOND), 0).0.unwrap();
+    let reversed = table.allocate(&flow(tuple(1, 2).inverse().unwrap(), SECOND), 0).0.unwrap();
     assert_eq!(table.confirm(reversed, 0), Err(Conflict::With(handle)));
 }
 

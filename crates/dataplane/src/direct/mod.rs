@@ -142,11 +142,20 @@ pub(crate) fn forward<'h, 'a>(
     let lies = (came_at, None);
     let Settled { answer, tuple, len, mut left } =
         stands.settle(&mut walk, &verdict, gone, answers, exit, lies);
-    if verdict == FinalVerdict::Unknown
-        && let Some(taken) = walk.taken()
-    {
-        let lasting = Lasting { memories, answers, tracker, sets, chance: chance.as_ref() };
-        if let Some(sure) = stands.again(taken, lasting, exit, &mut left, observer) {
+    if verdict == FinalVerdict::Unknown {
+        let as_taken = if exit.is_none() { walk.as_taken(observer) } else { None };
+        let sure = match as_taken {
+            None => match walk.taken() {
+                None => None,
+                Some(taken) => {
+                    let chance = chance.as_ref();
+                    let lasting = Lasting { memories, answers, tracker, sets, chance };
+                    stands.again(taken, lasting, exit, &mut left, observer)
+                }
+            },
+            sure => sure,
+        };
+        if let Some(sure) = sure {
             (verdict, either, early) = sure;
         }
     }

@@ -9,6 +9,7 @@ mod linear;
 mod nat;
 mod size;
 mod tables;
+mod taken;
 mod verdict;
 mod ways;
 
@@ -17,7 +18,7 @@ use conntrack::{
     Visit,
 };
 use packet::{FlowKey, Mark, Packet, Read, Snapshot};
-use rules::eval::{Alive, Claim, Givers, Memories, Verdict, Verdicts};
+use rules::eval::{Alive, By, Claim, Givers, Memories, Verdict, Verdicts};
 use rules::model::{Family, Hook};
 use rules::nat::payload::{self, Written};
 use rules::nat::{Drawn, Redirected, forget_payload, undo};
@@ -80,6 +81,8 @@ pub(crate) struct Walk<'p, 'b, 'w> {
     port: Iface<'p>,
     /// The rules of a bridge that it crosses.
     below: Option<&'w mut Below<'w>>,
+    /// What refused it in the state that it is taken for, and what accepted it in that one, as `accepted`.
+    taken_by: (Option<(Verdict, By)>, Option<By>),
 }
 
 impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
@@ -115,6 +118,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             as_left: false,
             port: Iface::Absent,
             below: None,
+            taken_by: (None, None),
         }
     }
 
@@ -165,6 +169,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         let before = (self.alive, self.verdicts, self.accepted, self.passed_filter);
         let (mark, port, let_go) = (self.transit.mark, self.port, self.let_go);
         for copy in copies {
+            self.transit.ct.walks_as = None;
             self.port = copy.port;
             if !copy.is_seen && self.alive == Alive::Certain {
                 (self.alive, self.let_go) = (Alive::Maybe, false);
@@ -184,6 +189,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
 
     /// Some part of it may have been dropped before.
     pub(crate) fn may_be_missing(&mut self, observer: &mut impl Observer) {
+        self.transit.ct.walks_as = None;
         observer.depends_on(Why::Fragment);
         self.verdicts.add(Verdict::Drop, None);
         self.alive = Alive::Maybe;
@@ -339,10 +345,13 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             tracker.discard(view);
             *view = given;
         }
-        if matches!(view.taken, Taken::For(_)) {
+        let space = view.space;
+        if let Taken::For(state) = view.taken {
             self.snapshot = Some(self.transit.packet.snapshot());
+            let walks = view.as_taken().is_some() && self.may_tell_taken();
+            self.transit.ct.walks_as = walks.then_some(state);
         }
-        match view.space {
+        match space {
             Space::Enough | Space::Tight => {}
             Space::MayBeFull => self.may_drop(Why::Room, observer),
             Space::Full => self.drop_untold(),
@@ -453,6 +462,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         }
         if self.tables.role(table) == Role::Translate {
             if self.tables.tracks {
+                self.transit.ct.walks_as = None;
                 self.nat(table, observer);
             }
             return;
@@ -464,6 +474,9 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     fn chains(&mut self, table: usize, observer: &mut impl Observer) -> Claim {
         observer.enters(table as u32, self.transit.hook);
         let found = self.rules_of(table, self.alive, observer);
+        if self.transit.ct.walks_as.is_some() {
+            self.follow_taken(table, found.as_taken());
+        }
         let is_let_go = self.let_go && found.may_be(Verdict::Accept);
         // Most packets certainly go on: nothing is to be joined then.
         if is_let_go || matches!(found.only(), Some((Verdict::Accept, _))) {
@@ -496,11 +509,16 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     /// What accepted it here counts as what accepted it, if nothing weightier does.
     fn accepted(&mut self, table: usize, found: &Verdicts) {
         let role = self.tables.role(table);
-        let tells = !matches!(role, Role::Translate | Role::Readdress);
-        if role == Role::Filter || !self.passed_filter && tells {
+        if self.tells(role) {
             self.accepted = found.givers(Verdict::Accept);
             self.passed_filter |= role == Role::Filter;
         }
+    }
+
+    /// Whether what accepts it in a table of this role is what accepted it so far.
+    fn tells(&self, role: Role) -> bool {
+        let tells = !matches!(role, Role::Translate | Role::Readdress);
+        role == Role::Filter || !self.passed_filter && tells
     }
 
     /// Forwarding lowers the time to live between PREROUTING and FORWARD, and drops what has none left.

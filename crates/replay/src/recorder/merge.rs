@@ -57,7 +57,7 @@ impl Recorder {
             ours.merge(theirs, Count::merge);
         }
         add_counts(&mut self.hot_drops, &hot_drops);
-        add_counts(&mut self.either, &either);
+        self.either.merge(either);
         self.causes.merge(causes);
         for (ours, theirs) in self.paths.iter_mut().zip(paths) {
             *ours += theirs;

@@ -5,6 +5,7 @@
 
 mod calls;
 mod merge;
+mod runs;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use rules::model::Family;
 use rules::{Iface, KnownFlow, Transit};
 
 use self::calls::Calls;
+use self::runs::Runs;
 use crate::contradictions::Contradictions;
 use crate::decider::Decider;
 use crate::distinct::Distinct;
@@ -45,7 +47,7 @@ pub(crate) struct Recorder {
     refused: Vec<Places<Count>>,
     hot_drops: HashMap<(Family, By), Count>,
     /// Verdicts that one of several decided.
-    either: HashMap<(Family, Either), Count>,
+    either: Runs<(Family, Either)>,
     verdicts: VerdictCounts,
     drop_reasons: DropReasons,
     skipped: Skipped,
@@ -110,7 +112,7 @@ impl Recorder {
             accepted: rulesets.clone().map(Places::of).collect(),
             refused: rulesets.clone().map(Places::of).collect(),
             hot_drops: HashMap::new(),
-            either: HashMap::new(),
+            either: Runs::default(),
             verdicts: VerdictCounts::default(),
             drop_reasons: DropReasons::default(),
             skipped: Skipped::default(),
@@ -191,7 +193,7 @@ impl Recorder {
         let counted = |places| decisions(&self.families, places);
         report.accepted_by = counted(&self.accepted).collect();
         report.refused_by = counted(&self.refused).chain(self.hot_drops).collect();
-        report.either = self.either;
+        report.either = self.either.counts();
         let paths = PATHS.into_iter().zip(self.paths);
         report.paths = paths.filter(|(_, packets)| *packets > 0).collect();
         report.counters = self.counters;
@@ -319,7 +321,7 @@ impl Recorder {
     #[inline]
     fn decided(&mut self, end: &Disposition, by: Option<By>, is_accepted: bool) {
         if let Some(either) = end.family.zip(end.either) {
-            return self.either.entry(either).or_default().add(end.bytes);
+            return self.either.add(either, end.bytes);
         }
         let (Some(family), Some(by)) = (end.family, by) else { return };
         if let By::HotDrop(_) = by {

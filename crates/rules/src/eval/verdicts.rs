@@ -77,6 +77,8 @@ pub struct Verdicts {
     claim: Claim,
     /// The walk was given up: any verdict is possible, of any rule.
     given_up: bool,
+    /// The verdict in the state that the packet is taken for, if that alone is known.
+    as_taken: Option<(Verdict, By)>,
 }
 
 impl Default for Verdicts {
@@ -84,7 +86,7 @@ impl Default for Verdicts {
     #[inline]
     fn default() -> Self {
         // Derived, it is made elsewhere and copied: a processor waits for that, several times a packet.
-        Self { possible: [None; 3], claim: Claim::None, given_up: false }
+        Self { possible: [None; 3], claim: Claim::None, given_up: false, as_taken: None }
     }
 }
 
@@ -101,7 +103,10 @@ impl Verdicts {
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        matches!(self, Self { possible: [None, None, None], claim: Claim::None, given_up: false })
+        matches!(
+            self,
+            Self { possible: [None, None, None], claim: Claim::None, given_up: false, .. }
+        )
     }
 
     /// Adds a verdict; of several that may give the same one, the first counts as what gave it, and the last is kept.
@@ -154,6 +159,19 @@ impl Verdicts {
     #[must_use]
     pub fn translated_by(&self) -> Claim {
         self.claim
+    }
+
+    /// In the state that it is taken for, the packet meets this verdict.
+    #[inline]
+    pub(super) fn meet_as_taken(&mut self, verdict: Verdict, by: By) {
+        self.as_taken = Some((verdict, by));
+    }
+
+    /// The verdict of one walk on the packet in the state that it is taken for, and what gave it. `None` where nobody
+    /// asked ([`Connection::walks_as`](crate::Connection::walks_as)), or more than states is open.
+    #[must_use]
+    pub fn as_taken(&self) -> Option<(Verdict, By)> {
+        self.as_taken
     }
 
     /// Nothing is known of what is left of the walk.

@@ -9,7 +9,7 @@ use packet::craft::{Addresses, Craft, Message};
 use packet::{Checksums, Link, Packet};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rules::eval::{self, Alive, Memories, RuleRef, Verdict, Verdicts, walk};
+use rules::eval::{self, Alive, By, Memories, RuleRef, Verdict, Verdicts, walk};
 use rules::model::{Family, Hook, Ruleset};
 use rules::save::{LoadOptions, load};
 use rules::{Connection, Transit};
@@ -68,19 +68,59 @@ fn text() -> impl Strategy<Value = String> {
     })
 }
 
+/// Is told of no rules: rules are swept.
+struct Silent;
+
+impl eval::Observer for Silent {
+    const SEES_RULES: bool = false;
+}
+
 fn pass(ruleset: &Ruleset, states: States) -> (Verdicts, Hits) {
+    let mut hits = Hits::default();
+    (pass_as(ruleset, states, None, &mut hits), hits)
+}
+
+/// What a packet of these states meets, which is taken for one of them.
+fn pass_as(
+    ruleset: &Ruleset,
+    states: States,
+    walks_as: Option<CtState>,
+    observer: &mut impl eval::Observer,
+) -> Verdicts {
     let addresses = Addresses::V4 { source: [10, 0, 0, 1], destination: [10, 0, 0, 2] };
     let mut bytes = Craft { ethernet: None, ..Craft::new(addresses, Message::udp(1, 2)) }.frame();
     let len = bytes.len();
     let mut packet = Packet::parse(&mut bytes, len, Link::Raw, Checksums::Ignore);
     let host = Host::default();
-    let ct = Connection { view: CtView::without_flow(states), ..Connection::default() };
+    let ct = Connection { view: CtView::without_flow(states), walks_as, ..Connection::default() };
     let base = Transit::new(&mut packet, Family::Ipv4, Hook::Forward, &host);
     let mut transit = Transit { ct, ..base };
-    let (mut memories, mut hits) = (Memories::of(ruleset), Hits::default());
-    let found = walk(ruleset, 0, &mut transit, Alive::Certain, &mut memories, &mut hits);
+    let mut memories = Memories::of(ruleset);
+    let found = walk(ruleset, 0, &mut transit, Alive::Certain, &mut memories, observer);
     assert_eq!(transit.ct.view.states, states, "the states are what they were");
-    (found, hits)
+    found
+}
+
+fn read(text: &str) -> Ruleset {
+    load(text, &LoadOptions { family: Some(Family::Ipv4), ..LoadOptions::default() })
+        .unwrap()
+        .ruleset
+}
+
+#[test]
+fn a_walk_tells_what_one_state_alone_leads_to() {
+    let rules = "*filter\n:FORWARD DROP [0:0]\n:in -\n:new -\n-A FORWARD -p udp -j in\n\
+                 -A FORWARD -m conntrack --ctstate ESTABLISHED -j ACCEPT\n\
+                 -A in -m conntrack --ctstate NEW -j new\n\
+                 -A in -m conntrack --ctstate ESTABLISHED -j RETURN\n-A in -j DROP\n\
+                 -A new -m connmark --mark 1 -j ACCEPT\n-A new -m limit --limit 1/hour -j DROP\n\
+                 COMMIT\n";
+    let both = States::of(CtState::New).or(CtState::Established.into());
+    let at = |state| pass_as(&read(rules), both, state, &mut Silent).as_taken();
+    let by = By::Rule(RuleRef { table: 0, chain: 0, rule: 1 });
+    assert_eq!(at(Some(CtState::Established)), Some((Verdict::Accept, by)));
+    assert_eq!(at(Some(CtState::New)), None, "that hangs on more than its state");
+    assert_eq!(at(None), None, "nobody asks");
 }
 
 proptest! {
@@ -91,12 +131,21 @@ proptest! {
         text in text(),
         states in prop::sample::subsequence(CtState::ALL.to_vec(), 1..=4),
     ) {
-        let options = LoadOptions { family: Some(Family::Ipv4), ..LoadOptions::default() };
-        let ruleset = load(&text, &options).unwrap().ruleset;
+        let ruleset = read(&text);
         let all = states.iter().map(|state| States::of(*state)).reduce(States::or).unwrap();
         let (verdicts, hits) = pass(&ruleset, all);
         for state in states {
             let (one, found) = pass(&ruleset, state.into());
+            let told = [
+                pass_as(&ruleset, all, Some(state), &mut Silent),
+                pass_as(&ruleset, all, Some(state), &mut Hits::default()),
+            ];
+            for told in told {
+                if let Some((verdict, by)) = told.as_taken() {
+                    prop_assert_eq!(one.only(), Some((verdict, Some(by))), "{:?}\n{}", state, text);
+                }
+                prop_assert!(told.only() == verdicts.only(), "{text}");
+            }
             for verdict in [Verdict::Accept, Verdict::Drop] {
                 prop_assert!(verdicts.may_be(verdict) || !one.may_be(verdict), "{state:?}\n{text}");
             }
@@ -116,8 +165,7 @@ proptest! {
             "*filter\n:FORWARD DROP [0:0]\n:in -\n-A FORWARD -m state --state {first} -j ACCEPT\n\
              -A FORWARD -j in\n-A in -m conntrack --ctstate NEW,ESTABLISHED -j ACCEPT\nCOMMIT\n"
         );
-        let options = LoadOptions { family: Some(Family::Ipv4), ..LoadOptions::default() };
-        let ruleset = load(&text, &options).unwrap().ruleset;
+        let ruleset = read(&text);
         let both = States::of(CtState::New).or(CtState::Established.into());
         let (verdicts, _) = pass(&ruleset, both);
         prop_assert_eq!(verdicts.only().map(|(verdict, _)| verdict), Some(Verdict::Accept));

@@ -11,7 +11,7 @@ use crate::model::{Action, FallThrough, Policy, Rule};
 use crate::nat::{self, Translation};
 use crate::outcome::Outcome;
 use crate::transit::Transit;
-use conntrack::{Side, States};
+use conntrack::{CtState, Side, States};
 use packet::Mark;
 use smallvec::SmallVec;
 
@@ -45,29 +45,64 @@ pub(crate) fn run<'r, S: Source<'r>, O: Observer>(
         return off_end((number, chain), policy, certain, observer, transit);
     }
     let mut key = key::<O>(transit);
-    let count = |slot| observer.counted(slot, certain, transit);
-    let (read, first) = source.sweep(&mut cursor, &key, count);
-    match first {
-        None if read < ASK_EVERY => {
+    let mut read = 0;
+    let first = loop {
+        let count = |slot| observer.counted(slot, certain, transit);
+        let (more, reached) = source.sweep(&mut cursor, &key, count);
+        read += more;
+        if read >= ASK_EVERY {
+            break reached;
+        }
+        let Some((stored, test)) = reached else {
             return off_end((number, chain), policy, certain, observer, transit);
-        }
-        Some((stored, Test::Yes)) if read < ASK_EVERY => {
-            let verdict = match stored.step() {
-                Step::Accept => Some(Verdict::Accept),
-                Step::Drop => Some(Verdict::Drop),
-                _ => None,
-            };
-            if let Some(verdict) = verdict {
-                transit.certain = certain;
-                observer.counted(stored.slot(), certain, transit);
-                let at = RuleRef { table: number, chain, rule: read - 1 };
-                return Verdicts::one(verdict, Some(By::Rule(at)));
-            }
-        }
-        _ => {}
-    }
+        };
+        // Most packets meet a rule of which nothing is open, and their verdict with it.
+        let verdict = match (said(&stored, test, transit), stored.step()) {
+            (Some(false), _) => continue,
+            (Some(true), Step::Accept) => Verdict::Accept,
+            (Some(true), Step::Drop) => Verdict::Drop,
+            _ => break reached,
+        };
+        transit.certain = certain;
+        observer.counted(stored.slot(), certain, transit);
+        let at = RuleRef { table: number, chain, rule: read - 1 };
+        return met(verdict, By::Rule(at), transit);
+    };
     let start = Start { number, entry, base: ((chain, cursor), policy), read, first };
     walk_on(source, start, &mut key, transit, memories, observer)
+}
+
+/// What a rule says that is known to match or not, and asks nothing that remembers packets.
+#[inline(always)]
+fn said<'r>(stored: &impl Stored<'r>, test: Test, transit: &Transit<'_, '_>) -> Option<bool> {
+    match test {
+        Test::No => Some(false),
+        Test::Yes => Some(true),
+        Test::Ask => None,
+        Test::AskMatches => {
+            for used in &stored.rule().matches {
+                if used.memory.is_some() || used.works {
+                    return None;
+                }
+                match used.body.evaluate(transit) {
+                    Outcome::YES => {}
+                    Outcome::NO => return Some(false),
+                    _ => return None,
+                }
+            }
+            Some(true)
+        }
+    }
+}
+
+/// The packet meets this verdict, in whichever state.
+#[inline]
+fn met(verdict: Verdict, by: By, transit: &Transit<'_, '_>) -> Verdicts {
+    let mut met = Verdicts::one(verdict, Some(by));
+    if transit.ct.walks_as.is_some() {
+        met.meet_as_taken(verdict, by);
+    }
+    met
 }
 
 /// Nothing kept the packet in a built-in chain, named by its table and its index: its policy has its say.
@@ -81,7 +116,7 @@ fn off_end<O: Observer>(
 ) -> Verdicts {
     observer.off_end(table, chain, certain);
     observer.policy(table, chain, certain, transit);
-    Verdicts::one(verdict(policy), Some(By::Policy { table, chain }))
+    met(verdict(policy), By::Policy { table, chain }, transit)
 }
 
 /// Where a walk starts.
@@ -125,12 +160,34 @@ fn walk_on<'r, 'p, S: Source<'r>, O: Observer>(
         over: None,
         open: None,
         full: None,
+        taken: Place::of(transit),
+        takes: false,
+        depth: 0,
     };
     walk.run(&mut stack, first, transit);
     if let Some(full) = walk.full {
         transit.ct.view.states = full;
     }
     verdicts
+}
+
+/// Where the packet is in the state that it is taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Nobody asks, or that is not known any more.
+    Open,
+    /// In this state, at the next rule of the chain that lies so deep; what is walked may lie deeper.
+    Walks(CtState, u32),
+    /// It goes on with the policy of the built-in chain.
+    Returned,
+    /// It has met its verdict.
+    Ended,
+}
+
+impl Place {
+    fn of(transit: &Transit<'_, '_>) -> Self {
+        transit.ct.walks_as.map_or(Self::Open, |state| Self::Walks(state, 0))
+    }
 }
 
 /// What rules are told of the packet. Ports are answered at sight only where nobody wants to see matches asked.
@@ -160,6 +217,12 @@ struct Walk<'s, 'o, 'p, S, O> {
     open: Option<States>,
     /// The states of all packets, once those of the one under way are fewer.
     full: Option<States>,
+    /// Where the packet is in the state that it is taken for.
+    taken: Place,
+    /// Whether the rule at hand matches it in that state, with which it is at it.
+    takes: bool,
+    /// How many chains lie around the innermost one.
+    depth: u32,
 }
 
 /// The chain being walked, and those that it was jumped to from, the built-in one first. Few rulesets nest deeper than
@@ -317,6 +380,7 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
             let answer = match used.memory {
                 None => used.body.evaluate(transit),
                 Some(slot) => {
+                    self.lose_taken();
                     // A match that matches and drops at once ends the walk only after those of its rule.
                     let certain = self.here == Alive::Certain && outcome.is_known();
                     let body = &*used.body;
@@ -360,6 +424,8 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
         transit: &mut Transit<'p, '_>,
     ) {
         if outcome.may_hot_drop() {
+            self.lose_taken();
+            self.takes = false;
             self.hot_drop(stored, at, outcome, stack, transit);
         }
         if outcome.may_match() {
@@ -406,7 +472,9 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
     ) {
         let by = Some(By::Rule(at));
         let open = self.open.take().filter(|_| !sure);
-        match stored.step() {
+        let step = stored.step();
+        self.takes = !matches!(step, Step::Count) && self.is_taken_by(sure, open);
+        match step {
             Step::Count => return,
             Step::Accept => self.end(Verdict::Accept, by, sure, stack),
             Step::Drop => self.end(Verdict::Drop, by, sure, stack),
@@ -433,9 +501,14 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
                         self.end(Verdict::Accept, by, sure, stack);
                     }
                     Effect::Drop => self.end(Verdict::Drop, by, sure, stack),
-                    Effect::Reject => self.end(Verdict::Reject, by, sure, stack),
+                    Effect::Reject => {
+                        // A reset may end the connection, which only a walk in that state alone does.
+                        self.doubt_taken();
+                        self.end(Verdict::Reject, by, sure, stack);
+                    }
                     Effect::Either => self.either(at, sure, stack),
                     Effect::Unknown => {
+                        self.doubt_taken();
                         self.anything(at, stack, transit);
                         *self.key = key::<O>(transit);
                         return;
@@ -458,6 +531,40 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
         self.verdicts.may_claim(translation, moves_source);
     }
 
+    /// Whether a rule that may match does in the state that the packet is taken for, if it is at that rule.
+    #[inline]
+    fn is_taken_by(&mut self, sure: bool, open: Option<States>) -> bool {
+        let Place::Walks(state, depth) = self.taken else { return false };
+        if depth != self.depth {
+            return false;
+        }
+        if !sure && open.is_none() {
+            self.taken = Place::Open;
+        }
+        sure || open.is_some_and(|open| open.may_be(state))
+    }
+
+    /// More than states is open: what becomes of the packet in the state that it is taken for is not known, if it is here.
+    #[inline]
+    fn lose_taken(&mut self) {
+        if matches!(self.taken, Place::Walks(_, depth) if depth == self.depth) {
+            self.taken = Place::Open;
+        }
+    }
+
+    /// What the rule at hand does with the packet in the state that it is taken for is not known, if it does anything.
+    fn doubt_taken(&mut self) {
+        if std::mem::take(&mut self.takes) {
+            self.lose_taken();
+        }
+    }
+
+    /// In the state that it is taken for, the packet meets this verdict.
+    fn meet_taken(&mut self, verdict: Verdict, by: By) {
+        self.taken = Place::Ended;
+        self.verdicts.meet_as_taken(verdict, by);
+    }
+
     /// From here on the packet has these states, if that says anything.
     fn narrow(&mut self, to: Option<States>, transit: &mut Transit<'p, '_>) {
         let states = &mut transit.ct.view.states;
@@ -469,6 +576,10 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
 
     /// The packet goes back to the chain that jumped here.
     fn go_back(&mut self, sure: bool, stack: &mut Stack<S::Cursor>) {
+        if let (true, Place::Walks(state, depth)) = (self.takes, self.taken) {
+            let caller = depth.checked_sub(1);
+            self.taken = caller.map_or(Place::Returned, |caller| Place::Walks(state, caller));
+        }
         stack.innermost.returned = true;
         self.here = if sure { Alive::Gone } else { Alive::Maybe };
     }
@@ -476,6 +587,11 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
     /// A verdict that ends the packet's walk through this table.
     fn end(&mut self, verdict: Verdict, by: Option<By>, sure: bool, stack: &mut Stack<S::Cursor>) {
         self.verdicts.add(verdict, by);
+        if self.takes
+            && let Some(by) = by
+        {
+            self.meet_taken(verdict, by);
+        }
         stack.innermost.ended = true;
         self.here = if sure { Alive::Gone } else { Alive::Maybe };
     }
@@ -483,6 +599,7 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
     /// A target accepts the packet or drops it.
     fn either(&mut self, at: RuleRef, sure: bool, stack: &mut Stack<S::Cursor>) {
         self.observer.unknown(at, Cause::Target);
+        self.doubt_taken();
         self.end(Verdict::Accept, Some(By::Rule(at)), sure, stack);
         self.end(Verdict::Drop, Some(By::Rule(at)), sure, stack);
     }
@@ -510,6 +627,12 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
     ) {
         let states = transit.ct.view.states;
         stack.enter(Frame::new(self.source.enter(to), (self.here, states), entry));
+        self.depth += 1;
+        if let (true, Place::Walks(state, _)) = (self.takes, self.taken) {
+            // From where a goto leads, it does not come back to here.
+            let is_jump = matches!(entry, Entry::Jump { .. });
+            self.taken = if is_jump { Place::Walks(state, self.depth) } else { Place::Open };
+        }
         if !sure {
             self.here = Alive::Maybe;
         }
@@ -540,6 +663,10 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
             return false;
         };
         caller.ended |= frame.ended;
+        self.depth -= 1;
+        if let Place::Walks(state, depth) = self.taken {
+            self.taken = Place::Walks(state, depth.min(self.depth));
+        }
         self.here = match frame.entry {
             Entry::Goto { sure } => {
                 caller.returned |= leaves;
@@ -559,6 +686,7 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
         let index = stack.innermost.index;
         let FallThrough::Policy(policy) = self.source.fall_through(index) else { return };
         let by = By::Policy { table: self.number, chain: index };
+        self.takes = self.is_taken_by(true, None);
         self.end(verdict(policy), Some(by), true, stack);
     }
 
@@ -567,8 +695,12 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
         if leaves {
             let (table, chain) = (self.number, frame.index);
             let certain = !frame.ended && frame.before == Alive::Certain;
+            let by = By::Policy { table, chain };
             self.observer.policy(table, chain, certain, transit);
-            self.verdicts.add(verdict(self.policy), Some(By::Policy { table, chain }));
+            self.verdicts.add(verdict(self.policy), Some(by));
+            if matches!(self.taken, Place::Walks(..) | Place::Returned) {
+                self.meet_taken(verdict(self.policy), by);
+            }
         }
     }
 }

@@ -76,6 +76,8 @@ const STATUSES: [(&str, u8); 5] =
 #[derive(Debug)]
 struct Conntrack {
     tests: Box<[Test]>,
+    /// The states that it matches, if it tests nothing else.
+    states: Option<States>,
 }
 
 #[derive(Debug)]
@@ -99,13 +101,18 @@ enum Value {
 fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
     args.any_of(&ORDER)?;
     let given = ORDER.into_iter().filter_map(|name| args.get(name));
-    let tests: Result<_, What> = given
+    let tests: Result<Box<[Test]>, What> = given
         .map(|given| {
             let value = parse_value(given, args.family)?;
             Ok(Test { name: given.name, invert: given.invert, value })
         })
         .collect();
-    Ok(Box::new(Conntrack { tests: tests? }))
+    let tests: Box<[Test]> = tests?;
+    let states = match &*tests {
+        [Test { invert, value: Value::State(bits), .. }] => states_of(*bits, *invert),
+        _ => None,
+    };
+    Ok(Box::new(Conntrack { tests, states }))
 }
 
 fn parse_value(given: &Given<'_>, family: Family) -> Result<Value, What> {
@@ -155,13 +162,13 @@ impl Match for Conntrack {
     }
 
     fn states(&self) -> Option<States> {
-        match &*self.tests {
-            [Test { invert, value: Value::State(bits), .. }] => states_of(*bits, *invert),
-            _ => None,
-        }
+        self.states
     }
 
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
+        if let Some(states) = self.states {
+            return within(transit.ct.view.states, states);
+        }
         let now = transit.time.unwrap_or(0);
         let state = |test: &&Test| matches!(test.value, Value::State(_));
         let outcome = self.tests.iter().filter(state).fold(Outcome::YES, |all, test| {
@@ -231,6 +238,15 @@ fn bit(state: CtState) -> u8 {
         CtState::Related => 4,
         CtState::Established => 8,
         CtState::Untracked => 16,
+    }
+}
+
+/// Whether the packet's state is one of `these`.
+#[inline]
+pub(crate) fn within(possible: States, these: States) -> Outcome {
+    match (possible.meets(these), possible.without(these)) {
+        (true, Some(_)) => Outcome::MAYBE,
+        (inside, _) => Outcome::from_bool(inside),
     }
 }
 

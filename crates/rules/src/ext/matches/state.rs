@@ -4,7 +4,7 @@
 
 use crate::error::What;
 use crate::ext::kit::words;
-use crate::ext::matches::conntrack::{STATES, states, states_of};
+use crate::ext::matches::conntrack::{STATES, states, states_of, within};
 use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
 use crate::predicate::Predicate;
@@ -25,11 +25,14 @@ pub(crate) static KIND: MatchKind = MatchKind {
 struct State {
     states: u8,
     invert: bool,
+    /// The states that it matches, if there are any.
+    matched: Option<States>,
 }
 
 fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
     let given = args.required("state")?;
-    Ok(Box::new(State { states: words::bits(given, &STATES)?, invert: given.invert }))
+    let (states, invert) = (words::bits(given, &STATES)?, given.invert);
+    Ok(Box::new(State { states, invert, matched: states_of(states, invert) }))
 }
 
 impl Match for State {
@@ -38,11 +41,14 @@ impl Match for State {
     }
 
     fn states(&self) -> Option<States> {
-        states_of(self.states, self.invert)
+        self.matched
     }
 
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
-        states(self.states, &transit.ct).invert(self.invert)
+        match self.matched {
+            Some(matched) => within(transit.ct.view.states, matched),
+            None => states(self.states, &transit.ct).invert(self.invert),
+        }
     }
 
     fn tracks(&self) -> bool {

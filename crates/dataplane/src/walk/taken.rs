@@ -1,0 +1,66 @@
+//! A packet of several states, in the one that it is taken for: what its walk tells of that one.
+//!
+//! Contract: only where nothing but states is open, and nothing but rules has had a say: then it is what a walk in that
+//! state alone would tell. Elsewhere the packet walks once more.
+
+use rules::eval::{Alive, By, Verdict};
+use rules::model::Hook;
+
+use super::Walk;
+use super::ways::Ways;
+use crate::disposition::{DropReason, Early, Either, FinalVerdict};
+use crate::observer::Observer;
+
+impl Walk<'_, '_, '_> {
+    /// Whether the walk tells from here on what becomes of the packet in that state.
+    pub(super) fn may_tell_taken(&self) -> bool {
+        self.alive == Alive::Certain
+            && self.verdicts.is_empty()
+            && self.transit.hook == Hook::Prerouting
+            && !self.let_go
+            && self.drawn.is_none()
+            && self.below.is_none()
+            && self.is_of_rules_alone()
+    }
+
+    /// Nothing but rules has had a say so far.
+    fn is_of_rules_alone(&self) -> bool {
+        self.untold.is_none() && !self.may_be_dropped && !self.given_up && self.ways == Ways::One
+    }
+
+    /// What a table's rules have said of it in that state, in which it came to them.
+    pub(super) fn follow_taken(&mut self, table: usize, met: Option<(Verdict, By)>) {
+        match met {
+            Some((Verdict::Accept, by)) => {
+                if self.tells(self.tables.role(table)) {
+                    self.taken_by.1 = Some(by);
+                }
+                return;
+            }
+            Some(refused) => self.taken_by.0 = Some(refused),
+            None => {}
+        }
+        self.transit.ct.walks_as = None;
+    }
+
+    /// What becomes of it in that state, where its walk has told.
+    pub(crate) fn as_taken(
+        &mut self,
+        observer: &mut impl Observer,
+    ) -> Option<(FinalVerdict, Option<Either>, Early)> {
+        if !self.is_of_rules_alone() {
+            return None;
+        }
+        let verdict = match self.taken_by {
+            (Some((Verdict::Reject, by)), _) => FinalVerdict::Reject(by),
+            (Some((_, by)), _) => FinalVerdict::Drop(DropReason::from(by)),
+            (None, by) if self.transit.ct.walks_as.is_some() => FinalVerdict::Accept(by),
+            (None, _) => return None,
+        };
+        let view = self.transit.ct.view.as_taken()?;
+        let is_first = self.transit.ct.tracker.as_mut().is_some_and(|tracker| tracker.take(&view));
+        let early = if is_first { Early::First } else { Early::Later };
+        observer.taken(view.states);
+        Some((verdict, None, early))
+    }
+}
