@@ -204,6 +204,7 @@ impl Program {
     }
 
     /// Whether it has rules of a bridge.
+    #[inline]
     pub(crate) fn bridges(&self) -> bool {
         self.bridges
     }
