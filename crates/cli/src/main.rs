@@ -15,6 +15,7 @@ mod diff_capture;
 mod diff_command;
 mod doctor_command;
 mod dpdk_ports;
+mod huge_pages;
 mod interrupt;
 #[cfg(feature = "java")]
 mod java;
@@ -63,6 +64,9 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => return usage(&error, command),
     };
+    if matches!(args.command, Command::Run(_) | Command::Watch(_) | Command::Top(_)) {
+        huge_pages::forgo();
+    }
     loudness::set_colour(args.color);
     let ended = match &args.command {
         Command::Demo(demo) => demo::run(demo),
