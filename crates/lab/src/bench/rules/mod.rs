@@ -158,6 +158,7 @@ fn alone(plan: Plan, rows: &mut Vec<Row>) {
     }
     if plan.has(Part::Readers) {
         readers::rows(plan, rows);
+        readers::shared_rows(plan, rows);
     }
 }
 
