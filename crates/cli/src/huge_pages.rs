@@ -9,20 +9,15 @@ use std::process::Command;
 const ALLOWED: &str = "MIMALLOC_ALLOW_THP";
 
 /// Starts this program again, as the same process, without huge pages, unless somebody has said whether it is to have them.
-/// Where that fails it goes on with them.
+/// Where that fails it goes on with them. Processes that it starts have none either.
 pub(crate) fn forgo() {
     if env::var_os(ALLOWED).is_some() {
         return;
     }
     let Ok(program) = env::current_exe() else { return };
-    let mut command = Command::new(program);
     let mut args = env::args_os();
-    command.arg0(args.next().unwrap_or_default()).args(args);
+    let mut command = Command::new(program);
+    command.arg0(args.next().unwrap_or_default()).args(args).env(ALLOWED, "0");
     // It returns if it failed alone.
-    let _ = without(&mut command).exec();
-}
-
-/// A program, this one as a rule, that is to start without them.
-pub(crate) fn without(command: &mut Command) -> &mut Command {
-    command.env(ALLOWED, "0")
+    let _ = command.exec();
 }

@@ -64,7 +64,7 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => return usage(&error, command),
     };
-    if matches!(args.command, Command::Run(_) | Command::Watch(_) | Command::Top(_)) {
+    if args.command.runs_for_long() {
         huge_pages::forgo();
     }
     loudness::set_colour(args.color);

@@ -22,7 +22,7 @@ use super::host::{self, Host};
 use super::place::{self, Place};
 use super::{serve, settings};
 use crate::run_command::notify_ready;
-use crate::{huge_pages, screen};
+use crate::screen;
 
 /// Exit code where something failed that is none of the input.
 const FAILED: u8 = 1;
@@ -154,8 +154,8 @@ impl Serving {
     fn start(config: &Path) -> Result<std::result::Result<Self, u8>> {
         let mut command = Command::new(std::env::current_exe().context("this program")?);
         command.args(["tunnel", "serve"]).arg(config).process_group(0);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = huge_pages::without(&mut command).spawn().context("tamis")?;
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("tamis")?;
         let mut said = String::new();
         if let Some(out) = &mut child.stdout {
             let _ = BufReader::new(out).take(serve::READY.len() as u64).read_to_string(&mut said);
