@@ -68,3 +68,14 @@ pub(crate) enum Command {
     #[command(hide = true, disable_help_flag = true)]
     Lab(MovedArgs),
 }
+
+impl Command {
+    /// Whether it runs until it is told to end.
+    pub(crate) fn runs_for_long(&self) -> bool {
+        match self {
+            Self::Run(_) | Self::Watch(_) | Self::Top(_) => true,
+            Self::Tunnel(tunnel) => tunnel.command.runs_for_long(),
+            _ => false,
+        }
+    }
+}

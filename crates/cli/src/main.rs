@@ -19,6 +19,7 @@ mod diff_command;
 mod doctor_command;
 #[cfg(feature = "live")]
 mod dpdk_ports;
+mod huge_pages;
 mod interrupt;
 #[cfg(feature = "java")]
 mod java;
@@ -77,6 +78,9 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => return usage(&error, command),
     };
+    if args.command.runs_for_long() {
+        huge_pages::forgo();
+    }
     loudness::set_colour(args.color);
     let ended = match &args.command {
         Command::Demo(demo) => demo::run(demo),

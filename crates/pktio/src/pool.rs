@@ -1,18 +1,14 @@
-//! [`Pool`]: a fixed number of chunks of one size, allocated once.
+//! [`Pool`]: a fixed number of chunks of one size, each allocated when it is first needed.
 //!
-//! Contract: a pool can be shared between threads, and its frames dropped on any of them. It never grows: when all
-//! chunks are out, there are none. The free list is a stack under a lock that is taken once for a burst, not once for
-//! a frame, and held for a few moves: the chunk that came back last is the one most likely in the cache.
+//! Contract: a pool can be shared between threads, and its frames dropped on any of them. It allocates a chunk when none is
+//! free and there are not all of them yet, so it holds as many as were ever out at once, and a frame costs no allocation
+//! once it has so many. When all chunks are out, there are none. The free list is a stack under a lock that is taken once
+//! for a burst, not once for a frame, and held for a few moves: the chunk that came back last is the one most likely in the
+//! cache.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::memory::{FrameBuf, Memory, Region};
-
-/// Chunks that are larger, for superframes, seldom hold that much: they are made large enough for the allocator to ask the
-/// kernel for pages of their own, which take no memory until they are written to. The GNU C library does so from 128 KiB
-/// on, and musl.
-const LARGE: usize = 32 * 1024;
-const OWN_PAGES: usize = 132 * 1024;
 
 /// Memory for frames that are copied, made or read by a system call.
 #[derive(Clone, Debug)]
@@ -25,19 +21,37 @@ struct Shared {
     chunks: usize,
     chunk_bytes: usize,
     headroom: usize,
-    free: Mutex<Vec<Memory>>,
+    free: Mutex<Free>,
+}
+
+/// Chunks that nobody has.
+#[derive(Debug, Default)]
+struct Free {
+    chunks: Vec<Memory>,
+    /// How many chunks were allocated, those that are out included.
+    made: usize,
 }
 
 impl Shared {
-    fn free(&self) -> MutexGuard<'_, Vec<Memory>> {
+    fn free(&self) -> MutexGuard<'_, Free> {
         // A panic between moves leaves the list whole.
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A chunk that nobody has.
+    fn take(&self, free: &mut Free) -> Option<Memory> {
+        free.chunks.pop().or_else(|| {
+            (free.made < self.chunks).then(|| {
+                free.made += 1;
+                Memory::owned(vec![0; self.chunk_bytes].into(), free.made as u64 - 1)
+            })
+        })
     }
 }
 
 impl Region for Shared {
     fn take_back(&self, chunks: &mut dyn Iterator<Item = Memory>) {
-        self.free().extend(chunks);
+        self.free().chunks.extend(chunks);
     }
 }
 
@@ -45,9 +59,7 @@ impl Pool {
     /// A pool of `chunks` chunks of `chunk_bytes` each, of which the first `headroom` are left free for what is put
     /// before a frame.
     pub fn new(chunks: usize, chunk_bytes: usize, headroom: usize) -> Self {
-        let bytes = if chunk_bytes > LARGE { chunk_bytes.max(OWN_PAGES) } else { chunk_bytes };
-        let chunk = |tag: usize| Memory::owned(vec![0; bytes].into(), tag as u64);
-        let free = Mutex::new((0..chunks).map(chunk).collect());
+        let free = Mutex::default();
         Self { shared: Arc::new(Shared { chunks, chunk_bytes, headroom, free }) }
     }
 
@@ -58,7 +70,8 @@ impl Pool {
 
     /// Number of chunks that nobody has.
     pub fn free(&self) -> usize {
-        self.shared.free().len()
+        let free = self.shared.free();
+        free.chunks.len() + self.shared.chunks - free.made
     }
 
     /// Bytes of the longest frame that it can hold with its headroom.
@@ -70,18 +83,18 @@ impl Pool {
     pub fn fill(&self, frames: &mut Vec<FrameBuf>, wanted: usize) {
         let missing = wanted.saturating_sub(frames.len());
         let mut free = self.shared.free();
-        let kept = free.len().saturating_sub(missing);
-        let Shared { headroom, .. } = *self.shared;
-        frames.extend(free.drain(kept..).map(|memory| {
-            let region: Arc<dyn Region> = Arc::<Shared>::clone(&self.shared);
-            FrameBuf::new(memory, region, headroom)
-        }));
+        let chunks = (0..missing).map_while(|_| self.shared.take(&mut free));
+        frames.extend(chunks.map(|memory| self.frame(memory)));
     }
 
     /// One empty frame, if a chunk is free.
     pub fn take(&self) -> Option<FrameBuf> {
-        let memory = self.shared.free().pop()?;
+        let memory = self.shared.take(&mut self.shared.free())?;
+        Some(self.frame(memory))
+    }
+
+    fn frame(&self, memory: Memory) -> FrameBuf {
         let region: Arc<dyn Region> = Arc::<Shared>::clone(&self.shared);
-        Some(FrameBuf::new(memory, region, self.shared.headroom))
+        FrameBuf::new(memory, region, self.shared.headroom)
     }
 }

@@ -9,6 +9,7 @@ use conntrack::steer::{Alike, Key};
 use std::fmt;
 
 use crate::eval::{self, Cause, RuleRef};
+use crate::ext::TargetUse;
 use crate::family::TableKind;
 use crate::ipset::Sets;
 use crate::model::{Action, Rule, Ruleset, Table};
@@ -116,6 +117,51 @@ impl Ruleset {
         });
         found.next()
     }
+}
+
+/// What rules have in them that may make packets depend on each other, counted rule by rule, those that no walk reaches
+/// included.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Couples {
+    /// Steps of a walk through all of them.
+    steps: u64,
+    /// Rules whose targets couple connections, or give them ports that are not their own.
+    hard: usize,
+    /// Rules whose packets the host answers.
+    answers: usize,
+}
+
+impl Couples {
+    /// One more rule.
+    pub(crate) fn add(&mut self, rule: &Rule) {
+        self.steps = self.steps.saturating_add(eval::steps(rule));
+        self.hard += usize::from(is_hard(rule));
+        self.answers += usize::from(rejects(rule));
+    }
+
+    /// One rule less.
+    pub(crate) fn take(&mut self, rule: &Rule) {
+        self.steps = self.steps.saturating_sub(eval::steps(rule));
+        self.hard = self.hard.saturating_sub(usize::from(is_hard(rule)));
+        self.answers = self.answers.saturating_sub(usize::from(rejects(rule)));
+    }
+
+    /// The most that packets of those who share what matches remember may depend on each other; `None` where only a look
+    /// at the rules can tell. `is_tree` says that no chain is walked twice.
+    pub(crate) fn class(&self, is_tree: bool, tracks: bool, has_nat: bool) -> Option<Class> {
+        if !is_tree || self.steps > eval::MAX_STEPS.into() || self.hard > 0 {
+            return None;
+        }
+        let ports = tracks && has_nat;
+        let key = if ports { Key::Ports(Alike::default()) } else { Key::Addresses };
+        Some(if tracks || self.answers > 0 { Class::PerFlow(key) } else { Class::Pure })
+    }
+}
+
+/// Whether how far a rule couples packets depends on more than that it is there.
+fn is_hard(rule: &Rule) -> bool {
+    let gives = |target: &TargetUse| !matches!(target.body.gives(), Gives::Own);
+    global_by_target(rule, None).is_some() || rule.target().is_some_and(gives)
 }
 
 /// The ports that rules translate to each other; or the first rule that gives connections what others leave, or of which

@@ -56,7 +56,7 @@ impl Rule {
         self.matches.iter().any(|used| used.body.asks_for_ports())
     }
 
-    fn target(&self) -> Option<&TargetUse> {
+    pub(crate) fn target(&self) -> Option<&TargetUse> {
         match &self.action {
             Action::Target(target) => Some(target),
             _ => None,

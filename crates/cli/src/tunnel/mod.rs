@@ -68,6 +68,17 @@ pub(crate) enum TunnelCommand {
     },
 }
 
+impl TunnelCommand {
+    /// Whether it runs until it is told to end.
+    pub(crate) fn runs_for_long(&self) -> bool {
+        match self {
+            Self::Up(up) => !up.detach,
+            Self::Serve { .. } => true,
+            _ => false,
+        }
+    }
+}
+
 /// Does it.
 pub(crate) fn run(args: &TunnelArgs) -> Result<ExitCode> {
     match &args.command {

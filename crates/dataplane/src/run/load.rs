@@ -11,7 +11,7 @@ use host::Host;
 use packet::visible;
 use rules::Entropy;
 use rules::ipset::Sets;
-use rules::model::{Action, Family, Ruleset};
+use rules::model::{Action, Family, Rule, Ruleset};
 use rules::save::{LoadOptions, load};
 
 use super::config::{At, ConfigError, Named, PortSettings, Settings, Ttl};
@@ -105,7 +105,7 @@ pub(super) fn parsed(
     let options = LoadOptions { family: Some(*family), ..LoadOptions::default() };
     let loaded = load(text, &options);
     let loaded = loaded.map_err(|error| BadText::Text(format!("{name}:{error}")))?;
-    has_addresses(settings, &loaded.ruleset)
+    has_addresses(settings, *family, loaded.ruleset.rules())
         .map_err(|what| BadText::Unfit(format!("{name}:{what}")))?;
     let odd = loaded.warnings.iter().map(|odd| format!("{name}:{}: {}", odd.line, odd.what));
     let idle = warnings::idle_rules(&loaded.ruleset, settings);
@@ -183,9 +183,12 @@ pub(super) fn can_answer(settings: &Settings, families: &[Family]) -> Result<(),
 
 /// Refuses rules that translate to an address that the port has not by which a packet of theirs passes: the line, and
 /// what is wanting.
-pub(super) fn has_addresses(settings: &Settings, ruleset: &Ruleset) -> Result<(), String> {
-    let chains = ruleset.tables.iter().flat_map(|table| &table.chains);
-    for rule in chains.flat_map(|chain| &chain.rules) {
+pub(super) fn has_addresses<'r>(
+    settings: &Settings,
+    family: Family,
+    rules: impl Iterator<Item = &'r Rule>,
+) -> Result<(), String> {
+    for rule in rules {
         let Action::Target(target) = &rule.action else { continue };
         let header = rule.header.as_ref();
         let test = match &*target.name {
@@ -194,10 +197,10 @@ pub(super) fn has_addresses(settings: &Settings, ruleset: &Ruleset) -> Result<()
             _ => continue,
         };
         let is_met = |port: &&PortSettings| test.is_none_or(|test| admits(test, &port.name));
-        let lacks = |port: &&PortSettings| port.address_of(ruleset.family).is_none();
+        let lacks = |port: &&PortSettings| port.address_of(family).is_none();
         if let Some(port) = settings.joined().filter(is_met).find(lacks) {
             let line = rule.line;
-            let (target, family, port) = (&target.name, ruleset.family.name(), &port.name);
+            let (target, family, port) = (&target.name, family.name(), &port.name);
             let what = "translates to an address of the port, and there is none";
             let needed = "expected address = [\"…\"] there";
             return Err(format!("{line}: -j {target} {what} of {family} on {port}: {needed}"));

@@ -15,6 +15,7 @@ use rules::model::{Action, Ruleset};
 use rules::{Because, Class};
 
 use super::fragments::Piece;
+use crate::program::Program;
 
 /// How frames are shared out.
 #[derive(Debug, Clone)]
@@ -58,10 +59,29 @@ impl Steering {
         let (wanted, why) = Self::of(rulesets, self.workers);
         match why {
             Some(why) => Err(format!("they need one worker: {why}")),
-            None if self.workers == 1 || !wanted.couples => Ok(()),
-            None if self.couples && self.key == wanted.key => Ok(()),
+            None if self.workers == 1 || !wanted.couples || self.is_by(&wanted.key) => Ok(()),
             None => Err("connections are shared out between workers in another way".to_owned()),
         }
+    }
+
+    /// The same of the rules of a program's revisions: what those know without a look at each rule mostly tells.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub(super) fn suits_program(&self, program: &Program) -> Result<(), String> {
+        let mut bounds = program.revisions().map(|revision| revision.class_bound());
+        let bound = bounds.try_fold(Class::Pure, |class, bound| Some(class.or(bound?)));
+        let is_sure = bound.is_some_and(|class| class.key().is_none_or(|key| self.is_by(key)));
+        if self.workers == 1 || is_sure {
+            return Ok(());
+        }
+        let rulesets = program.revisions().map(|revision| Arc::new(revision.ruleset()));
+        self.suits(&rulesets.collect::<Vec<_>>())
+    }
+
+    /// Whether the packets of a connection go to one worker, by what they have in common.
+    fn is_by(&self, key: &Key) -> bool {
+        self.couples && self.key == *key
     }
 
     /// Among how many workers.

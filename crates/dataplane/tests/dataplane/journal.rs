@@ -169,13 +169,19 @@ fn batch(number: u64) -> Vec<Record> {
             entry: format!("{{\"revision\": {number}}}"),
             texts: vec![(Family::Ipv4, Arc::clone(&text)), (Family::Ipv6, text)],
         },
+        Record::Change {
+            number,
+            family: Family::Arp,
+            of: number - 1,
+            text: format!("*filter\n-A INPUT -j DROP\n# {number}\n").into(),
+        },
         Record::Confirm(number.is_multiple_of(3).then(|| number.to_string())),
         Record::Bans(vec![kept(number % 5, Some(number)), kept((number + 1) % 5, None)]),
         Record::Sets(vec![kept(number, Some(number))]),
         Record::Files(vec![(Family::Ipv4, number.to_string())]),
     ];
     if let Some(gone) = number.checked_sub(4) {
-        let texts = vec![(gone, Family::Ipv4), (gone, Family::Ipv6)];
+        let texts = vec![(gone, Family::Ipv4), (gone, Family::Ipv6), (gone, Family::Arp)];
         records.push(Record::Forgotten { revisions: vec![gone], texts });
     }
     records
@@ -264,6 +270,40 @@ fn a_full_disk_refuses_and_takes_more_once_there_is_room() {
         assert_eq!(found, acknowledged, "run {run}");
     }
     assert!(refused > 50, "{refused}");
+}
+
+/// What the release before wrote: without changes.
+#[test]
+fn a_journal_of_format_1_is_read_and_written_on() {
+    let disk = Disk::default();
+    let mut state = State::default();
+    {
+        let database = redb::Builder::new().create_with_backend(disk.clone()).unwrap();
+        let write = database.begin_write().unwrap();
+        type Words = redb::TableDefinition<'static, &'static str, &'static str>;
+        let table = |name| Words::new(name);
+        write.open_table(table("meta")).unwrap().insert("format", "tamis.journal/1").unwrap();
+        let commits = redb::TableDefinition::<(), u64>::new("commits");
+        write.open_table(commits).unwrap().insert((), 7).unwrap();
+        let revisions = redb::TableDefinition::<u64, &str>::new("revisions");
+        write.open_table(revisions).unwrap().insert(3, "{}").unwrap();
+        let texts = redb::TableDefinition::<(u64, &str), &str>::new("texts");
+        write.open_table(texts).unwrap().insert((3, "ip"), "*filter\nCOMMIT\n").unwrap();
+        write.open_table(table("files")).unwrap().insert("ip", "hash").unwrap();
+        write.open_table(table("bans")).unwrap().insert("1", "ban 192.0.2.1").unwrap();
+        write.open_table(table("sets")).unwrap();
+        write.commit().unwrap();
+    }
+    state.revisions.insert(3, "{}".to_owned());
+    state.texts.insert((3, Family::Ipv4), "*filter\nCOMMIT\n".into());
+    state.files.insert(Family::Ipv4, "hash".to_owned());
+    state.bans.insert("1".to_owned(), "ban 192.0.2.1".to_owned());
+    let (journal, found) = disk.open();
+    assert_eq!(found, state);
+    journal.record(batch(4)).unwrap();
+    drop(journal);
+    let (_, found) = disk.after_crash(Draw(1)).open();
+    assert_eq!(found, taken(state, &batch(4)));
 }
 
 /// A byte of it that is another one is told, or was of no use.

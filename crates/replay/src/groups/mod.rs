@@ -5,7 +5,7 @@
 //! is shown if one of them is on the lists that were asked for; paths are those of listed packets alone.
 //!
 //! Contract: packets come in capture order, so groups are the same for every number of workers. Memory is bounded:
-//! [`MOST`] groups of each kind. Once there are so many, those without a listed packet make room, once; what finds no
+//! [`MOST`] groups of each kind, and [`MOST_ON_PAGE`] of one that only the page shows. Once there are so many, those without a listed packet make room, once; what finds no
 //! room after that is counted and said.
 
 mod key;
@@ -26,6 +26,9 @@ pub(crate) use key::{has_ports, protocol_text};
 
 /// Most groups of one kind.
 pub const MOST: usize = 1 << 16;
+
+/// Most groups of a kind that only the page shows, which shows ten.
+const MOST_ON_PAGE: usize = 1 << 12;
 
 /// What packets of a group have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -145,7 +148,8 @@ impl Gathering {
     /// None yet. `asked` says whether they are to be shown beside the page, too.
     pub(crate) fn new(by: GroupBy, asked: bool, lists: &Lists) -> Self {
         let (lists, groups) = (lists.clone(), HashMap::new());
-        Self { by, asked, lists, most: MOST, groups, listed: 0, left_out: 0, partial: false }
+        let most = if asked { MOST } else { MOST_ON_PAGE };
+        Self { by, asked, lists, most, groups, listed: 0, left_out: 0, partial: false }
     }
 
     /// What they are made by.

@@ -8,7 +8,7 @@
 //! a chain is given up for depends on the packets before.
 
 use crate::ext::kit::work::LONGEST;
-use crate::model::{Action, Chain, Table};
+use crate::model::{Action, Chain, Rule, Table};
 
 /// Steps that one walk may take. Chains that jump to each other twice over make walks exponential in the text; the
 /// kernel would spin for them.
@@ -46,11 +46,15 @@ fn measure(chains: &[Chain], start: usize, longest: &mut [Option<u64>]) -> u64 {
                 }
             }
         }
-        let work = rule.matches.iter().map(|used| u64::from(used.body.work(LONGEST))).sum::<u64>();
-        *steps = steps.saturating_add(1 + work);
+        *steps = steps.saturating_add(self::steps(rule));
         *next += 1;
     }
     longest[start].unwrap_or(0)
+}
+
+/// Steps that a rule takes by itself, of any packet at most.
+pub(crate) fn steps(rule: &Rule) -> u64 {
+    1 + rule.matches.iter().map(|used| u64::from(used.body.work(LONGEST))).sum::<u64>()
 }
 
 /// Packets that built-in chains were walked for in vain.

@@ -28,7 +28,7 @@ pub use memories::{Memories, SharedMemories};
 pub use tests_of::{Test, tests_of, tests_of_text};
 pub use verdicts::{By, Claim, Givers, Verdict, Verdicts};
 
-pub(crate) use budget::exceeded;
+pub(crate) use budget::{exceeded, steps};
 pub(crate) use header::Key;
 pub(crate) use iface_word::{Port, word_of};
 pub(crate) use machine::run;

@@ -70,16 +70,26 @@ impl Sets {
     /// # Errors
     /// A line is refused: then nothing has changed.
     pub fn restore(&mut self, text: &str, time: u64) -> Result<Edited, EditError> {
+        self.edit(text, time, true)
+    }
+
+    /// Whether [`Sets::restore`] would carry them out now, and what it would do; nobody sees that it was tried.
+    ///
+    /// # Errors
+    /// A line would be refused.
+    pub fn try_restore(&mut self, text: &str, time: u64) -> Result<Edited, EditError> {
+        self.edit(text, time, false)
+    }
+
+    fn edit(&mut self, text: &str, time: u64, stays: bool) -> Result<Edited, EditError> {
         let (edited, steps) = self.change(|sets| {
             let mut edit = Edit { now: sets.now(Some(time)).unwrap_or(0), ..Edit::of(sets) };
-            match edit.lines(text) {
-                Ok(()) => (Ok(edit.edited), edit.steps),
-                Err(error) => {
-                    let steps = std::mem::take(&mut edit.steps);
-                    sets.undo(steps);
-                    (Err(error), Vec::new())
-                }
+            let edited = edit.lines(text).map(|()| edit.edited);
+            let mut steps = std::mem::take(&mut edit.steps);
+            if edited.is_err() || !stays {
+                sets.undo(std::mem::take(&mut steps));
             }
+            (edited, steps)
         });
         // Not under the lock: elements that were flushed are many.
         drop(steps);

@@ -49,7 +49,9 @@ impl TableDraft {
         let hook = hooks.find(|hook| hook.chain_name() == &*name);
         let base = |hook| Base { hook, policy: Policy::Accept, counters: Counters::default() };
         let base = hook.map(base);
-        let head = Head { name: Arc::clone(&name), base, ..Head::default() };
+        let place = self.table.next_place;
+        self.table.next_place += 1;
+        let head = Head { name: Arc::clone(&name), base, place, ..Head::default() };
         let chain = match self.table.unused.pop() {
             Some(chain) => {
                 self.table.heads.set(chain as usize, head);
@@ -169,6 +171,8 @@ impl TableDraft {
             if let Some(head) = table.heads.get(chain as usize).cloned() {
                 let callers = i64::from(head.callers) + more;
                 let callers = u32::try_from(callers).unwrap_or(0);
+                table.shared += usize::from(callers > 1);
+                table.shared -= usize::from(head.callers > 1);
                 table.heads.set(chain as usize, Head { callers, ..head });
             }
         }

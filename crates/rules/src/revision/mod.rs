@@ -37,7 +37,7 @@ use crate::family::{Family, Hook};
 use crate::layout::paged::Paged;
 use crate::layout::segment::Segments;
 use crate::layout::{Corrupt, Footprint, Layout, PackedChains, Policies, has_wide_addresses};
-use crate::model::{Base, Chain, Counters, FallThrough, Rule, Ruleset, Table};
+use crate::model::{Action, Base, Chain, Counters, FallThrough, Rule, Ruleset, Table};
 use crate::transit::Transit;
 
 /// One state of the rules.
@@ -69,6 +69,10 @@ struct TableRevision {
     names: HashTrieMapSync<Arc<str>, u32>,
     /// Indices of chains that were deleted.
     unused: Vec<u32>,
+    /// The place of the next chain among the others, as they are printed.
+    next_place: u64,
+    /// Chains that several rules jump to.
+    shared: usize,
 }
 
 /// What a chain is but for its rules.
@@ -81,6 +85,8 @@ struct Head {
     fall_through: FallThrough,
     /// Rules that jump to it.
     callers: u32,
+    /// Chains are printed by this: one that takes the index of a chain that was deleted still comes last.
+    place: u64,
 }
 
 impl Revision {
@@ -147,12 +153,6 @@ impl Revision {
         self.tables.iter().position(|table| table.name == name)
     }
 
-    /// Number of rules.
-    #[must_use]
-    pub fn rule_count(&self) -> usize {
-        self.tables.iter().flat_map(|table| table.chains.chains.iter()).map(Segments::len).sum()
-    }
-
     /// The rule of this number, from 0, in a chain.
     #[must_use]
     pub fn rule(&self, table: &str, chain: &str, number: usize) -> Option<&Arc<Rule>> {
@@ -180,6 +180,13 @@ impl Revision {
     #[must_use]
     pub fn ruleset(&self) -> Ruleset {
         let tables = self.tables.iter().map(TableRevision::table).collect();
+        Ruleset { family: self.family, backend: self.backend, tables }
+    }
+
+    /// The same rules with chains in the order in which they came, to be printed.
+    #[must_use]
+    pub fn in_order(&self) -> Ruleset {
+        let tables = self.tables.iter().map(TableRevision::in_order).collect();
         Ruleset { family: self.family, backend: self.backend, tables }
     }
 
@@ -212,6 +219,8 @@ impl TableRevision {
             callers[to as usize] += 1;
         }
         let mut made = Self { chains, ..Self::empty(table.name, family) };
+        made.next_place = table.chains.len() as u64;
+        made.shared = callers.iter().filter(|callers| **callers > 1).count();
         for (index, (chain, callers)) in table.chains.iter().zip(callers).enumerate() {
             let name: Arc<str> = Arc::from(&*chain.name);
             made.names.insert_mut(Arc::clone(&name), index as u32);
@@ -220,6 +229,7 @@ impl TableRevision {
                 base: chain.base.map(uncounted),
                 fall_through: chain.fall_through,
                 callers,
+                place: index as u64,
             });
         }
         made
@@ -233,7 +243,7 @@ impl TableRevision {
             is_v6: has_wide_addresses(family),
         };
         let (heads, names) = (Paged::default(), HashTrieMapSync::new_sync());
-        Self { name, chains, heads, names, unused: Vec::new() }
+        Self { name, chains, heads, names, unused: Vec::new(), next_place: 0, shared: 0 }
     }
 
     /// Its built-in chain at a hook.
@@ -256,6 +266,36 @@ impl TableRevision {
             });
         Table { name: self.name, chains: chains.collect() }
     }
+
+    fn in_order(&self) -> Table {
+        let table = self.table();
+        let mut order: Vec<(u64, u32)> =
+            self.heads.iter().zip(0..).map(|(head, index)| (head.place, index)).collect();
+        if order.is_sorted() {
+            return table;
+        }
+        order.sort_unstable();
+        let mut indices = vec![0; table.chains.len()];
+        order.iter().zip(0..).for_each(|((_, old), new)| indices[*old as usize] = new);
+        let mut chains: Vec<(u32, Chain)> = indices.iter().copied().zip(table.chains).collect();
+        chains.sort_unstable_by_key(|(new, _)| *new);
+        let chains =
+            chains.into_iter().map(|(_, Chain { name, rules, base, fall_through, line })| {
+                let rules = rules.into_iter().map(|rule| renumbered(rule, &indices)).collect();
+                Chain { name, rules, base, fall_through, line }
+            });
+        Table { name: self.name, chains: chains.collect() }
+    }
+}
+
+/// The same rule where chains have these indices, by those that they had.
+fn renumbered(rule: Arc<Rule>, indices: &[u32]) -> Arc<Rule> {
+    let action = match rule.action {
+        Action::Jump(to) if indices[to as usize] != to => Action::Jump(indices[to as usize]),
+        Action::Goto(to) if indices[to as usize] != to => Action::Goto(indices[to as usize]),
+        _ => return rule,
+    };
+    Arc::new(Rule { action, ..Arc::unwrap_or_clone(rule) })
 }
 
 /// A built-in chain without counters: who walks has them.

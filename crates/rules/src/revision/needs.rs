@@ -7,13 +7,17 @@ use rpds::HashTrieMapSync;
 
 use crate::ext::{ListSort, ListUse, Sort};
 use crate::model::Rule;
+use crate::parallel::Couples;
 
 /// How many rules ask for what.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Needs {
+    /// All rules.
+    pub(super) rules: usize,
     pub(super) tracks: usize,
     pub(super) translates: usize,
     pub(super) ports: usize,
+    pub(super) couples: Couples,
     lists: HashTrieMapSync<(Sort, Arc<str>), Declared>,
     /// How often `lists` has changed.
     pub(super) lists_changed: u64,
@@ -38,12 +42,16 @@ impl Needs {
         dropped: impl IntoIterator<Item = &'r Rule>,
     ) {
         for rule in made {
+            self.rules += 1;
+            self.couples.add(rule);
             for (count, needs) in self.counts(rule) {
                 *count += usize::from(needs);
             }
             lists(rule).for_each(|list| self.declare(list, rule.id));
         }
         for rule in dropped {
+            self.rules = self.rules.saturating_sub(1);
+            self.couples.take(rule);
             for (count, needs) in self.counts(rule) {
                 *count = count.saturating_sub(usize::from(needs));
             }

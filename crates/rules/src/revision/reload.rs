@@ -9,7 +9,7 @@ use std::mem::discriminant;
 use std::sync::Arc;
 
 use super::draft::TableDraft;
-use super::{Numbers, Refused, Revision, Transaction};
+use super::{Head, Numbers, Refused, Revision, Transaction, renumbered};
 use crate::model::{Action, Chain, Counters, Rule, Ruleset, Table};
 
 /// The index of a chain that was deleted: [`Revision::ruleset`] has it without a name.
@@ -58,6 +58,7 @@ impl Transaction<'_> {
             Err(_) => draft.add_chain(&chain.name, family),
         };
         let indices: Vec<u32> = chains.iter().map(&mut index).collect();
+        draft.place(indices.iter().copied().filter(|index| *index != NONE));
         let mut changed = Vec::new();
         let named = chains.into_iter().zip(&indices).filter(|(_, index)| **index != NONE);
         for (chain, index) in named {
@@ -135,6 +136,19 @@ impl Transaction<'_> {
 }
 
 impl TableDraft {
+    /// Chains come in this order from now on, before those that are deleted next.
+    fn place(&mut self, order: impl Iterator<Item = u32> + Clone) {
+        let place = |chain: u32| self.table.heads.get(chain as usize).map(|head| head.place);
+        if order.clone().is_sorted_by_key(place) {
+            return;
+        }
+        for (chain, place) in order.zip(self.table.next_place..) {
+            let head = self.head(chain);
+            self.table.heads.set(chain as usize, Head { place, ..head });
+            self.table.next_place = place + 1;
+        }
+    }
+
     /// Whether a chain has these rules already.
     fn is_same(&mut self, chain: u32, rules: &[Arc<Rule>], family: crate::family::Family) -> bool {
         let table = &self.table;
@@ -165,14 +179,4 @@ fn same_at_sight(one: &Rule, other: &Rule) -> Option<bool> {
     };
     let plain = one.matches.is_empty() && other.matches.is_empty();
     plain.then(|| same_action && one.header == other.header)
-}
-
-/// The same rule with chains by their index in the revision.
-fn renumbered(rule: Arc<Rule>, indices: &[u32]) -> Arc<Rule> {
-    let action = match rule.action {
-        Action::Jump(to) if indices[to as usize] != to => Action::Jump(indices[to as usize]),
-        Action::Goto(to) if indices[to as usize] != to => Action::Goto(indices[to as usize]),
-        _ => return rule,
-    };
-    Arc::new(Rule { action, ..Arc::unwrap_or_clone(rule) })
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use super::{Declared, Lineage, Revision, TableRevision};
 use crate::backend::Backend;
 use crate::eval::RuleRef;
-use crate::family::Hook;
+use crate::family::{Hook, TableKind};
 use crate::layout::segment::Segments;
 use crate::model::Rule;
+use crate::parallel::Class;
 
 impl Revision {
     /// The implementation that the rules are for.
@@ -47,6 +48,22 @@ impl Revision {
             Some(!chain.first.rules.is_empty())
         };
         self.tables.iter().any(|table| chain(table) == Some(true))
+    }
+
+    /// Number of rules.
+    #[must_use]
+    pub fn rule_count(&self) -> usize {
+        self.needs.rules
+    }
+
+    /// A bound of [`Ruleset::class_of_sharers`](crate::model::Ruleset::class_of_sharers) that takes a look at no rule: packets
+    /// depend on each other as it says, or less. `None` where only the rules can tell.
+    #[must_use]
+    pub fn class_bound(&self) -> Option<Class> {
+        // A chain that one rule jumps to is walked once, and so no walk takes more steps than all rules together.
+        let is_tree = self.tables.iter().all(|table| table.shared == 0);
+        let has_nat = self.table(TableKind::NAT).is_some();
+        self.needs.couples.class(is_tree, self.tracks(), has_nat)
     }
 
     /// Whether some rule needs connection tracking.

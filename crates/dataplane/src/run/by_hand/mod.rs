@@ -107,10 +107,9 @@ impl ByHand {
         record: impl Fn(Vec<Record>) -> Result<(), E>,
     ) -> Result<Result<Edited, EditError>, E> {
         let mut all = self.lock();
-        // Whether it is taken is found on others, so that what is in force is written down before.
-        let shared = published.shared();
-        let others = shared.sets().map(Sets::copied).unwrap_or_default();
-        if let Err(refused) = others.clone().restore(text, now()) {
+        // Whether it is taken is found before, so that what is in force was written down.
+        let mut sets = published.shared().sets().cloned().unwrap_or_default();
+        if let Err(refused) = sets.try_restore(text, now()) {
             return Ok(Err(refused));
         }
         let at = all.last + 1;

@@ -17,11 +17,22 @@ pub enum Record {
         /// Texts that no revision before has.
         texts: Vec<(Family, Arc<str>)>,
     },
-    /// Revisions, and texts by the revision that brought them, that are no longer kept.
+    /// The rules of a family in a revision, by what changes them.
+    Change {
+        /// The revision's number.
+        number: u64,
+        /// Whose rules they are.
+        family: Family,
+        /// The revision that brought what they change: a text, or a change.
+        of: u64,
+        /// Changes, as `iptables-restore --noflush` reads them.
+        text: Arc<str>,
+    },
+    /// Revisions, and texts and changes by the revision that brought them, that are no longer kept.
     Forgotten {
         /// Numbers of revisions.
         revisions: Vec<u64>,
-        /// Texts.
+        /// Texts, and changes.
         texts: Vec<(u64, Family)>,
     },
     /// What waits for a confirmation, if anything does.
@@ -50,6 +61,8 @@ pub struct State {
     pub revisions: BTreeMap<u64, String>,
     /// Texts, by the revision that brought them.
     pub texts: BTreeMap<(u64, Family), Arc<str>>,
+    /// Changes, by the revision that brought them, with the one that brought what they change.
+    pub changes: BTreeMap<(u64, Family), (u64, Arc<str>)>,
     /// What waits for a confirmation.
     pub confirm: Option<String>,
     /// Hashes of the files of rules as they were read.
@@ -70,9 +83,13 @@ impl State {
                     self.texts.insert((*number, *family), Arc::clone(text));
                 }
             }
+            Record::Change { number, family, of, text } => {
+                self.changes.insert((*number, *family), (*of, Arc::clone(text)));
+            }
             Record::Forgotten { revisions, texts } => {
                 self.revisions.retain(|number, _| !revisions.contains(number));
                 self.texts.retain(|key, _| !texts.contains(key));
+                self.changes.retain(|key, _| !texts.contains(key));
             }
             Record::Confirm(confirm) => self.confirm.clone_from(confirm),
             Record::Files(files) => self.files = files.iter().cloned().collect(),

@@ -18,14 +18,19 @@ use rules::model::Family;
 
 use super::{JournalError, Kept, Record, State};
 
-/// What this tamis writes; another one is refused.
-const FORMAT: &str = "tamis.journal/1";
+/// What this tamis writes.
+const FORMAT: &str = "tamis.journal/2";
+
+/// What those before it wrote, which is read: it has no changes. Any other one is refused.
+const BEFORE: &str = "tamis.journal/1";
 
 const META: TableDefinition<'_, &str, &str> = TableDefinition::new("meta");
 const COMMITS: TableDefinition<'_, (), u64> = TableDefinition::new("commits");
 const REVISIONS: TableDefinition<'_, u64, &str> = TableDefinition::new("revisions");
 /// By the revision that brought it, and the name of the family.
 const TEXTS: TableDefinition<'_, (u64, &str), &str> = TableDefinition::new("texts");
+/// By the same: the revision that brought what is changed, and the text.
+const CHANGES: TableDefinition<'_, (u64, &str), (u64, &str)> = TableDefinition::new("changes");
 const FILES: TableDefinition<'_, &str, &str> = TableDefinition::new("files");
 const BANS: TableDefinition<'_, &str, &str> = TableDefinition::new("bans");
 const SETS: TableDefinition<'_, &str, &str> = TableDefinition::new("sets");
@@ -147,20 +152,21 @@ fn begun(database: &Database) -> Result<Result<u64, String>, redb::Error> {
     let commits = {
         let mut meta = transaction.open_table(META)?;
         let format = meta.get("format")?.map(|found| found.value().to_owned());
-        match format {
-            None => drop(meta.insert("format", FORMAT)?),
-            Some(format) if format != FORMAT => return Ok(Err(format)),
-            Some(_) => {
-                let commits = transaction.open_table(COMMITS)?;
-                let number = commits.get(())?.map_or(0, |number| number.value());
-                drop((meta, commits));
+        let commits = transaction.open_table(COMMITS)?;
+        let number = commits.get(())?.map_or(0, |number| number.value());
+        drop(commits);
+        match format.as_deref() {
+            Some(FORMAT) => {
+                drop(meta);
                 transaction.abort()?;
                 return Ok(Ok(number));
             }
+            None | Some(BEFORE) => drop(meta.insert("format", FORMAT)?),
+            Some(other) => return Ok(Err(other.to_owned())),
         }
-        all_tables(&transaction)?;
-        0
+        number
     };
+    all_tables(&transaction)?;
     transaction.commit()?;
     Ok(Ok(commits))
 }
@@ -170,6 +176,7 @@ fn all_tables(transaction: &WriteTransaction) -> Result<(), redb::Error> {
     transaction.open_table(COMMITS)?;
     transaction.open_table(REVISIONS)?;
     transaction.open_table(TEXTS)?;
+    transaction.open_table(CHANGES)?;
     for table in [FILES, BANS, SETS] {
         transaction.open_table(table)?;
     }
@@ -197,14 +204,20 @@ fn put(transaction: &WriteTransaction, record: &Record) -> Result<(), redb::Erro
                 table.insert((*number, family.name()), &**text)?;
             }
         }
+        Record::Change { number, family, of, text } => {
+            let mut table = transaction.open_table(CHANGES)?;
+            table.insert((*number, family.name()), (*of, &**text))?;
+        }
         Record::Forgotten { revisions, texts } => {
             let mut table = transaction.open_table(REVISIONS)?;
             for number in revisions {
                 table.remove(number)?;
             }
-            let mut table = transaction.open_table(TEXTS)?;
+            let mut of_texts = transaction.open_table(TEXTS)?;
+            let mut of_changes = transaction.open_table(CHANGES)?;
             for (number, family) in texts {
-                table.remove((*number, family.name()))?;
+                of_texts.remove((*number, family.name()))?;
+                of_changes.remove((*number, family.name()))?;
             }
         }
         Record::Confirm(confirm) => {
@@ -256,6 +269,12 @@ fn read(database: &Database) -> Result<Result<State, String>, redb::Error> {
         let (number, family) = key.value();
         let Some(family) = family_of(family) else { return Ok(Err(no_family(family))) };
         state.texts.insert((number, family), Arc::from(text.value()));
+    }
+    for row in transaction.open_table(CHANGES)?.iter()? {
+        let (key, change) = row?;
+        let ((number, family), (of, text)) = (key.value(), change.value());
+        let Some(family) = family_of(family) else { return Ok(Err(no_family(family))) };
+        state.changes.insert((number, family), (of, Arc::from(text)));
     }
     for (family, hash) in pairs(&transaction, FILES)? {
         let Some(family) = family_of(&family) else { return Ok(Err(no_family(&family))) };

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use access::list::Schedule;
 use rules::ipset::Sets;
-use rules::model::{Family, Ruleset};
+use rules::model::{Family, Rule, Ruleset};
 use rules::revision::Revision;
 
 use super::super::config::Settings;
 use super::super::control::{Refusal, RefusalKind};
 use super::super::load::{RulesText, can_answer, has_addresses};
 use super::super::steering::Steering;
-use super::history::Peer;
+use super::history::{Brought, History, Peer};
 use super::text;
 use crate::program::Program;
 use crate::publish::{PublishError, Published};
@@ -47,6 +47,8 @@ pub(super) struct Made {
     pub(super) warnings: Vec<String>,
     /// Hashes of the files, where they were read for it.
     pub(super) files: Option<Vec<(Family, String)>>,
+    /// Versions of an earlier revision, whose rules they are.
+    pub(super) versions: Option<BTreeMap<Family, u64>>,
 }
 
 /// What a change does to rules, by numbers of them.
@@ -79,6 +81,14 @@ impl Rules {
         }
     }
 
+    /// What changes rules, where it does not replace them.
+    pub(super) fn changes(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Whole(..) => None,
+            Self::Changes(text) => Some(&text.text),
+        }
+    }
+
     /// The same, with no rules for the families that have some and are not among these.
     pub(super) fn without_others(self, published: &Published) -> Self {
         let Self::Whole(mut rulesets, beside) = self else { return self };
@@ -93,14 +103,23 @@ impl Rules {
     }
 }
 
+/// The revisions of a program, each with the rules that are new since another one.
+fn changed<'p>(
+    old: &'p Program,
+    new: &'p Program,
+) -> impl Iterator<Item = (&'p Arc<Revision>, &'p [Arc<Rule>])> {
+    new.revisions().map(|next| {
+        let is_same = old.revision(next.family()).is_some_and(|before| Arc::ptr_eq(before, next));
+        (next, if is_same { &[] } else { next.made() })
+    })
+}
+
 impl Counted {
     /// From one program to the next.
     pub(super) fn between(old: &Program, new: &Program) -> Self {
         let mut counted = Self::default();
-        for next in new.revisions() {
-            let before = old.revision(next.family());
-            let is_same = before.is_some_and(|before| Arc::ptr_eq(before, next));
-            let new = if is_same { 0 } else { next.made().len() };
+        for (next, made) in changed(old, new) {
+            let (before, new) = (old.revision(next.family()), made.len());
             let kept = next.rule_count().saturating_sub(new);
             let had = before.map_or(0, |before| before.rule_count());
             counted.new += new;
@@ -111,27 +130,51 @@ impl Counted {
     }
 }
 
-/// Refuses rules that no wire of this run can do, or that its workers cannot share as they do.
+/// Refuses rules that no wire of this run can do, or that its workers cannot share as they do. Of those in force that was
+/// found before, so it looks at rules that are new.
 pub(super) fn fits(
-    program: &Program,
+    old: &Program,
+    new: &Program,
     name: &str,
     settings: &Settings,
     steering: &Steering,
 ) -> Result<(), String> {
-    let rulesets = program.revisions().map(|revision| Arc::new(revision.ruleset()));
-    let rulesets: Vec<_> = rulesets.collect();
-    let has_rules = rulesets.iter().filter(|ruleset| !ruleset.tables.is_empty());
-    let families: Vec<Family> = has_rules.map(|ruleset| ruleset.family).collect();
+    let has_rules = new.revisions().filter(|revision| revision.tables().next().is_some());
+    let families: Vec<Family> = has_rules.map(|revision| revision.family()).collect();
     can_answer(settings, &families).map_err(|error| error.to_string())?;
-    for ruleset in &rulesets {
-        has_addresses(settings, ruleset).map_err(|what| format!("{name}:{what}"))?;
+    for (revision, made) in changed(old, new) {
+        let made = made.iter().map(AsRef::as_ref);
+        has_addresses(settings, revision.family(), made)
+            .map_err(|what| format!("{name}:{what}"))?;
     }
-    steering.suits(&rulesets)
+    steering.suits_program(new)
+}
+
+/// What the families have in a program that comes after another one, whose revision is the last of a history. `text` is
+/// of changes to one family's rules, where that is what made it.
+pub(super) fn brought(
+    old: &Program,
+    new: &Program,
+    text: Option<&Arc<str>>,
+    history: &History,
+) -> BTreeMap<Family, Brought> {
+    let brought = |revision: &Arc<Revision>| {
+        let family = revision.family();
+        let is_same = old.revision(family).is_some_and(|before| Arc::ptr_eq(before, revision));
+        let version = history.version(family).filter(|_| is_same).map(Brought::Version);
+        let change = text.filter(|text| history.takes_change(family, text.len()));
+        let change = change.map(|text| Brought::Change(Arc::clone(text)));
+        let printed = || Some(Brought::Text(text::printed(revision)?.into()));
+        Some((family, version.or(change).or_else(printed)?))
+    };
+    new.revisions().filter_map(brought).collect()
 }
 
 /// The complete rules of a program, of each family that has some.
-pub(super) fn texts(program: &Program) -> BTreeMap<Family, String> {
-    let text = |revision: &Arc<Revision>| Some((revision.family(), text::printed(revision)?));
+pub(super) fn texts(program: &Program) -> BTreeMap<Family, Brought> {
+    let text = |revision: &Arc<Revision>| {
+        Some((revision.family(), Brought::Text(text::printed(revision)?.into())))
+    };
     program.revisions().filter_map(text).collect()
 }
 

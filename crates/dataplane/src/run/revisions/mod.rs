@@ -4,7 +4,9 @@
 //! restarts where there is a journal. One change is made at a time. It is read and built beside what is in force, is
 //! held to all that a start holds rules to ([`load`](super::load)) and to how workers share connections
 //! ([`Steering::suits`]), goes to the journal, and then to the workers, which cannot fail any more: what is
-//! acknowledged is on disk and in force, and what is refused is neither. Who looks takes no lock.
+//! acknowledged is on disk and in force, and what is refused is neither. A change costs what it changes, however many
+//! rules there are: it is what goes to the journal, and complete rules are read back from it when somebody asks for them.
+//! Who has the turn changes what there is to see; the history is locked to look and to add to it, for a moment.
 //!
 //! What a change keeps is `rules::revision`'s to say: counters, and what matches remember, stay with rules that are the
 //! same.
@@ -15,6 +17,7 @@ mod pending;
 mod start;
 mod text;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -38,7 +41,7 @@ pub(super) use pending::MOST_SECONDS;
 pub(super) use start::Chosen;
 
 use change::{Beside, Counted, Made, Rules};
-use history::{Change, History};
+use history::{Brought, Change, History};
 use pending::{Pending, now};
 
 /// Warnings of an answer.
@@ -67,7 +70,8 @@ pub(super) struct Revisions {
     settings: Settings,
     /// Held by who changes the rules.
     turn: Mutex<()>,
-    /// Changed by who has the turn.
+    /// Changed by who has the turn, as is the next.
+    history: Mutex<History>,
     seen: ArcSwap<Seen>,
     journal: Option<Journal>,
     /// What was asked for of the access list and the sets.
@@ -76,11 +80,18 @@ pub(super) struct Revisions {
     asked: Mutex<Arc<AtomicBool>>,
 }
 
-/// What there is to see.
-#[derive(Debug, Clone, Default)]
+/// What there is to see without a lock.
+#[derive(Debug, Clone, Copy, Default)]
 struct Seen {
-    history: History,
+    /// The revision in force.
+    revision: u64,
     pending: Option<Pending>,
+}
+
+/// A revision to be.
+struct Next {
+    records: Vec<Record>,
+    seen: Seen,
 }
 
 /// What `status` says of them.
@@ -138,7 +149,7 @@ impl Revisions {
             dry_run: asked.dry_run,
             confirm: asked.confirm,
             warnings,
-            files: None,
+            ..Made::default()
         };
         self.put(change, made, at)
     }
@@ -155,17 +166,9 @@ impl Revisions {
         at: InForce<'_>,
     ) -> Result<Value, Refusal> {
         let _turn = self.turn();
-        let seen = self.seen.load();
-        let found = match to {
-            Some(number) => seen.history.get(number),
-            None => seen.history.before(),
-        };
-        let Some(kept) = found else {
-            let (oldest, last) = (seen.history.oldest(), seen.history.number());
-            let what = format!("expected a revision that is kept, from {oldest} to {last}");
-            return Err(Refusal::refused(what));
-        };
-        self.back_to(kept.number, format!("rollback to {}", kept.number), who, at)
+        let before = || lock(&self.history).before();
+        let number = to.or_else(before).ok_or_else(|| self.not_kept())?;
+        self.back_to(number, format!("rollback to {number}"), who, at)
     }
 
     /// Keeps the revision that waits for it.
@@ -179,7 +182,7 @@ impl Revisions {
             return Err(Refusal::refused("no revision waits for a confirmation"));
         };
         self.record(vec![Record::Confirm(None)]).map_err(Refusal::refused)?;
-        self.seen.store(Arc::new(Seen { pending: None, ..Seen::clone(&seen) }));
+        self.seen.store(Arc::new(Seen { pending: None, ..**seen }));
         Ok(json!({ "schema": "tamis.confirm/1", "revision": pending.revision }))
     }
 
@@ -188,34 +191,41 @@ impl Revisions {
     /// # Errors
     /// It is not kept.
     pub(super) fn get(&self, number: Option<u64>) -> Result<Value, Refusal> {
-        let seen = self.seen.load();
-        let number = number.unwrap_or_else(|| seen.history.number());
-        let Some(kept) = seen.history.get(number) else {
-            let (oldest, last) = (seen.history.oldest(), seen.history.number());
-            let what = format!("expected a revision that is kept, from {oldest} to {last}");
-            return Err(Refusal::refused(what));
+        let (number, rules) = {
+            let history = lock(&self.history);
+            let number = number.unwrap_or_else(|| history.number());
+            (number, history.rules(number))
         };
-        let text: String = kept.texts.values().map(|text| &**text).collect();
+        let rules = rules.ok_or_else(|| self.not_kept())?;
+        let texts = rules.values().map(|(_, chain)| chain.text());
+        let text: String = texts.collect::<Result<Vec<_>, _>>().map_err(Refusal::refused)?.concat();
         Ok(json!({ "schema": "tamis.get/1", "revision": number, "text": text }))
+    }
+
+    fn not_kept(&self) -> Refusal {
+        let history = lock(&self.history);
+        let (oldest, last) = (history.oldest(), history.number());
+        Refusal::refused(format!("expected a revision that is kept, from {oldest} to {last}"))
     }
 
     /// The revisions that are kept.
     pub(super) fn log(&self) -> Value {
-        let seen = self.seen.load();
+        let history = lock(&self.history);
+        let pending = self.seen.load().pending;
         json!({
             "schema": "tamis.log/1",
-            "revision": seen.history.number(),
-            "goes_back_in": seen.pending.map(|pending| pending.seconds_left()),
+            "revision": history.number(),
+            "goes_back_in": pending.map(|pending| pending.seconds_left()),
             "journal": self.journal.is_some(),
-            "revisions": seen.history.json(),
+            "revisions": history.json(),
         })
     }
 
     /// For `status`.
     pub(super) fn status(&self) -> RevisionStatus {
-        let seen = self.seen.load();
-        let goes_back_in = seen.pending.map(|pending| pending.seconds_left());
-        RevisionStatus { number: seen.history.number(), goes_back_in }
+        let Seen { revision, pending } = **self.seen.load();
+        let goes_back_in = pending.map(|pending| pending.seconds_left());
+        RevisionStatus { number: revision, goes_back_in }
     }
 
     /// From now on who raises this asks for the files to be read again.
@@ -242,9 +252,9 @@ impl Revisions {
             return;
         }
         let _turn = self.turn();
-        let seen = self.seen.load();
-        if let (Some(pending), Some(before)) = (over(&seen), seen.history.before()) {
-            self.go_back(pending, before.number, at, tell);
+        let before = lock(&self.history).before();
+        if let (Some(pending), Some(before)) = (over(&self.seen.load()), before) {
+            self.go_back(pending, before, at, tell);
         }
     }
 
@@ -256,7 +266,7 @@ impl Revisions {
             Err(refusal) => {
                 tell(&format!("{what}: that failed, and is tried again: {}", refusal.what));
                 let again = Some(Pending::of(pending.revision, 1));
-                let seen = Seen::clone(&self.seen.load());
+                let seen = **self.seen.load();
                 self.seen.store(Arc::new(Seen { pending: again, ..seen }));
             }
         }
@@ -287,19 +297,18 @@ impl Revisions {
         who: Option<Peer>,
         at: InForce<'_>,
     ) -> Result<Value, Refusal> {
-        let seen = self.seen.load();
-        let Some(kept) = seen.history.get(number) else {
-            return Err(Refusal::refused(format!("revision {number} is not kept")));
-        };
-        let texts = kept.texts.iter().map(|(family, text)| RulesText {
-            family: *family,
-            name: format!("revision {number}"),
-            text: Arc::clone(text),
-        });
-        let (change, _) = self.whole(&texts.collect::<Vec<_>>(), at.published)?;
-        let change = change.without_others(at.published);
+        let rules = lock(&self.history).rules(number).ok_or_else(|| self.not_kept())?;
         let name = format!("revision {number}");
-        self.put(change, Made { name, what, who, ..Made::default() }, at)
+        let (mut texts, mut versions) = (Vec::new(), BTreeMap::new());
+        for (family, (version, chain)) in rules {
+            let text = chain.text().map_err(Refusal::refused)?;
+            texts.push(RulesText { family, name: name.clone(), text });
+            versions.insert(family, version);
+        }
+        let (change, _) = self.whole(&texts, at.published)?;
+        let change = change.without_others(at.published);
+        let versions = Some(versions);
+        self.put(change, Made { name, what, who, versions, ..Made::default() }, at)
     }
 
     /// Reads complete rules; with what is odd about them.
@@ -330,22 +339,17 @@ impl Revisions {
 
     /// Puts a change in force, by who has the turn: the answer.
     fn put(&self, rules: Rules, made: Made, at: InForce<'_>) -> Result<Value, Refusal> {
-        let seen = self.seen.load_full();
         let current = at.published.program();
+        let text = rules.changes().cloned();
         let mut accepted = None;
         let accept = |program: &Program| {
-            change::fits(program, &made.name, &self.settings, at.steering)?;
+            change::fits(&current, program, &made.name, &self.settings, at.steering)?;
             let counted = Counted::between(&current, program);
-            let texts = change::texts(program);
-            let change = Change { at: now(), what: made.what.clone(), who: made.who, texts };
-            let (history, mut records) = seen.history.with(change);
-            let pending = made.confirm.map(|seconds| Pending::of(history.number(), seconds));
-            records.push(Record::Confirm(pending.map(|pending| pending.written())));
-            records.extend(made.files.clone().map(Record::Files));
+            let next = self.next(&current, program, text.as_ref(), &made);
             if !made.dry_run {
-                self.record(records).map_err(|error| error.to_string())?;
+                self.record(next.records.clone()).map_err(|error| error.to_string())?;
             }
-            accepted = Some((counted, Seen { history, pending }));
+            accepted = Some((counted, next));
             // What is refused changes nothing.
             if made.dry_run { Err("a dry run".to_owned()) } else { Ok(()) }
         };
@@ -356,23 +360,41 @@ impl Revisions {
             (Err(error), _) => return Err(change::refused(&error, &made.name)),
         };
         let Some((counted, next)) = accepted else { return Err(Refusal::refused("not accepted")) };
-        let number = next.history.number();
-        let goes_back_in = next.pending.map(|pending| pending.seconds_left());
+        let Seen { revision, pending } = next.seen;
         if !made.dry_run {
-            self.seen.store(Arc::new(next));
+            lock(&self.history).take(&next.records);
+            self.seen.store(Arc::new(next.seen));
         }
         Ok(json!({
             "schema": "tamis.apply/1",
-            "revision": number,
+            "revision": revision,
             "program": program,
             "dry_run": made.dry_run,
             "new": counted.new,
             "gone": counted.gone,
             "kept": counted.kept,
-            "goes_back_in": goes_back_in,
+            "goes_back_in": pending.map(|pending| pending.seconds_left()),
             "durable": self.journal.is_some(),
             "warnings": made.warnings,
         }))
+    }
+
+    /// What there is to record, and to see, once a program is in force that comes after another one.
+    fn next(&self, old: &Program, new: &Program, text: Option<&Arc<str>>, made: &Made) -> Next {
+        let history = lock(&self.history);
+        let rules = match &made.versions {
+            Some(versions) => {
+                versions.iter().map(|(family, at)| (*family, Brought::Version(*at))).collect()
+            }
+            None => change::brought(old, new, text, &history),
+        };
+        let change = Change { at: now(), what: made.what.clone(), who: made.who, rules };
+        let mut records = history.records(change);
+        let revision = history.number() + 1;
+        let pending = made.confirm.map(|seconds| Pending::of(revision, seconds));
+        records.push(Record::Confirm(pending.map(|pending| pending.written())));
+        records.extend(made.files.clone().map(Record::Files));
+        Next { records, seen: Seen { revision, pending } }
     }
 
     /// Changes the access list: how many ranges of sources are banned then.
@@ -416,7 +438,7 @@ fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Refuses a change that was made for another revision than the one in force.
 fn stale(expected: Option<u64>, seen: &Seen) -> Result<(), Refusal> {
-    let current = seen.history.number();
+    let current = seen.revision;
     match expected {
         Some(expected) if expected != current => {
             let what = format!("expected revision {expected} to be in force, found {current}");

@@ -1,7 +1,7 @@
 //! Which rules a run starts with: those of the journal, or those of a file that has changed since it was read.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use arc_swap::ArcSwap;
 use rules::model::Family;
@@ -11,7 +11,7 @@ use super::super::by_hand::ByHand;
 use super::super::config::Settings;
 use super::super::journal::{Journal, JournalError, Record, State};
 use super::super::load::RulesText;
-use super::history::{Change, History, Kept};
+use super::history::{Change, History};
 use super::pending::{Pending, now};
 use super::{Revisions, Seen, change};
 use crate::publish::Published;
@@ -26,7 +26,8 @@ pub(in crate::run) struct Chosen {
     journal: Option<Journal>,
     /// What was asked for of the access list and the sets.
     pub(in crate::run) by_hand: ByHand,
-    seen: Seen,
+    history: History,
+    pending: Option<Pending>,
     /// What makes a new revision of them, if they are one.
     new: Option<String>,
     files: Vec<(Family, String)>,
@@ -47,37 +48,45 @@ impl Chosen {
         let pending = state.confirm.as_deref().and_then(Pending::read);
         let pending = pending.filter(|pending| pending.revision == history.number());
         let by_hand = ByHand::of(&state);
-        let chosen = Self { journal: Some(journal), by_hand, ..Self::of_files(files, hashes) };
-        let Some(last) = history.last().map(Arc::clone) else { return Ok(chosen) };
-        Ok(chosen.after(&last, Seen { history, pending }, &state.files))
+        let has_rules = history.last().is_some();
+        let mut chosen = Self { by_hand, history, pending, ..Self::of_files(files, hashes) };
+        if has_rules {
+            chosen = chosen.after(&state.files).map_err(|what| journal.damaged(what))?;
+        }
+        Ok(Self { journal: Some(journal), ..chosen })
     }
 
     fn of_files(texts: Vec<RulesText>, files: Vec<(Family, String)>) -> Self {
-        let (warnings, seen) = (Vec::new(), Seen::default());
-        let new = Some("start".to_owned());
-        Self { texts, warnings, journal: None, by_hand: ByHand::default(), seen, new, files }
+        Self {
+            texts,
+            warnings: Vec::new(),
+            journal: None,
+            by_hand: ByHand::default(),
+            history: History::default(),
+            pending: None,
+            new: Some("start".to_owned()),
+            files,
+        }
     }
 
     /// The same where the journal's last revision was in force, and files had these hashes when they were read.
-    fn after(self, last: &Kept, seen: Seen, read: &BTreeMap<Family, String>) -> Self {
-        let before = seen.history.before().filter(|_| seen.pending.is_some_and(|at| at.is_over()));
-        let (kept, mut new) = match before {
-            Some(before) => {
-                (&**before, Some(format!("revision {} was not confirmed", last.number)))
-            }
+    fn after(self, read: &BTreeMap<Family, String>) -> Result<Self, String> {
+        let last = self.history.number();
+        let is_over = self.pending.is_some_and(|pending| pending.is_over());
+        let (number, mut new) = match self.history.before().filter(|_| is_over) {
+            Some(before) => (before, Some(format!("revision {last} was not confirmed"))),
             None => (last, None),
         };
         let mut texts: BTreeMap<Family, RulesText> = BTreeMap::new();
-        for (family, text) in &kept.texts {
-            let name = format!("revision {} of the journal", kept.number);
-            let text = RulesText { family: *family, name, text: Arc::clone(text) };
-            texts.insert(*family, text);
+        for (family, (_, chain)) in self.history.rules(number).unwrap_or_default() {
+            let name = format!("revision {number} of the journal");
+            let text = chain.text().map_err(|what| format!("{name}: {what}"))?;
+            texts.insert(family, RulesText { family, name, text });
         }
         let mut warnings: Vec<String> = new.clone().into_iter().collect();
-        let back = format!("tamis ctl rollback {} has those back", kept.number);
+        let back = format!("tamis ctl rollback {number} has those back");
         for (text, (family, hash)) in self.texts.into_iter().zip(&self.files) {
             if read.get(family) != Some(hash) {
-                let number = kept.number;
                 warnings.push(format!(
                     "{} has changed since it was read: its rules are in force, and not those of revision {number} of \
                      the journal ({back})",
@@ -95,9 +104,8 @@ impl Chosen {
             texts.remove(family);
             new = Some("a file that is no longer named".to_owned());
         }
-        let pending = seen.pending.filter(|_| new.is_none());
-        let seen = Seen { pending, ..seen };
-        Self { texts: texts.into_values().collect(), warnings, seen, new, ..self }
+        let pending = self.pending.filter(|_| new.is_none());
+        Ok(Self { texts: texts.into_values().collect(), warnings, pending, new, ..self })
     }
 }
 
@@ -111,18 +119,21 @@ impl Revisions {
         chosen: Chosen,
         published: &Published,
     ) -> Result<Self, JournalError> {
-        let Chosen { journal, by_hand, mut seen, new, files, .. } = chosen;
+        let Chosen { journal, by_hand, mut history, mut pending, new, files, .. } = chosen;
         if let Some(what) = new {
-            let texts = change::texts(&published.program());
-            let change = Change { at: now(), what, who: None, texts };
-            let (history, mut records) = seen.history.with(change);
+            let rules = change::texts(&published.program());
+            let change = Change { at: now(), what, who: None, rules };
+            let mut records = history.records(change);
             records.extend([Record::Confirm(None), Record::Files(files)]);
-            journal.as_ref().map_or(Ok(()), |journal| journal.record(records))?;
-            seen = Seen { history, pending: None };
+            journal.as_ref().map_or(Ok(()), |journal| journal.record(records.clone()))?;
+            history.take(&records);
+            pending = None;
         }
+        let seen = Seen { revision: history.number(), pending };
         Ok(Self {
             settings,
             turn: Mutex::default(),
+            history: Mutex::new(history),
             seen: ArcSwap::from_pointee(seen),
             journal,
             by_hand,

@@ -136,7 +136,10 @@ fn alone(plan: Plan, rows: &mut Rows) {
             Part::Update => update::all(plan, rows),
             Part::Bulk => update::bulk(plan, rows),
             Part::Growth => growth::all(plan, rows),
-            Part::Readers => readers::rows(plan, rows),
+            Part::Readers => {
+                readers::rows(plan, rows);
+                readers::shared_rows(plan, rows);
+            }
         }
     }
 }

@@ -3,7 +3,8 @@
 //! Contract: both rates are of the same workers in the same run, slice after slice; a ratio is that of
 //! two slices that follow each other, so that what else the machine does falls on both. Where the kernel tells
 //! how long a thread had a processor, rates are also given for that time: where there are fewer processors
-//! than threads that want one, the rest is what the writer, and everybody else, took of the readers' processors.
+//! than threads that want one, the rest is what the writer, and everybody else, took of the readers' processors. By that time
+//! it is also told what a match costs whose state workers share.
 
 use std::fmt::Write;
 use std::fs;
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use dataplane::Config;
 use dataplane::publish::tally::{Local, Tally};
@@ -128,6 +129,55 @@ pub(super) fn rows(plan: Plan, rows: &mut Rows) {
     }
 }
 
+/// Matches whose state workers share as processors do in the kernel, after a rule without a match.
+const MATCHES: [(&str, &str); 7] = [
+    ("none", ""),
+    ("limit", "-m limit --limit 10000/sec --limit-burst 10000"),
+    ("limit, over", "-m limit --limit 1/day --limit-burst 1"),
+    ("quota", "-m quota --quota 1000000000000000"),
+    ("nth", "-m statistic --mode nth --every 2 --packet 0"),
+    ("hashlimit", "-m hashlimit --hashlimit-upto 10000/sec --hashlimit-mode srcip --hashlimit-name h"),
+    ("recent", "-m recent --name r --rsource --set"),
+];
+
+/// What a packet costs that asks one match which has one state for all workers, by the time that readers had a processor:
+/// of one reader, and of two who ask about the same packet all the time, which is the most that their lock can cost.
+pub(super) fn shared_rows(plan: Plan, rows: &mut Rows) {
+    let pairs = if plan.quick { 5 } else { 21 };
+    for (name, words) in MATCHES {
+        for readers in [1, 2] {
+            let slice = Duration::from_millis(100);
+            let load = Load { readers, updates: 1, pairs, slice };
+            let text = format!("*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -p udp {words}\nCOMMIT\n");
+            let Ok(rates) = measure_on::<Local>(load, &read(&text), quiet) else { continue };
+            let nanos: Vec<f64> = rates.quiet_on_cpu.iter().map(|rate| 1e9 / rate).collect();
+            if !nanos.is_empty() {
+                let params = params(json!({ "match": name, "readers": readers }));
+                let engine = Layout::PackedChain.name();
+                rows.push(row("rules.readers.shared", engine, params, Runs::of(nanos), "ns/packet"));
+            }
+        }
+    }
+}
+
+/// Slices without updates.
+fn quiet<T: Tally>(
+    _: &Published<T>,
+    load: Load,
+    readers: &Readers<'_>,
+) -> Result<Rates, PublishError> {
+    let mut rates = Rates::default();
+    thread::sleep(load.slice);
+    for _ in 0..load.pairs {
+        let wait = |_: Instant| {
+            thread::sleep(load.slice);
+            Ok(0)
+        };
+        rates.quiet_on_cpu.extend(rate_of(readers, wait)?.1);
+    }
+    Ok(rates)
+}
+
 /// Measures, over 100 chains of 1,000 rules of which a packet runs one chain; updates append a rule to a chain,
 /// that one in its turn, and delete it.
 ///
@@ -137,7 +187,16 @@ pub(super) fn rows(plan: Plan, rows: &mut Rows) {
 /// # Panics
 /// The rules, which are our own, are not taken, or a reader panicked.
 fn measure<T: Tally>(load: Load) -> Result<Rates, PublishError> {
-    let published = match Published::<T>::counting([&ruleset()], Config::default()) {
+    measure_on::<T>(load, &ruleset(), slices)
+}
+
+/// Measures by slices while readers walk these rules.
+fn measure_on<T: Tally>(
+    load: Load,
+    ruleset: &Ruleset,
+    slices: impl FnOnce(&Published<T>, Load, &Readers<'_>) -> Result<Rates, PublishError>,
+) -> Result<Rates, PublishError> {
+    let published = match Published::<T>::counting([ruleset], Config::default()) {
         Ok(published) => published,
         Err(refused) => panic!("the rules are not taken: {refused}"),
     };
@@ -260,17 +319,20 @@ fn walk_until<T: Tally>(mut worker: Worker<T>, stop: &AtomicBool, walked: &Atomi
     let len = bytes.len();
     let mut packet = Packet::parse(&mut bytes, len, Link::Raw, Checksums::Ignore);
     while !stop.load(Ordering::Relaxed) {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let now = now.map_or(0, |since| since.as_nanos() as u64);
         let mut burst = worker.burst();
         for _ in 0..BURST {
-            walk(&mut burst, &mut packet, &host);
+            walk(&mut burst, &mut packet, &host, now);
         }
         drop(burst);
         walked.fetch_add(BURST as u64, Ordering::Relaxed);
     }
 }
 
-fn walk<T: Tally>(burst: &mut BurstGuard<'_, T>, packet: &mut Packet<'_>, host: &Host) {
+fn walk<T: Tally>(burst: &mut BurstGuard<'_, T>, packet: &mut Packet<'_>, host: &Host, now: u64) {
     let mut transit = Transit::new(packet, Family::Ipv4, Hook::Input, host);
+    transit.time = Some(now);
     std::hint::black_box(burst.walk(0, &mut transit, Alive::Certain));
 }
 
@@ -289,8 +351,12 @@ fn ruleset() -> Ruleset {
         }
     }
     text.push_str("COMMIT\n");
+    read(&text)
+}
+
+fn read(text: &str) -> Ruleset {
     let options = LoadOptions { family: Some(Family::Ipv4), ..LoadOptions::default() };
-    match load(&text, &options) {
+    match load(text, &options) {
         Ok(loaded) => loaded.ruleset,
         Err(error) => panic!("the rules are not taken: {error}"),
     }
@@ -326,7 +392,7 @@ mod tests {
         let (mut worker, mut bytes, host) = (published.worker(), datagram(), Host::default());
         let len = bytes.len();
         let mut packet = Packet::parse(&mut bytes, len, Link::Raw, Checksums::Ignore);
-        walk(&mut worker.burst(), &mut packet, &host);
+        walk(&mut worker.burst(), &mut packet, &host, 0);
         let snapshot = published.snapshot().expect("it rests");
         let revision = snapshot.program.revision(Family::Ipv4).expect("it has rules");
         let counts = |chain: &str| {

@@ -8,12 +8,13 @@ mod naive;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use conntrack::steer::Key;
 use host::Host;
 use naive::{Edit, Naive, changes};
 use packet::{Checksums, Link, Packet};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use rules::Transit;
+use rules::{Class, Transit};
 use rules::eval::{Alive, Memories, Observer, RuleRef, walk};
 use rules::model::{Counters, Family, Hook, Rule, Ruleset};
 use rules::revision::{Dropped, Numbers, Revision};
@@ -163,6 +164,43 @@ fn a_reload_keeps_the_rules_that_stay() {
     assert_eq!(next.verify(), Ok(()));
 }
 
+/// A chain that takes the place of one that was deleted comes last, and rules that are given come in their order.
+#[test]
+fn chains_are_printed_in_the_order_in_which_they_came() {
+    let in_order = |revision: &Revision| {
+        print_ruleset(&revision.in_order(), false, |_, _, _| Counters::default())
+    };
+    let (revision, mut numbers) = first(START);
+    let change = "*filter\n-X a\n-N c\n-A INPUT -j c\n-A c -g b\n-A b -p udp\nCOMMIT\n";
+    let next = revision.changed_by(change, &mut numbers).unwrap();
+    let text = in_order(&next);
+    let chains: Vec<&str> = text.lines().filter(|line| line.contains(" - [")).collect();
+    assert_eq!(chains, [":b - [0:0]", ":c - [0:0]"]);
+    assert_eq!(in_order(&first(&text).0), text);
+    let turned = text.replace(":b - [0:0]\n:c - [0:0]\n", ":c - [0:0]\n:b - [0:0]\n");
+    let turned = in_order(&first(&turned).0);
+    let next = next.replaced_by(ruleset(&turned), &mut numbers).unwrap();
+    assert_eq!((in_order(&next), next.made().len()), (turned, 0));
+    assert_eq!(next.verify(), Ok(()));
+}
+
+/// Where chains are walked more than once, only the rules can tell how long a walk is.
+#[test]
+fn a_bound_of_the_class_is_told_where_it_is_known() {
+    let class = |lines: &str| {
+        let (revision, mut numbers) = first(START);
+        let next = revision.changed_by(&format!("*filter\n{lines}\nCOMMIT\n"), &mut numbers);
+        next.unwrap().class_bound()
+    };
+    assert_eq!(class("-A INPUT -p udp -j a"), Some(Class::Pure));
+    assert_eq!(class("-A INPUT -j a\n-A FORWARD -j a"), None);
+    assert_eq!(class("-A INPUT -j a\n-A FORWARD -j a\n-D INPUT 1"), Some(Class::Pure));
+    let by_addresses = Some(Class::PerFlow(Key::Addresses));
+    assert_eq!(class("-A b -j REJECT"), by_addresses);
+    assert_eq!(class("-A b -m conntrack --ctstate NEW"), by_addresses);
+    assert_eq!(class("-A b -j REJECT\n-F b"), Some(Class::Pure));
+}
+
 #[test]
 fn counters_in_the_text_override_those_that_were_kept() {
     let (revision, mut numbers) = first("*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -p udp\nCOMMIT\n");
@@ -231,6 +269,11 @@ fn is_summed_up(revision: &Revision) -> Result<(), TestCaseError> {
     prop_assert_eq!(revision.tracks(), rules.tracks());
     prop_assert_eq!(revision.translates(), rules.translates());
     prop_assert_eq!(revision.asks_for_ports(), rules.asks_for_ports());
+    prop_assert_eq!(revision.rule_count(), rules.rules().count());
+    if let Some(bound) = revision.class_bound() {
+        let class = rules.class_of_sharers();
+        prop_assert_eq!(bound.clone().or(class), bound);
+    }
     for hook in [Hook::Input, Hook::Forward, Hook::Output] {
         let base = rules.tables[0].base_chain(hook);
         prop_assert_eq!(revision.has_chain(0, hook), base.is_some());
