@@ -72,10 +72,6 @@ pub(crate) enum Command {
 impl Command {
     /// Whether it runs until it is told to end.
     pub(crate) fn runs_for_long(&self) -> bool {
-        match self {
-            Self::Run(_) | Self::Watch(_) | Self::Top(_) => true,
-            Self::Tunnel(tunnel) => tunnel.command.runs_for_long(),
-            _ => false,
-        }
+        matches!(self, Self::Live(live) if live.runs_for_long())
     }
 }

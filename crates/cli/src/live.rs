@@ -49,4 +49,13 @@ impl Live {
             Self::Parent(asked) => parent::run(asked),
         }
     }
+
+    /// Whether the command runs until it is told to end.
+    pub(crate) fn runs_for_long(&self) -> bool {
+        match self {
+            Self::Run(_) | Self::Watch(_) | Self::Top(_) => true,
+            Self::Tunnel(tunnel) => tunnel.command.runs_for_long(),
+            _ => false,
+        }
+    }
 }

@@ -39,4 +39,9 @@ impl Live {
             "{command}: not built into this tamis, which works offline (cargo build --release --bin tamis)"
         )
     }
+
+    /// Whether the command runs until it is told to end: it only says that it is not there.
+    pub(crate) fn runs_for_long(&self) -> bool {
+        false
+    }
 }
