@@ -99,7 +99,8 @@ mutants: ## Break the code on purpose, in each of the ways of crates/lab/mutants
 
 # Counts that no load changes; ceilings only go down (CONTRIBUTING.md).
 costs: $(if $(ROOT),deps) ## Instructions a packet, memory, size and crates, held to .ci/costs/ceilings.txt (LOWER=1 lowers what may be)
-	@python3 .ci/costs $(if $(LOWER),--lower)
+	@python3 -B .ci/costs/tests.py -q
+	@python3 -B .ci/costs $(if $(LOWER),--lower)
 
 kill: ## Kill a run 1,000 times in a stream of applies, and fill its disk 100 times (minutes)
 	TAMIS_KILLS=1000 cargo test -p tamis --test cli killed

@@ -5,7 +5,7 @@ ceiling was raised otherwise than in a commit of its own. `--lower` writes the c
 measure is skipped, and said.
 """
 import pathlib
-import re
+import platform
 import resource
 import shutil
 import subprocess
@@ -15,6 +15,7 @@ import tempfile
 import ceilings
 import rows
 
+TAKEN = "# Ceilings were taken with"
 TABLE = ".ci/costs/ceilings.txt"
 # As `make run`, so that it is built once.
 BUILD = ["cargo", "build", "--release", "--bin", "tamis", "--bin", "tamis-costs"]
@@ -36,6 +37,16 @@ def build():
     print(f"build: {spent() - before:.0f} s of processor time, {compiled} crates compiled (a report: nothing is held to it)")
 
 
+def tools():
+    """What counts depend on besides the code: the compiler, valgrind, and whether this processor has what valgrind shows."""
+    def said(*command):
+        return subprocess.run(command, capture_output=True, text=True).stdout.strip().split("(")[0].strip()
+    flags = pathlib.Path("/proc/cpuinfo").read_text() if pathlib.Path("/proc/cpuinfo").exists() else ""
+    found = [said("rustc", "--version"), said("valgrind", "--version") if shutil.which("valgrind") else "no valgrind",
+             platform.machine() + (" with AVX2" if " avx2" in flags else "")]
+    return f"{TAKEN} {', '.join(found)}."
+
+
 def measured(folder):
     """Each row that this machine can measure, with its figure."""
     yield from rows.sizes(folder)
@@ -54,6 +65,9 @@ def main():
     if why := ceilings.smuggled(TABLE, text):
         wrong.append(why)
     build()
+    here, there = tools(), next((line for line in text.splitlines() if line.startswith(TAKEN)), "")
+    if here != there:
+        print(f"costs: {there[2:] or 'no tools are noted;'} Here: {here[len(TAKEN) + 1:]}")
     lower = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, value in measured(pathlib.Path(folder)):
@@ -71,7 +85,7 @@ def main():
     for name in table:
         print(f"skips: {name}, not measured here")
     if lower and "--lower" in sys.argv:
-        path.write_text(ceilings.lowered(text, lower))
+        path.write_text(ceilings.lowered(text, lower).replace(there or "\n# row", here if there else f"\n{here}\n# row", 1))
     elif lower:
         print("costs: make costs LOWER=1 lowers these ceilings")
     for why in wrong:

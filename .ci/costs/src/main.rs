@@ -76,9 +76,9 @@ fn end(number: u8) -> Result<Tunnel> {
 fn shake(a: &mut Tunnel, b: &mut Tunnel, packet: &[u8]) -> Result<()> {
     let Staged::Wait(_) = a.stage(packet, NOW) else { bail!("a session before its handshake") };
     let Some(Due::Send(initiation)) = a.due(NOW) else { bail!("no initiation") };
-    let answered = b.receive(&mut initiation.bytes().to_vec(), place(1), NOW);
+    let answered = b.receive(initiation.bytes(), place(1), NOW);
     let Received::Answered { reply, .. } = answered else { bail!("no answer") };
-    let established = a.receive(&mut reply.bytes().to_vec(), place(2), NOW);
+    let established = a.receive(reply.bytes(), place(2), NOW);
     let Received::Established { .. } = established else { bail!("no session") };
     Ok(())
 }

@@ -106,6 +106,18 @@ impl Exit {
     }
 }
 
+/// Lends what was made for a frame: what leaves, and the reply.
+#[inline]
+pub(crate) fn lent<'h, 'a>(
+    made: Option<Made<'a>>,
+    exit: &'h Option<Exit>,
+) -> (Leaves<'h>, Option<Own<'h, 'a>>) {
+    match (made, exit) {
+        (Some(made), Some(exit)) => made.lent(exit),
+        _ => (Leaves::Nothing, None),
+    }
+}
+
 /// What was made for a frame.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Made<'a> {
@@ -116,9 +128,7 @@ pub(crate) struct Made<'a> {
 
 impl<'a> Made<'a> {
     /// What leaves, and the reply.
-    #[inline]
-    pub(crate) fn lent(self, exit: &Option<Exit>) -> (Leaves<'_>, Option<Own<'_, 'a>>) {
-        let Some(Exit { frames, replies }) = exit else { return (Leaves::Nothing, None) };
+    fn lent(self, Exit { frames, replies }: &Exit) -> (Leaves<'_>, Option<Own<'_, 'a>>) {
         let leaves = match self.place {
             Place::Nowhere => Leaves::Nothing,
             Place::Frame(len) => Leaves::InPlace(len),

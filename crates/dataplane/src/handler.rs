@@ -24,7 +24,7 @@ use crate::course::{Course, course_of, family_of, of_host};
 use crate::delivery::{self, Delivered, Delivery};
 use crate::direct::{self, direct_of};
 use crate::disposition::{Disposition, DropReason, FinalVerdict, Outcome, Skip, Why};
-use crate::egress::{Egress, Exit, Parts};
+use crate::egress::{self, Egress, Exit, Parts};
 use crate::headers::{checksums_of, find_headers, find_headers_into};
 use crate::hooked;
 use crate::interfaces;
@@ -34,7 +34,7 @@ use crate::path::Path;
 use crate::program::Program;
 use crate::reroute::{self, Before};
 use crate::shared::Shared;
-use crate::stands::{Lasting, Stands};
+use crate::stands::{Lasting, Settled, Stands};
 use crate::state::{FamilyState, Follow, State};
 use crate::walk::{Below, Sizes, Walk};
 use crate::way::{Fate, Way, addresses};
@@ -171,6 +171,7 @@ impl Handler {
         {
             let Self { state, room, exit } = self;
             packet.lend(room);
+            let packet = &mut packet;
             return direct::forward(way, program, state, exit, packet, arrival, observer);
         }
         self.take(program, packet, arrival, observer)
@@ -321,8 +322,8 @@ impl Handler {
         if let Some(sets) = sets {
             sets.begin(arrival.time);
         }
-        let stands =
-            Stands { plan, config, arrival, way: &way, before, fragment, note, mark, found };
+        let (way, before, note) = (&way, &before, &note);
+        let stands = Stands { plan, config, arrival, way, before, fragment, note, mark, found };
         let ct = stands.connection(tracker);
         let mut transit = stands.transit(&mut packet, sets.as_mut(), chance.as_ref(), ct);
         let is_tapped = arrival.origin == Origin::Host && arrival.link != Link::Nflog;
@@ -337,7 +338,7 @@ impl Handler {
         if is_tapped && matches!(found, Found::Nothing) {
             walk.made_by_host();
         }
-        let mut gone = way;
+        let mut gone = *way;
         let came = goes(&mut walk, &mut gone, &stands, answers, Some(delivery), observer);
         end.path = Some(gone.path).filter(|_| gone.is_sure());
         end.assumed = gone.assumed;
@@ -363,20 +364,29 @@ impl Handler {
 
         // How it leaves, and what is sent for it if it does not.
         let lies = (came_at, parts.as_mut());
-        let mut settled = stands.settle(&mut walk, &end.verdict, &gone, answers, exit, lies);
+        let Settled { answer, tuple, len, mut left } =
+            stands.settle(&mut walk, &end.verdict, &gone, answers, exit, lies);
         // Where the states of its connection do not agree, as what it is taken for.
         if end.verdict == FinalVerdict::Unknown && !has_below {
-            if exit.is_none()
-                && let Some(taken) = walk.as_taken()
-            {
-                taken.settle(&mut end, observer);
-            } else if let Some(taken) = walk.taken() {
-                let chance = chance.as_ref();
-                let lasting = Lasting { memories, answers, tracker, sets, chance };
-                stands.again(taken, lasting, exit, &mut end, &mut settled, observer);
+            let as_taken = if exit.is_none() { walk.as_taken(observer) } else { None };
+            let sure = match as_taken {
+                None => match walk.taken() {
+                    None => None,
+                    Some(taken) => {
+                        let chance = chance.as_ref();
+                        let lasting = Lasting { memories, answers, tracker, sets, chance };
+                        stands.again(taken, lasting, exit, &mut left, observer)
+                    }
+                },
+                sure => sure,
+            };
+            if let Some(sure) = sure {
+                (end.verdict, end.either, end.early) = sure;
             }
         }
-        settled.egress(end, &gone, exit)
+        let (leaves, reply) = egress::lent(left.map(|(made, _)| made), exit);
+        let outcome = Outcome { end, input: gone.input, output: gone.output, tuple, len, answer };
+        Egress { outcome, leaves, reply }
     }
 }
 
@@ -400,7 +410,7 @@ pub(crate) fn goes<'n: 'a, 'a>(
             walk.brouting(input, Iface::Absent, observer);
             walk.hook(Hook::Prerouting, input, Iface::Absent, observer);
             if !walk.is_unseen_before_routing() {
-                reroute::after(walk, way, &stands.before, stands, observer);
+                reroute::after(walk, way, stands.before, stands, observer);
             }
             let (host, sizes) = (&config.host, stands.sizes(way));
             bridge::passed_on(walk, way, arrival, host, observer);
@@ -408,7 +418,7 @@ pub(crate) fn goes<'n: 'a, 'a>(
         }
         Path::Output | Path::Loopback => {
             walk.answers(found, answers, observer);
-            let before = Before { addresses: addresses(walk.packet()), ..stands.before };
+            let before = Before { addresses: addresses(walk.packet()), ..*stands.before };
             walk.hook(Hook::Output, Iface::Absent, output, observer);
             reroute::after(walk, way, &before, stands, observer);
             goes_out(walk, way, observer);

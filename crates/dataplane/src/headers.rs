@@ -50,7 +50,10 @@ pub(crate) fn find_headers_into(
         }
         return;
     }
-    let origin = hooked::origin(bytes, link).unwrap_or(origin);
+    let origin = match link {
+        Link::Nflog => hooked::origin(bytes, link).unwrap_or(origin),
+        _ => origin,
+    };
     parse_into(headers, link, bytes, wire_len, checksums_of(program.config(), origin));
 }
 

@@ -208,6 +208,7 @@ impl Program {
     }
 
     /// Whether it has rules of a bridge.
+    #[inline]
     pub(crate) fn bridges(&self) -> bool {
         self.bridges
     }

@@ -1,8 +1,8 @@
 //! [`Stands`]: what a walk is given of its packet besides bytes and rules, and what is settled when the walk is over.
 //! The full path and the direct one begin and end their walks here.
 
-use conntrack::{Proxy, Tracker, Visit};
-use packet::{FlowKey, Mark, Packet, Snapshot};
+use conntrack::{CtView, Proxy, Tracker, Visit};
+use packet::{FlowKey, Link, Mark, Packet, Snapshot};
 use rules::eval::{self, Memories};
 use rules::ext::Answer;
 use rules::ipset::Sets;
@@ -13,8 +13,8 @@ use crate::answers::{Answers, Found};
 use crate::arrival::{Arrival, Origin};
 use crate::bridge;
 use crate::config::Config;
-use crate::disposition::{Disposition, Early, FinalVerdict, Outcome};
-use crate::egress::{Egress, Exit, Leaving, Made, Parts};
+use crate::disposition::{Early, Either, FinalVerdict};
+use crate::egress::{Exit, Leaving, Made, Parts};
 use crate::handler;
 use crate::observer::Observer;
 use crate::path::Path;
@@ -30,10 +30,10 @@ pub(crate) struct Stands<'n, 's> {
     pub(crate) arrival: &'s Arrival<'n>,
     /// Its way when it came.
     pub(crate) way: &'s Way<'n>,
-    pub(crate) before: Before,
+    pub(crate) before: &'s Before,
     /// Length of the largest fragment, if it was put together.
     pub(crate) fragment: Option<u32>,
-    pub(crate) note: BridgeNote<'n>,
+    pub(crate) note: &'s BridgeNote<'n>,
     /// Its mark when it came.
     pub(crate) mark: Mark,
     /// What it answers.
@@ -49,13 +49,13 @@ pub(crate) struct Lasting<'h> {
     pub(crate) chance: Option<&'h Chance>,
 }
 
-/// What the end of a walk settles.
+/// What the end of a walk settles besides the verdict; see [`Outcome`](crate::Outcome).
 pub(crate) struct Settled<'p, 'a> {
-    answer: Option<Answer>,
-    tuple: Option<FlowKey>,
-    len: u64,
-    made: Made<'a>,
-    leaving: Option<Leaving<'p, 'a>>,
+    pub(crate) answer: Option<Answer>,
+    pub(crate) tuple: Option<FlowKey>,
+    pub(crate) len: u64,
+    /// What leaves, and how, of a handler that sends.
+    pub(crate) left: Option<(Made<'a>, Leaving<'p, 'a>)>,
 }
 
 /// Sees nothing.
@@ -84,7 +84,7 @@ impl<'n> Stands<'n, '_> {
         Transit {
             input: way.input,
             output: way.output,
-            bridge: *note,
+            bridge: **note,
             sets,
             chance,
             mark: *mark,
@@ -156,32 +156,31 @@ impl<'n> Stands<'n, '_> {
         if plan.expects_answers
             && let Some((_, refused)) = answered
         {
-            answers.expect(refused, now, arrival.link == packet::Link::Nflog);
+            answers.expect(refused, now, arrival.link == Link::Nflog);
         } else if let Some(stray) = walk.stray() {
             answers.remember(stray, now);
         }
         let may_be_moved = plan.tables.translates() || arrival.left.is_some();
-        let tuple = may_be_moved.then(|| walk.tuple()).flatten();
+        let tuple = if may_be_moved { walk.tuple() } else { None };
         let len = walk.packet().len() as u64;
-        let Some(exit) = exit else {
-            return Settled { answer, tuple, len, made: Made::default(), leaving: None };
-        };
-        let leaving = Leaving::new(walk, *gone, came_at, parts).of(arrival.segment);
-        let made = exit.make(walk, verdict, &leaving, sent.as_ref(), config);
-        Settled { answer, tuple, len, made, leaving: Some(leaving) }
+        let left = exit.as_mut().map(|exit| {
+            let leaving = Leaving::new(walk, *gone, came_at, parts).of(arrival.segment);
+            (exit.make(walk, verdict, &leaving, sent.as_ref(), config), leaving)
+        });
+        Settled { answer, tuple, len, left }
     }
 
     /// Walks a packet once more, from before tracking and as what it is taken for, where the states of its connection
-    /// do not agree on a verdict.
+    /// do not agree on a verdict: what is certain of it then.
+    #[inline(never)]
     pub(crate) fn again(
         &self,
-        (mut snapshot, view): (Snapshot, conntrack::CtView),
+        (mut snapshot, view): (Snapshot, CtView),
         lasting: Lasting<'_>,
         exit: &mut Option<Exit>,
-        end: &mut Disposition,
-        settled: &mut Settled<'_, 'n>,
+        left: &mut Option<(Made<'n>, Leaving<'_, 'n>)>,
         observer: &mut impl Observer,
-    ) {
+    ) -> Option<(FinalVerdict, Option<Either>, Early)> {
         let Lasting { memories, answers, tracker, sets, chance } = lasting;
         let mut packet = snapshot.packet();
         let tracked = tracker.as_mut().filter(|_| self.plan.is_tracked);
@@ -189,34 +188,16 @@ impl<'n> Stands<'n, '_> {
         let mut transit = self.transit(&mut packet, sets.as_mut(), chance, ct);
         let mut walk = Walk::again(&mut transit, view, &self.plan.tables, memories);
         handler::goes(&mut walk, &mut { *self.way }, self, answers, None, &mut Nobody);
-        let (verdict, either) = (walk.verdict(), walk.either());
-        if let (Some(exit), Some(leaving)) = (exit, settled.leaving.take()) {
-            let unknown = self.config.unknown;
-            settled.made.place =
-                leaving.copied().leave(&verdict, unknown, walk.packet(), &mut exit.frames);
+        let (verdict, either) = walk.end();
+        if let (Some(exit), Some((made, leaving))) = (exit, left) {
+            let (unknown, frames) = (self.config.unknown, &mut exit.frames);
+            made.place = leaving.copied().leave(&verdict, unknown, walk.packet(), frames);
         }
-        if verdict != FinalVerdict::Unknown {
-            let is_first = tracker.as_mut().is_some_and(|tracker| tracker.take(&view));
-            end.early = if is_first { Early::First } else { Early::Later };
-            end.verdict = verdict;
-            end.either = either;
-            observer.taken(view.states);
+        if verdict == FinalVerdict::Unknown {
+            return None;
         }
-    }
-}
-
-impl<'a> Settled<'_, 'a> {
-    /// What becomes of the frame.
-    #[inline(always)]
-    pub(crate) fn egress<'h>(
-        self,
-        end: Disposition,
-        gone: &Way<'a>,
-        exit: &'h Option<Exit>,
-    ) -> Egress<'h, 'a> {
-        let Self { answer, tuple, len, made, .. } = self;
-        let (leaves, reply) = made.lent(exit);
-        let outcome = Outcome { end, input: gone.input, output: gone.output, tuple, len, answer };
-        Egress { outcome, leaves, reply }
+        let is_first = tracker.as_mut().is_some_and(|tracker| tracker.take(&view));
+        observer.taken(view.states);
+        Some((verdict, either, if is_first { Early::First } else { Early::Later }))
     }
 }

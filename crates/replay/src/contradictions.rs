@@ -40,6 +40,7 @@ pub struct Contradictions {
 
 impl Contradictions {
     /// Holds a verdict to how the packet was seen leaving.
+    #[inline]
     pub(crate) fn compare(
         &mut self,
         number: u64,
@@ -58,6 +59,11 @@ impl Contradictions {
             self.unseen += u64::from(goes_on && matches!(end.verdict, FinalVerdict::Accept(_)));
             return;
         };
+        self.compare_left(number, outcome, left);
+    }
+
+    fn compare_left(&mut self, number: u64, outcome: &Outcome<'_>, left: &Left<'_>) {
+        let end = &outcome.end;
         let contradicted = match end.verdict {
             // A fragment that was left out when its packet was put together, which left without it.
             FinalVerdict::Drop(DropReason::Conntrack) if end.path.is_none() => return,

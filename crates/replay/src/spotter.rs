@@ -1,10 +1,8 @@
-//! [`Spotter`]: holds batches back until it is known what each of their frames is, so that packets are evaluated once
-//! and with what the frame that left tells of them.
+//! [`Spotter`]: says of each frame what it is, so that packets are evaluated once and with what the frame that left tells
+//! of them.
 //!
-//! Contract: batches come in order of time and leave as they came, each frame with what it was seen to be. What waits is
-//! bounded (`WINDOW`). A capture in which nothing tells which way a frame went is not held back at all.
-
-use std::collections::VecDeque;
+//! Contract: it sees batches in order of time, some of them before it tells of the oldest; who holds them back is
+//! `source`. A capture in which nothing tells which way a frame went need not be held back at all, and costs nothing.
 
 use dataplane::Config;
 use host::sighting::{Devices, Frame, Link, Reassembly, Seen, Sightings, Way};
@@ -15,25 +13,18 @@ use rules::model::Family;
 
 use crate::batch::{Arrived, Batch, Names};
 use crate::rules_file::RulesFile;
-use crate::source::{MOST_IDLE, Window};
 use dataplane::link_of;
-
-/// How far ahead frames are looked at, for one that shows a packet leaving.
-const WINDOW: Window = Window { nanos: 1_000_000_000, frames: 64 * 1024, bytes: 64 * 1024 * 1024 };
 
 /// `skb->pkt_type` of cooked captures.
 const OTHER_HOST: u8 = 3;
 const OUTGOING: u8 = 4;
 
-/// The batches that wait, and what their frames were seen to be.
+/// What the frames of batches that wait were seen to be.
 pub(crate) struct Spotter<'h> {
     host: &'h Host,
     /// What frames that left tell of packets is wanted.
     pairs: bool,
     sightings: Sightings,
-    waiting: VecDeque<Batch>,
-    frames: usize,
-    bytes: usize,
     /// The latest time seen.
     newest: u64,
     /// Devices of the captures' interfaces, by their place in a batch.
@@ -46,8 +37,6 @@ pub(crate) struct Spotter<'h> {
     knows_macs: bool,
     /// Names of the devices so far.
     names: Names,
-    /// Batches that nobody has.
-    idle: Vec<Batch>,
 }
 
 impl<'h> Spotter<'h> {
@@ -70,41 +59,24 @@ impl<'h> Spotter<'h> {
             sightings: Sightings::new(Devices::of(links))
                 .with_reassembly(reassembly(files))
                 .with_proxy(files.iter().any(|file| file.ruleset.proxies())),
-            waiting: VecDeque::new(),
-            frames: 0,
-            bytes: 0,
             newest: 0,
             interfaces: Vec::new(),
             is_told: false,
             shows_out: false,
             knows_macs: !host.links().is_empty(),
             names: Names::default(),
-            idle: Vec::new(),
         }
     }
 
-    /// A batch to read into.
-    pub(crate) fn idle(&mut self) -> Batch {
-        self.idle.pop().unwrap_or_default()
-    }
-
-    /// Frames that wait.
-    pub(crate) fn len(&self) -> usize {
-        self.frames
-    }
-
-    /// Takes in the next batch.
-    pub(crate) fn push(&mut self, batch: Batch) {
+    /// Sees the next batch.
+    pub(crate) fn see(&mut self, batch: &Batch) {
         if batch.tells || self.knows_macs {
-            self.see_all(&batch);
+            self.see_all(batch);
         } else {
             self.sightings.see_others(batch.arrived.iter().map(|arrived| arrived.number));
         }
         let last = batch.arrived.last().and_then(|arrived| arrived.time);
         self.newest = self.newest.max(last.unwrap_or(0));
-        self.frames += batch.arrived.len();
-        self.bytes += batch.burst.capacity();
-        self.waiting.push_back(batch);
     }
 
     /// Sees every frame of a batch.
@@ -112,14 +84,14 @@ impl<'h> Spotter<'h> {
         for (frame, arrived) in batch.burst.iter().zip(&batch.arrived) {
             self.newest = self.newest.max(arrived.time.unwrap_or(0));
             let interface = batch.stream.interfaces.get(frame.meta.interface as usize);
-            if !self.see(frame, *arrived, interface) {
+            if !self.see_frame(frame, *arrived, interface) {
                 self.sightings.see_other(arrived.number);
             }
         }
     }
 
     /// Sees a frame; false where nothing tells which way it went.
-    fn see(&mut self, frame: Captured<'_>, arrived: Arrived, on: Option<&Interface>) -> bool {
+    fn see_frame(&mut self, frame: Captured<'_>, arrived: Arrived, on: Option<&Interface>) -> bool {
         let Some(link) = link_of(frame.meta.link_type) else { return false };
         let is_cooked = matches!(link, packet::Link::Sll | packet::Link::Sll2);
         let direction = frame.meta.direction;
@@ -147,26 +119,14 @@ impl<'h> Spotter<'h> {
         true
     }
 
-    /// The oldest batch, once nothing more is to be learned of it; `is_last` when there is no more to come.
-    pub(crate) fn pop(&mut self, to: &mut Batch, is_last: bool) -> bool {
-        let Some(oldest) = self.waiting.front() else { return false };
-        let last = oldest.arrived.last().and_then(|arrived| arrived.time).unwrap_or(0);
-        let is_ripe = is_last
-            || !self.is_told
-            || self.newest.saturating_sub(last) > WINDOW.nanos
-            || self.frames > WINDOW.frames
-            || self.bytes > WINDOW.bytes;
-        if !is_ripe {
-            return false;
-        }
-        let Some(mut batch) = self.waiting.pop_front() else { return false };
-        self.frames -= batch.arrived.len();
-        self.bytes -= batch.burst.capacity();
-        std::mem::swap(to, &mut batch);
-        if self.idle.len() < MOST_IDLE {
-            batch.clear();
-            self.idle.push(batch);
-        }
+    /// Whether nothing more is to be learned of a batch from those that come within a time after it, in nanoseconds.
+    pub(crate) fn is_ripe(&self, batch: &Batch, nanos: u64) -> bool {
+        let last = batch.arrived.last().and_then(|arrived| arrived.time).unwrap_or(0);
+        !self.is_told || self.newest.saturating_sub(last) > nanos
+    }
+
+    /// Tells what the frames of the oldest batch are that it did not tell of.
+    pub(crate) fn tell(&mut self, to: &mut Batch) {
         to.seen.clear();
         if self.is_told {
             let Self { sightings, pairs, .. } = self;
@@ -179,7 +139,6 @@ impl<'h> Spotter<'h> {
         }
         to.stream.one_sided = self.is_told && !self.shows_out;
         to.stream.devices = self.names();
-        true
     }
 
     /// Names of all devices, by number.

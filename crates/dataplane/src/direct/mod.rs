@@ -14,15 +14,15 @@ use crate::arrival::{Arrival, Origin};
 use crate::bridge;
 use crate::course::{crossed, family_of};
 use crate::delivery::is_fragment;
-use crate::disposition::{Disposition, FinalVerdict};
-use crate::egress::{Egress, Exit};
+use crate::disposition::{Disposition, Early, FinalVerdict, Outcome};
+use crate::egress::{self, Egress, Exit};
 use crate::handler::OTHER_HOST;
 use crate::interfaces;
 use crate::observer::Observer;
 use crate::path::Path;
 use crate::program::Program;
 use crate::reroute::{self, Before};
-use crate::stands::{Lasting, Stands};
+use crate::stands::{Lasting, Settled, Stands};
 use crate::state::{FamilyState, State};
 use crate::walk::Walk;
 use crate::way::{Fate, Way};
@@ -82,7 +82,7 @@ pub(crate) fn forward<'h, 'a>(
     program: &'a Program,
     state: &'h mut State,
     exit: &'h mut Option<Exit>,
-    mut packet: Packet<'_>,
+    packet: &mut Packet<'_>,
     arrival: &Arrival<'a>,
     observer: &mut impl Observer,
 ) -> Egress<'h, 'a> {
@@ -92,11 +92,11 @@ pub(crate) fn forward<'h, 'a>(
     let came_at = packet.frame().as_ptr();
     let (family, tables) = (plan.family(), &plan.tables);
     let (input, output) = (Iface::Named(input), Iface::Named(output));
-    let (wire, mtu) = crossed(&packet, arrival, None);
+    let (wire, mtu) = crossed(packet, arrival, None);
     let assumed = Assumed::default();
     let way = Way { path: Path::Forward, input, output, fate: Fate::Sure, mtu, wire, assumed };
-    let mut end = Disposition::of(Some(family), packet.headers(), packet.len());
-    end.path = Some(way.path);
+    let (bytes, offload, overrun) =
+        (packet.len() as u64, packet.headers().offload, packet.headers().overrun);
     observer.starts(family, way.path, input, output);
 
     // The rules, hook after hook.
@@ -110,18 +110,19 @@ pub(crate) fn forward<'h, 'a>(
     let mark = Mark { value: arrival.mark, unknown: 0 };
     // Routes are asked again only on a wire where packets age.
     let routed = arrival.wire.filter(|wire| wire.ages);
-    let before = routed.map_or_else(Before::default, |_| Before::of(&packet, config));
+    let before = routed.map_or_else(Before::default, |_| Before::of(packet, config));
     let (found, fragment) = (Found::Nothing, None);
-    let stands = Stands { plan, config, arrival, way: &way, before, fragment, note, mark, found };
+    let (way, before, note) = (&way, &before, &note);
+    let stands = Stands { plan, config, arrival, way, before, fragment, note, mark, found };
     let ct = stands.connection(tracker);
-    let mut transit = stands.transit(&mut packet, sets.as_mut(), chance.as_ref(), ct);
+    let mut transit = stands.transit(packet, sets.as_mut(), chance.as_ref(), ct);
     let mut walk = Walk::new(&mut transit, stands.visit(), tables, memories);
     walk.hook(Hook::Prerouting, input, Iface::Absent, observer);
     let mut rerouted: Way<'a>;
-    let mut gone = &way;
+    let mut gone = way;
     if routed.is_some() && !walk.is_unseen_before_routing() {
-        rerouted = way;
-        reroute::after(&mut walk, &mut rerouted, &before, &stands, observer);
+        rerouted = *way;
+        reroute::after(&mut walk, &mut rerouted, before, &stands, observer);
         gone = &rerouted;
     }
     walk.goes(gone);
@@ -135,19 +136,52 @@ pub(crate) fn forward<'h, 'a>(
     walk.confirm(observer);
 
     // How it leaves, and what is sent for it if it does not.
-    (end.verdict, end.either) = walk.end();
-    end.midstream = walk.midstream();
-    let mut settled = stands.settle(&mut walk, &end.verdict, gone, answers, exit, (came_at, None));
-    if end.verdict == FinalVerdict::Unknown {
-        if exit.is_none()
-            && let Some(taken) = walk.as_taken()
-        {
-            taken.settle(&mut end, observer);
-        } else if let Some(taken) = walk.taken() {
-            let chance = chance.as_ref();
-            let lasting = Lasting { memories, answers, tracker, sets, chance };
-            stands.again(taken, lasting, exit, &mut end, &mut settled, observer);
+    let (mut verdict, mut either) = walk.end();
+    let midstream = walk.midstream();
+    let mut early = Early::No;
+    let lies = (came_at, None);
+    let Settled { answer, tuple, len, mut left } =
+        stands.settle(&mut walk, &verdict, gone, answers, exit, lies);
+    if verdict == FinalVerdict::Unknown {
+        let as_taken = if exit.is_none() { walk.as_taken(observer) } else { None };
+        let sure = match as_taken {
+            None => match walk.taken() {
+                None => None,
+                Some(taken) => {
+                    let chance = chance.as_ref();
+                    let lasting = Lasting { memories, answers, tracker, sets, chance };
+                    stands.again(taken, lasting, exit, &mut left, observer)
+                }
+            },
+            sure => sure,
+        };
+        if let Some(sure) = sure {
+            (verdict, either, early) = sure;
         }
     }
-    settled.egress(end, gone, exit)
+    let (leaves, reply) = egress::lent(left.map(|(made, _)| made), exit);
+    let (family, path) = (Some(family), Some(Path::Forward));
+    Egress {
+        outcome: Outcome {
+            end: Disposition {
+                verdict,
+                family,
+                path,
+                bytes,
+                offload,
+                overrun,
+                midstream,
+                assumed,
+                either,
+                early,
+            },
+            input,
+            output,
+            tuple,
+            len,
+            answer,
+        },
+        leaves,
+        reply,
+    }
 }

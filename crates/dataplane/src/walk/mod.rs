@@ -213,7 +213,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     }
 
     /// Every table at one hook; connections are tracked after the raw table.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn hook(
         &mut self,
         hook: Hook,

@@ -3,30 +3,13 @@
 //! Contract: only where nothing but states is open, and nothing but rules has had a say: then it is what a walk in that
 //! state alone would tell. Elsewhere the packet walks once more.
 
-use conntrack::States;
 use rules::eval::{Alive, By, Verdict};
 use rules::model::Hook;
 
 use super::Walk;
 use super::ways::Ways;
-use crate::disposition::{Disposition, DropReason, Early, FinalVerdict};
+use crate::disposition::{DropReason, Early, Either, FinalVerdict};
 use crate::observer::Observer;
-
-/// The verdict on a packet in the state that it is taken for.
-pub(crate) struct AsTaken {
-    verdict: FinalVerdict,
-    /// Whether it is the first one of its connection that was taken by that.
-    early: Early,
-    states: States,
-}
-
-impl AsTaken {
-    /// It is the packet's verdict.
-    pub(crate) fn settle(self, end: &mut Disposition, observer: &mut impl Observer) {
-        (end.verdict, end.early, end.either) = (self.verdict, self.early, None);
-        observer.taken(self.states);
-    }
-}
 
 impl Walk<'_, '_, '_> {
     /// Whether the walk tells from here on what becomes of the packet in that state.
@@ -61,7 +44,10 @@ impl Walk<'_, '_, '_> {
     }
 
     /// What becomes of it in that state, where its walk has told.
-    pub(crate) fn as_taken(&mut self) -> Option<AsTaken> {
+    pub(crate) fn as_taken(
+        &mut self,
+        observer: &mut impl Observer,
+    ) -> Option<(FinalVerdict, Option<Either>, Early)> {
         if !self.is_of_rules_alone() {
             return None;
         }
@@ -74,6 +60,7 @@ impl Walk<'_, '_, '_> {
         let view = self.transit.ct.view.as_taken()?;
         let is_first = self.transit.ct.tracker.as_mut().is_some_and(|tracker| tracker.take(&view));
         let early = if is_first { Early::First } else { Early::Later };
-        Some(AsTaken { verdict, early, states: view.states })
+        observer.taken(view.states);
+        Some((verdict, None, early))
     }
 }

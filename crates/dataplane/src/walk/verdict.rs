@@ -10,11 +10,23 @@ impl Walk<'_, '_, '_> {
     /// Its verdict, and what may have given it where that is not certain.
     #[inline]
     pub(crate) fn end(&mut self) -> (FinalVerdict, Option<Either>) {
-        // Most packets certainly went on, and one rule or policy let them.
-        if self.alive == Alive::Certain && self.ways == Ways::One && !self.given_up {
+        if self.ways == Ways::One && !self.given_up {
+            // Most packets certainly went on, or certainly did not, by the one rule or policy that says so.
             let accepted = self.accepted;
-            if self.verdicts.is_empty() && accepted.is_none_or(|givers| givers.is_sure()) {
-                return (FinalVerdict::Accept(accepted.and_then(|givers| givers.first)), None);
+            match self.alive {
+                Alive::Certain
+                    if self.verdicts.is_empty()
+                        && accepted.is_none_or(|givers| givers.is_sure()) =>
+                {
+                    return (FinalVerdict::Accept(accepted.and_then(|givers| givers.first)), None);
+                }
+                Alive::Gone => match self.verdicts.sure() {
+                    Some((Verdict::Drop, Some(by))) => {
+                        return (FinalVerdict::Drop(by.into()), None);
+                    }
+                    _ => {}
+                },
+                _ => {}
             }
         }
         (self.verdict(), self.either())

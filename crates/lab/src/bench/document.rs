@@ -1,27 +1,11 @@
-//! What a benchmark found: the document `tamis.bench/1`, and the same as a table.
+//! A figure of a benchmark and what belongs to it, for programs and as a line for people.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display, Formatter};
 use std::fs;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-
-/// Everything one benchmark found.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Document {
-    /// `tamis.bench/1`.
-    pub schema: &'static str,
-    /// Where.
-    pub machine: Machine,
-    /// When, RFC 3339.
-    pub date: String,
-    /// A row for each figure.
-    pub results: Vec<Row>,
-    /// What could not be measured.
-    pub missing: Vec<Missing>,
-}
 
 /// The machine of a benchmark; what it does not tell is `unknown`, or 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -78,59 +62,14 @@ pub struct Peer {
     pub ratio: f64,
 }
 
-/// What could not be measured.
+/// What could not be measured, or was left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Missing {
-    /// Its name: a peer's, or an engine's.
-    pub peer: &'static str,
+    /// Its name: a peer's, an engine's, or an experiment's.
+    #[serde(rename = "missing")]
+    pub peer: Cow<'static, str>,
     /// Why not.
     pub why: String,
-}
-
-impl Document {
-    /// Nothing yet, here and now.
-    #[must_use]
-    pub fn new() -> Self {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let now = pktio::Timestamp::from_nanos(i64::try_from(now.as_nanos()).unwrap_or(i64::MAX));
-        Self {
-            schema: "tamis.bench/1",
-            machine: Machine::this(),
-            date: now.to_string(),
-            results: Vec::new(),
-            missing: Vec::new(),
-        }
-    }
-
-    /// Takes in a row beside each of some peers, whose runs were taken in turn with ours; alone if there are none.
-    pub fn push_beside(
-        &mut self,
-        row: Row,
-        ours: &[f64],
-        peers: impl Iterator<Item = (&'static str, Vec<f64>)>,
-    ) {
-        let before = self.results.len();
-        for (peer, theirs) in peers {
-            self.results.push(row.clone().beside(peer, ours, &theirs));
-        }
-        if self.results.len() == before {
-            self.results.push(row);
-        }
-    }
-
-    /// Lists what could not be measured, once.
-    pub fn lacks(&mut self, peer: &'static str, why: String) {
-        let missing = Missing { peer, why };
-        if !self.missing.contains(&missing) {
-            self.missing.push(missing);
-        }
-    }
-}
-
-impl Default for Document {
-    fn default() -> Self {
-        Self::new()
-    }
 }
 
 impl Machine {
@@ -203,20 +142,6 @@ impl Peer {
     }
 }
 
-/// A line a figure, then what is missing.
-impl Display for Document {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.machine)?;
-        for row in &self.results {
-            writeln!(f, "{row}")?;
-        }
-        for missing in &self.missing {
-            writeln!(f, "{missing}")?;
-        }
-        Ok(())
-    }
-}
-
 impl Display for Machine {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Self { cpu, cores, kernel } = self;
@@ -286,20 +211,6 @@ mod tests {
         assert_eq!(runs(&[3.0, 1.0, 8.0]), Runs { value: 3.0, min: 1.0, max: 8.0, runs: 3 });
         assert_eq!(runs(&[4.0, 1.0, 2.0, 9.0]).value, 3.0);
         assert_eq!(runs(&[]), Runs { value: 0.0, min: 0.0, max: 0.0, runs: 0 });
-    }
-
-    #[test]
-    fn a_row_stands_beside_each_peer_and_what_is_missing_is_listed_once() {
-        let mut document = Document::new();
-        let row = || Row::new("x", "tamis", "1/s", &[6.0]);
-        document.push_beside(row(), &[6.0], [("a", vec![3.0]), ("b", vec![2.0])].into_iter());
-        document.push_beside(row(), &[6.0], [].into_iter());
-        let ratios = document.results.iter().map(|row| row.peer.as_ref().map(|peer| peer.ratio));
-        assert_eq!(ratios.collect::<Vec<_>>(), [Some(2.0), Some(3.0), None]);
-        for why in ["not there", "not there", "too old"] {
-            document.lacks("a", why.to_owned());
-        }
-        assert_eq!(document.missing.len(), 2);
     }
 
     #[test]

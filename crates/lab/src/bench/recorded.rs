@@ -1,16 +1,19 @@
-//! A document as it was written: what figures are drawn from, whether it was measured just now or long ago.
+//! Rows as they were written: what figures are drawn from, whether they were measured just now or long ago.
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Deserializer, Map, Value, json};
 
-use super::document::Document;
+use super::rows::{Rows, SCHEMA};
 
-/// A document of schema `tamis.bench/1`.
+/// The schema before rows were lines: one document with all of them.
+const ONE_DOCUMENT: &str = "tamis.bench/1";
+
+/// What a benchmark printed.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Recorded {
     /// Where.
     pub machine: Machine,
-    /// When, RFC 3339.
+    /// When the first row was measured, RFC 3339.
     pub date: String,
     /// A row for each figure.
     pub results: Vec<Measured>,
@@ -48,28 +51,55 @@ pub struct Measured {
     pub peer_value: Option<f64>,
 }
 
+/// A line; without a row where it says what is missing.
+#[derive(Deserialize)]
+struct Line {
+    machine: Machine,
+    date: String,
+    #[serde(flatten)]
+    row: Option<Measured>,
+}
+
 impl Recorded {
-    /// Of a document's text.
+    /// Of what was printed with --json: a document a line, or one of the schema before that. A last line that was cut
+    /// off is left out.
     ///
     /// # Errors
-    /// It is no such document.
+    /// It is no such text.
     pub fn from_json(text: &str) -> Result<Self, String> {
-        let document: Value = serde_json::from_str(text).map_err(|why| why.to_string())?;
-        match document.get("schema").and_then(Value::as_str) {
-            Some("tamis.bench/1") => {
-                serde_json::from_value(document).map_err(|why| why.to_string())
+        let mut recorded: Option<Self> = None;
+        for value in Deserializer::from_str(text).into_iter::<Value>() {
+            let value = match value {
+                Err(why) if why.is_eof() && recorded.is_some() => break,
+                value => value.map_err(|why| why.to_string())?,
+            };
+            let wrong = |why: serde_json::Error| why.to_string();
+            match value.get("schema").and_then(Value::as_str) {
+                Some(ONE_DOCUMENT) => return serde_json::from_value(value).map_err(wrong),
+                Some(SCHEMA) => {
+                    let Line { machine, date, row } =
+                        serde_json::from_value(value).map_err(wrong)?;
+                    let first = || Self { machine, date, results: Vec::new() };
+                    recorded.get_or_insert_with(first).results.extend(row);
+                }
+                found => {
+                    return Err(format!(
+                        "expected schema {SCHEMA} or {ONE_DOCUMENT}, found {found:?}"
+                    ));
+                }
             }
-            found => Err(format!("expected schema tamis.bench/1, found {found:?}")),
         }
+        recorded.ok_or_else(|| format!("expected lines of schema {SCHEMA}, found none"))
     }
 
     /// Of what was measured just now.
     ///
     /// # Errors
     /// A figure is no number.
-    pub fn of(document: &Document) -> Result<Self, String> {
-        let value = serde_json::to_value(document).map_err(|why| why.to_string())?;
-        serde_json::from_value(value).map_err(|why| why.to_string())
+    pub fn of(rows: &Rows) -> Result<Self, String> {
+        let (machine, date) = rows.conditions();
+        let document = json!({ "machine": machine, "date": date, "results": rows.rows() });
+        serde_json::from_value(document).map_err(|why| why.to_string())
     }
 
     /// The rows of a name.
@@ -115,11 +145,16 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let mut document = Document::new();
+        let mut rows = Rows::kept();
         let row = Row::new("x", "tamis", "ns", &[1.0, 2.0, 4.0]).with("threads", 2).with("by", "y");
-        document.results.push(row.beside("serial", &[2.0], &[4.0]));
-        let text = serde_json::to_string(&document).unwrap();
-        let recorded = Recorded::from_json(&text).unwrap();
+        rows.push(row.beside("serial", &[2.0], &[4.0]));
+        rows.lacks("y", "not there");
+        let line = rows.line(&rows.rows()[0]).unwrap();
+        let lines = format!("{line}\n{}\n{line}\n", rows.line(&rows.missing()[0]).unwrap());
+        let recorded = Recorded::from_json(&lines).unwrap();
+        assert_eq!(recorded.results.len(), 2);
+        // A last line that was cut off.
+        assert_eq!(Recorded::from_json(&lines[..lines.len() - 9]).unwrap().results.len(), 1);
         let row = recorded.named("x").next().unwrap();
         assert_eq!((row.value, row.min, row.max, row.runs), (2.0, 1.0, 4.0, 3));
         assert_eq!((row.number("threads"), row.word("by"), row.word("none")), (2.0, "y", ""));

@@ -12,8 +12,10 @@ use std::time::Instant;
 use serde_json::{Map, json};
 use tempfile::TempDir;
 
-use super::document::{Document, Missing, Peer, Row, Runs};
+use super::document::{Peer, Row, Runs};
+use super::rows::Rows;
 use super::shape::Shape;
+use crate::bench::limit;
 
 const PEER: &str = "tcpdump";
 
@@ -55,23 +57,25 @@ impl Plan {
 ///
 /// # Errors
 /// The capture cannot be written, or a run fails.
-pub fn run(tamis: &Path, plan: Plan) -> io::Result<Document> {
-    let mut document = Document::new();
-    let peer = plan.peers && is_there(&mut document.missing);
+pub fn run(tamis: &Path, plan: Plan, out: &mut Rows) -> io::Result<()> {
+    let peer = plan.peers && is_there(out);
     let scratch = TempDir::new()?;
     for (shape, packets, threads) in plan.work() {
+        if !out.begins(format!("replay.rate of {}, {packets} packets", shape.name())) {
+            continue;
+        }
         let bench = Bench::new(tamis, shape, packets, scratch.path())?;
         for (index, threads) in threads.iter().enumerate() {
             // The peer has one thread, and so has the first of our runs.
             let expression = bench.expression.as_deref().filter(|_| peer && index == 0);
-            document.results.push(bench.row(*threads, plan.runs(), expression)?);
+            out.push(bench.row(*threads, plan.runs(), expression)?);
         }
     }
-    Ok(document)
+    Ok(())
 }
 
 /// Whether the peer can be run; if not, it is listed.
-fn is_there(missing: &mut Vec<Missing>) -> bool {
+fn is_there(out: &mut Rows) -> bool {
     let mut asked = Command::new(PEER);
     asked.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
     let why = match asked.status() {
@@ -80,7 +84,7 @@ fn is_there(missing: &mut Vec<Missing>) -> bool {
         Err(error) if error.kind() == ErrorKind::NotFound => "not installed".to_owned(),
         Err(error) => error.to_string(),
     };
-    missing.push(Missing { peer: PEER, why });
+    out.lacks(PEER, why);
     false
 }
 
@@ -105,7 +109,7 @@ impl<'p> Bench<'p> {
 
     fn row(&self, threads: usize, runs: usize, expression: Option<&str>) -> io::Result<Row> {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-        for _ in 0..runs {
+        for _ in limit::rounds(runs) {
             ours.push(self.rate(&mut self.replay(threads))?);
             if let Some(expression) = expression {
                 theirs.push(self.rate(&mut self.filter(expression))?);

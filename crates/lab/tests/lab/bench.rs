@@ -2,6 +2,8 @@
 
 use std::process::{Command, Output};
 
+use serde_json::Value;
+
 fn bench(args: &[&str]) -> Output {
     let ran = Command::new(env!("CARGO_BIN_EXE_tamis-bench")).args(args).output();
     ran.expect("tamis-bench is built beside its tests")
@@ -9,6 +11,63 @@ fn bench(args: &[&str]) -> Output {
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Documents, one a line, each of them whole.
+fn lines(printed: &[u8]) -> Vec<Value> {
+    let text = text(printed);
+    assert!(text.is_empty() || text.ends_with('\n'), "{text}");
+    let read = |line: &str| {
+        serde_json::from_str::<Value>(line).unwrap_or_else(|why| panic!("{why}: {line}"))
+    };
+    let lines: Vec<Value> = text.lines().map(read).collect();
+    let is_whole = |line: &Value| {
+        line["schema"] == "tamis.bench/2"
+            && line["machine"]["cores"].is_u64()
+            && line["date"].is_string()
+            && (line["value"].is_f64() || line["missing"].is_string())
+    };
+    assert!(lines.iter().all(is_whole), "{lines:?}");
+    lines
+}
+
+/// Hours of measuring: rows appear as they are measured, and SIGTERM leaves whole ones.
+#[cfg(unix)]
+#[test]
+fn rows_are_there_when_sigterm_comes() {
+    use std::io::{BufRead, BufReader, Read};
+    use std::process::Stdio;
+
+    let mut bench = Command::new(env!("CARGO_BIN_EXE_tamis-bench"));
+    bench.args(["access", "--engine", "tamis", "--runs", "10", "--packets", "20000", "--json"]);
+    bench.args(["--preset", &vec!["1"; 1000].join(",")]);
+    let mut child = bench.stdout(Stdio::piped()).spawn().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut printed = String::new();
+    for _ in 0..3 {
+        output.read_line(&mut printed).unwrap();
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    output.read_to_string(&mut printed).unwrap();
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), Some(143), "{status}");
+    let rows = lines(printed.as_bytes());
+    assert!((3..1000).contains(&rows.len()), "{}", rows.len());
+}
+
+/// A second for what takes minutes: rows of fewer rounds, and a list of what was left out.
+#[test]
+fn what_there_is_no_time_for_is_left_out_and_said() {
+    let args = ["access", "--engine", "tamis", "--runs", "100000", "--packets", "20000"];
+    let ran = bench(&[&args[..], &["--preset", "1,4", "--for", "1", "--json"]].concat());
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    let rows = lines(&ran.stdout);
+    let [row, missing] = &rows[..] else { panic!("{rows:?}") };
+    assert!((1..100_000).contains(&row["runs"].as_u64().unwrap()), "{row}");
+    assert_eq!(row["params"]["preset"], 1);
+    assert_eq!(missing["missing"], "access, preset 4");
+    assert!(missing["why"].as_str().unwrap().contains("time"), "{missing}");
 }
 
 #[test]
@@ -40,12 +99,11 @@ fn ends_of_an_overlay_are_started_and_measured() {
         return;
     }
     assert!(ran.status.success(), "{said}");
-    let document: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
-    let rows = document["results"].as_array().unwrap();
+    let rows = lines(&ran.stdout);
     for engine in ["conventional", "mutex"] {
-        let is = |row: &&serde_json::Value| row["name"] == "tunnel.back" && row["engine"] == engine;
+        let is = |row: &&Value| row["name"] == "tunnel.back" && row["engine"] == engine;
         let events = rows.iter().filter(is).count();
-        assert_eq!(events, 3, "{engine}: {}", document["missing"]);
+        assert_eq!(events, 3, "{engine}: {rows:?}");
     }
 }
 

@@ -266,38 +266,37 @@ impl Finished<'_> {
 impl Recorder {
     #[inline]
     fn count(&mut self, end: &Disposition) {
-        let Self { verdicts, drop_reasons, skipped, .. } = self;
-        match end.verdict {
-            FinalVerdict::Accept(by) => {
-                verdicts.accept.add(end.bytes);
-                self.decided(end, by, true);
-            }
+        let is_unusual = end.offload
+            | end.overrun
+            | end.assumed.rp_filter
+            | (end.midstream != Midstream::No)
+            | (end.early != Early::No);
+        if is_unusual {
+            self.count_unusual(end);
+        }
+        let (count, by) = match end.verdict {
+            FinalVerdict::Accept(by) => (&mut self.verdicts.accept, by),
             FinalVerdict::Drop(reason) => {
-                verdicts.drop.add(end.bytes);
                 match end.either {
-                    Some(_) => drop_reasons.either += 1,
-                    None => drop_reasons.count(reason),
+                    Some(_) => self.drop_reasons.either += 1,
+                    None => self.drop_reasons.count(reason),
                 }
-                self.decided(end, by_of(reason), false);
+                (&mut self.verdicts.drop, by_of(reason))
             }
-            FinalVerdict::Reject(by) => {
-                verdicts.reject.add(end.bytes);
-                self.decided(end, Some(by), false);
-            }
+            FinalVerdict::Reject(by) => (&mut self.verdicts.reject, Some(by)),
             FinalVerdict::Unknown => {
-                verdicts.unknown.add(end.bytes);
-                self.unknown();
+                self.verdicts.unknown.add(end.bytes);
+                return self.unknown();
             }
             FinalVerdict::Skip(skip) => {
-                verdicts.skip.add(end.bytes);
-                skipped.count(skip, end.family);
+                self.verdicts.skip.add(end.bytes);
+                return self.skipped.count(skip, end.family);
             }
-        }
-        let is_usual = !(end.offload || end.overrun || end.assumed.rp_filter)
-            && end.midstream == Midstream::No
-            && end.early == Early::No;
-        if !is_usual {
-            self.count_unusual(end);
+        };
+        count.add(end.bytes);
+        match end.either {
+            None => self.decided(end, by),
+            Some(either) => self.decided_by_either(end, either),
         }
     }
 
@@ -319,18 +318,24 @@ impl Recorder {
     }
 
     #[inline]
-    fn decided(&mut self, end: &Disposition, by: Option<By>, is_accepted: bool) {
-        if let Some(either) = end.family.zip(end.either) {
-            return self.either.add(either, end.bytes);
-        }
+    fn decided(&mut self, end: &Disposition, by: Option<By>) {
         let (Some(family), Some(by)) = (end.family, by) else { return };
         if let By::HotDrop(_) = by {
             return self.hot_drops.entry((family, by)).or_default().add(end.bytes);
         }
         // The rules that evaluated the packet are the current ones.
-        let decided = if is_accepted { &mut self.accepted } else { &mut self.refused };
+        let decided = match end.verdict {
+            FinalVerdict::Accept(_) => &mut self.accepted,
+            _ => &mut self.refused,
+        };
         if let Some(count) = decided.get_mut(self.noted.file).and_then(|places| places.at_mut(by)) {
             count.add(end.bytes);
+        }
+    }
+
+    fn decided_by_either(&mut self, end: &Disposition, either: Either) {
+        if let Some(family) = end.family {
+            self.either.add((family, either), end.bytes);
         }
     }
 

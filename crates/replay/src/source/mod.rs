@@ -25,14 +25,13 @@ use crate::spotter::Spotter;
 use crate::stoppable;
 use feed::{Feed, Waiting};
 use interfaces::Table;
-use queue::Queue;
+use queue::{Queue, Window};
 
 pub use argument::CaptureName;
 pub use numbers::Numbers;
 pub(crate) use numbers::capture_of;
-pub(crate) use queue::{MOST_IDLE, Window};
 
-/// How far frames are read ahead.
+/// How far frames are read ahead to be put in order, and in order for one that shows a packet leaving.
 const WINDOW: Window = Window { nanos: 1_000_000_000, frames: 64 * 1024, bytes: 64 * 1024 * 1024 };
 
 /// How captures are read; by default all of them, to their end.
@@ -59,8 +58,6 @@ pub(crate) struct Source<'c, 'w> {
     table: Table,
     /// Says what frames are, if that is wanted.
     spotter: Option<Spotter<'c>>,
-    /// Frames that wait there.
-    spotted: u64,
     names: &'c [String],
     /// No capture was looked into yet.
     is_new: bool,
@@ -108,7 +105,6 @@ impl<'c, 'w> Source<'c, 'w> {
             queue: Queue::default(),
             table: Table::default(),
             spotter,
-            spotted: 0,
             names: captures,
             is_new: true,
             reading,
@@ -162,21 +158,31 @@ impl<'c, 'w> Source<'c, 'w> {
     /// The next frames, each with what it is.
     fn spotted(&mut self, batch: &mut Batch, spotter: &mut Spotter<'c>) -> Result<bool, Error> {
         loop {
-            // Those of a live capture that are wanted are not kept waiting for others.
-            let is_live = self.feeds.iter().any(|feed| feed.is_live);
-            let waiting = self.read.packets + spotter.len() as u64;
-            let enough = self.reading.follows || is_live && self.reading.selection.is_full(waiting);
-            if spotter.pop(batch, enough) {
-                self.spotted = spotter.len() as u64;
-                return Ok(true);
+            let [_, waiting] = self.queue.waiting();
+            if let Some((oldest, is_over)) = self.queue.oldest(WINDOW)
+                && (is_over || spotter.is_ripe(oldest, WINDOW.nanos) || self.is_enough(waiting))
+            {
+                break;
             }
-            let mut next = spotter.idle();
+            let mut next = self.queue.idle();
             if !self.ordered(&mut next)? {
-                return Ok(spotter.pop(batch, true));
+                break;
             }
-            spotter.push(next);
-            self.spotted = spotter.len() as u64;
+            spotter.see(&next);
+            self.queue.keep(next);
         }
+        let more = self.queue.release(batch);
+        if more {
+            spotter.tell(batch);
+        }
+        Ok(more)
+    }
+
+    /// Whether frames that wait are not kept waiting for others: of a live capture, if they are all that are wanted.
+    fn is_enough(&self, waiting: u64) -> bool {
+        let Reading { follows, selection, .. } = &self.reading;
+        let is_live = || self.feeds.iter().any(|feed| feed.is_live);
+        *follows || selection.is_full(self.read.packets + waiting) && is_live()
     }
 
     /// The next frames in order of time; false if there are no more.
@@ -220,15 +226,9 @@ impl<'c, 'w> Source<'c, 'w> {
         let reads = self.feeds.iter().map(|feed| feed.now.unwrap_or(0));
         let opens = self.waiting.iter().take(1).map(|next| next.order().0);
         let oldest = reads.chain(opens).min();
-        // One that is live is not waited for when enough is there.
-        let enough = || {
-            let waiting = self.read.packets + self.queue.len() as u64;
-            self.reading.follows
-                || self.feeds.iter().any(|feed| feed.is_live)
-                    && self.reading.selection.is_full(waiting)
-        };
+        let [waiting, _] = self.queue.waiting();
         let horizon = match oldest {
-            Some(oldest) if !self.queue.is_over(WINDOW) && !enough() => {
+            Some(oldest) if !self.queue.is_over(WINDOW) && !self.is_enough(waiting) => {
                 Some(oldest.saturating_sub(WINDOW.nanos))
             }
             _ => None,
@@ -239,7 +239,7 @@ impl<'c, 'w> Source<'c, 'w> {
     /// Reads from the capture that is furthest back, which may have to be opened.
     fn read_more(&mut self) -> Result<(), Error> {
         // What waits is handed out yet; how much of it a selection leaves is not known.
-        let waiting = self.queue.len() as u64 + self.spotted;
+        let waiting: u64 = self.queue.waiting().iter().sum();
         let coming = if self.reading.selection.is_everything() { waiting } else { 0 };
         if self.is_raised() && self.read.packets + coming >= self.least {
             self.interrupt();

@@ -1,8 +1,9 @@
-//! Frames that were read and not handed out yet, in order of time.
+//! Frames that were read and not handed out yet: first until they are in order of time, then until it is known what each
+//! of them is.
 //!
 //! Contract: every batch read is a run of ascending time; runs are merged by their first frame not yet handed
 //! out. Equal times keep the order of the captures as given, and of the frames in each. A run that no other
-//! reaches into is handed out as it is: a sorted capture costs no copy.
+//! reaches into is handed out as it is: a sorted capture costs no copy. Those that are in order leave as they came.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -14,16 +15,16 @@ use pktio::Frame;
 use crate::batch::{Arrived, BATCH_BYTES, Batch};
 
 /// Batches kept to be read into: a window's worth, or every lull in a capture would cost their memory anew.
-pub(crate) const MOST_IDLE: usize = 256;
+const MOST_IDLE: usize = 256;
 
 /// How far frames are read ahead of those that are handed out. What is reached first ends it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Window {
+pub(super) struct Window {
     /// Nanoseconds of the captures' time.
-    pub(crate) nanos: u64,
-    pub(crate) frames: usize,
+    pub(super) nanos: u64,
+    pub(super) frames: usize,
     /// Bytes of memory.
-    pub(crate) bytes: usize,
+    pub(super) bytes: usize,
 }
 
 /// Time and number: what frames are ordered by.
@@ -36,16 +37,42 @@ struct Run {
     next: usize,
 }
 
-/// Runs in the order in which they were read.
+/// How much waits.
+#[derive(Debug, Clone, Copy, Default)]
+struct Held {
+    frames: usize,
+    bytes: usize,
+}
+
+impl Held {
+    fn add(&mut self, batch: &Batch) {
+        self.frames += batch.arrived.len();
+        self.bytes += batch.burst.capacity();
+    }
+
+    fn remove(&mut self, batch: &Batch) {
+        self.frames -= batch.arrived.len();
+        self.bytes -= batch.burst.capacity();
+    }
+
+    /// Whether it is more than a window allows.
+    fn is_over(self, window: Window) -> bool {
+        self.frames > window.frames || self.bytes > window.bytes
+    }
+}
+
+/// Runs in the order in which they were read, and batches in order of time.
 #[derive(Default)]
-pub(crate) struct Queue {
+pub(super) struct Queue {
     runs: VecDeque<Option<Run>>,
     /// Number of the first run.
     first: u64,
     /// The next frame of each run.
     heads: BinaryHeap<Reverse<(Key, u64)>>,
-    frames: usize,
-    bytes: usize,
+    unordered: Held,
+    /// Batches in order.
+    kept: VecDeque<Batch>,
+    ordered: Held,
     /// Batches that nobody has.
     idle: Vec<Batch>,
 }
@@ -66,12 +93,35 @@ impl Queue {
 
     /// Gives back a batch that [`Queue::idle`] lent.
     pub(super) fn put_back(&mut self, batch: Batch) {
-        self.idle.push(batch);
+        // What a burst of disorder needed is not kept for ever.
+        if self.idle.len() < MOST_IDLE {
+            self.idle.push(batch);
+        }
     }
 
-    /// How many frames wait.
-    pub(super) fn len(&self) -> usize {
-        self.frames
+    /// How many frames wait to be put in order, and how many that are.
+    pub(super) fn waiting(&self) -> [u64; 2] {
+        [self.unordered.frames as u64, self.ordered.frames as u64]
+    }
+
+    /// Keeps a batch that is in order, and comes after those that are kept.
+    pub(super) fn keep(&mut self, batch: Batch) {
+        self.ordered.add(&batch);
+        self.kept.push_back(batch);
+    }
+
+    /// The oldest batch that is kept, and whether more are than a window allows.
+    pub(super) fn oldest(&self, window: Window) -> Option<(&Batch, bool)> {
+        Some((self.kept.front()?, self.ordered.is_over(window)))
+    }
+
+    /// Hands out the oldest batch that is kept; false if none is.
+    pub(super) fn release(&mut self, to: &mut Batch) -> bool {
+        let Some(mut batch) = self.kept.pop_front() else { return false };
+        self.ordered.remove(&batch);
+        mem::swap(to, &mut batch);
+        self.put_back(batch);
+        true
     }
 
     /// Takes in a batch.
@@ -82,8 +132,7 @@ impl Queue {
         let Some(first) = batch.arrived.first() else { return self.put_back(batch) };
         let run = self.first + self.runs.len() as u64;
         self.heads.push(Reverse((first.key(), run)));
-        self.frames += batch.arrived.len();
-        self.bytes += batch.burst.capacity();
+        self.unordered.add(&batch);
         self.runs.push_back(Some(Run { batch, next: 0 }));
     }
 
@@ -122,17 +171,16 @@ impl Queue {
                 break;
             }
             if is_whole {
-                self.frames -= run.batch.arrived.len();
-                self.bytes -= run.batch.burst.capacity();
+                self.unordered.remove(&run.batch);
                 mem::swap(to, &mut run.batch);
                 self.remove(place);
                 return true;
             }
-            self.frames -= run.hand_out(end, to, &mut filled);
+            self.unordered.frames -= run.hand_out(end, to, &mut filled);
             match run.batch.arrived.get(run.next).map(Arrived::key) {
                 Some(head) => self.heads.push(Reverse((head, number))),
                 None => {
-                    self.bytes -= run.batch.burst.capacity();
+                    self.unordered.bytes -= run.batch.burst.capacity();
                     self.remove(place);
                 }
             }
@@ -140,19 +188,19 @@ impl Queue {
         filled > 0
     }
 
-    /// Whether more is held than a window allows.
+    /// Whether more waits to be put in order than a window allows.
     pub(super) fn is_over(&self, window: Window) -> bool {
-        self.frames > window.frames || self.bytes > window.bytes
+        self.unordered.is_over(window)
     }
 
     fn remove(&mut self, place: usize) {
-        self.idle.extend(self.runs[place].take().map(|run| run.batch));
+        if let Some(run) = self.runs[place].take() {
+            self.put_back(run.batch);
+        }
         while let Some(None) = self.runs.front() {
             self.runs.pop_front();
             self.first += 1;
         }
-        // What a burst of disorder needed is not kept for ever.
-        self.idle.truncate(MOST_IDLE);
     }
 }
 

@@ -203,6 +203,14 @@ impl Verdicts {
         Some((verdict, givers.first))
     }
 
+    /// The only verdict that is possible, where only one rule or policy may have given it.
+    #[inline]
+    #[must_use]
+    pub fn sure(&self) -> Option<(Verdict, Option<By>)> {
+        let (verdict, by) = self.only()?;
+        self.possible[verdict as usize].filter(Givers::is_sure).map(|_| (verdict, by))
+    }
+
     /// What gave this verdict, if it is possible.
     #[inline]
     #[must_use]

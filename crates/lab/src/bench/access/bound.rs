@@ -1,4 +1,4 @@
-//! What two threads can gain over one in track (a), whatever the engine.
+//! What threads can gain over one in track (a), whatever the engine.
 //!
 //! A change has to be seen by the other thread, so at least one word of its address is written by one thread and read by
 //! the other. The bound shares that and nothing else: each thread has tables of its own and decides and changes half of
@@ -19,6 +19,7 @@ use engines::catalogue::{Built, Kind};
 
 use super::{Plan, Prepared, Row, Tuning};
 use crate::bench::Runs;
+use crate::bench::{Rows, limit};
 use crate::workload::Variant;
 
 /// Packets of a burst.
@@ -43,36 +44,27 @@ const CONTESTANTS: [(&str, Shared); 4] = [
     ("engine", Shared::All),
 ];
 
-/// Measures all presets of the plan: for each contestant, two threads beside one.
+/// Measures all presets of the plan: for each contestant, each number of threads beside one; two unless the plan has
+/// others.
 ///
 /// # Errors
 /// The engine refuses.
-pub fn run(plan: &Plan, say: &mut dyn FnMut(Row)) -> Result<(), String> {
+pub fn run(plan: &Plan, out: &mut Rows) -> Result<(), String> {
+    let more = if plan.threads.is_empty() { &[2][..] } else { &plan.threads };
+    let more = more.iter().copied().filter(|threads| *threads > 1);
+    let counts: Vec<usize> = std::iter::once(1).chain(more).collect();
     for preset in &plan.presets {
-        let prepared = Prepared::new(Variant::A, preset, false, plan.packets);
-        let course = Course::new(&prepared)?;
-        let mut rates = CONTESTANTS.map(|_| [Vec::new(), Vec::new()]);
-        // One round more than are kept: the first fills caches.
-        for round in 0..=plan.runs {
-            for ((_, shared), rates) in CONTESTANTS.iter().zip(&mut rates) {
-                for (threads, rates) in (1..).zip(rates) {
-                    let rate = course.rate(*shared, threads);
-                    if round > 0 {
-                        rates.push(rate);
-                    }
-                }
-            }
+        if !out.begins(format!("access.bound, preset {}", preset.number)) {
+            continue;
         }
-        for ((shares, _), [one, two]) in CONTESTANTS.iter().zip(&rates) {
-            let changed = course.changes.iter().filter(|change| **change).count();
-            let best = Runs::of(two.clone()).max / Runs::of(one.clone()).max;
-            say(Row::new("access.bound", Kind::Tamis.name(), "packets/s", two)
-                .with("preset", preset.number)
-                .with("shares", *shares)
-                .with("threads", 2)
-                .with("changes", changed as f64 / plan.packets as f64)
-                .with("best_by_best", best)
-                .beside("one thread", two, one));
+        let prepared = Prepared::new(Variant::A, preset, false, plan.packets);
+        let course = Course::new(&prepared, counts.iter().copied().max().unwrap_or(1))?;
+        let rates = course.rates(&counts, plan.runs);
+        for ((shares, _), rates) in CONTESTANTS.iter().zip(&rates) {
+            let [one, more @ ..] = &rates[..] else { continue };
+            for (threads, rates) in counts.iter().skip(1).zip(more) {
+                out.push(course.row(shares, *threads, rates, one).with("preset", preset.number));
+            }
         }
     }
     Ok(())
@@ -83,13 +75,13 @@ struct Course<'p> {
     packets: &'p [Packet<u32>],
     changes: Vec<bool>,
     /// One that threads share, or one for each of them.
-    engines: [Box<dyn Engine<u32>>; 2],
+    engines: Vec<Box<dyn Engine<u32>>>,
     words: Box<[AtomicU64]>,
 }
 
 impl<'p> Course<'p> {
-    fn new(prepared: &'p Prepared) -> Result<Self, String> {
-        let engine = || match prepared.engine(Kind::Tamis, Tuning::default())? {
+    fn new(prepared: &'p Prepared, threads: usize) -> Result<Self, String> {
+        let engine = |_| match prepared.engine(Kind::Tamis, Tuning::default())? {
             Built::Shared(engine) => Ok(engine),
             Built::Alone(_) => Err("tamis: expected an engine that threads share".to_owned()),
         };
@@ -97,9 +89,38 @@ impl<'p> Course<'p> {
         Ok(Self {
             packets: prepared.packets(),
             changes: prepared.changes(),
-            engines: [engine()?, engine()?],
+            engines: (0..threads).map(engine).collect::<Result<_, _>>()?,
             words: (0..words).map(|_| AtomicU64::new(0)).collect(),
         })
+    }
+
+    /// Packets per second of each contestant, by each number of threads, round by round.
+    fn rates(&self, counts: &[usize], rounds: usize) -> Vec<Vec<Vec<f64>>> {
+        let mut rates = vec![vec![Vec::new(); counts.len()]; CONTESTANTS.len()];
+        let each = |found: &mut dyn FnMut(usize, usize, f64)| {
+            for (contestant, (_, shared)) in CONTESTANTS.iter().enumerate() {
+                for (at, threads) in counts.iter().enumerate() {
+                    found(contestant, at, self.rate(*shared, *threads));
+                }
+            }
+        };
+        // Fills caches.
+        each(&mut |_, _, _| {});
+        for _ in limit::rounds(rounds) {
+            each(&mut |contestant, at, rate| rates[contestant][at].push(rate));
+        }
+        rates
+    }
+
+    fn row(&self, shares: &str, threads: usize, rates: &[f64], one: &[f64]) -> Row {
+        let changed = self.changes.iter().filter(|change| **change).count();
+        let best = Runs::of(rates.to_vec()).max / Runs::of(one.to_vec()).max;
+        Row::new("access.bound", Kind::Tamis.name(), "packets/s", rates)
+            .with("shares", shares)
+            .with("threads", threads)
+            .with("changes", changed as f64 / self.packets.len() as f64)
+            .with("best_by_best", best)
+            .beside("one thread", rates, one)
     }
 
     /// Packets per second.
@@ -165,7 +186,7 @@ mod tests {
     #[test]
     fn words_are_written_where_something_changes_and_only_there() {
         let prepared = Prepared::new(Variant::A, &PRESETS[1], false, 5_000);
-        let course = Course::new(&prepared).unwrap();
+        let course = Course::new(&prepared, 2).unwrap();
         let of = |packet: &Packet<u32>| matches!(packet, Packet::Config(_));
         let told = prepared.packets().iter().filter(|packet| of(packet)).count();
         let changed = course.changes.iter().filter(|change| **change).count();
@@ -176,14 +197,16 @@ mod tests {
     }
 
     #[test]
-    fn every_contestant_runs_with_one_thread_and_with_two() {
+    fn every_contestant_runs_with_one_thread_and_with_more() {
         let preset = crate::workload::Preset { addresses_log: 7, trains_log: 6, ..PRESETS[0] };
-        let plan =
-            Plan { packets: 2_000, presets: vec![preset], threads: vec![], runs: 2, only: None };
-        let mut rows = Vec::new();
-        run(&plan, &mut |row| rows.push(row)).unwrap();
-        let shares: Vec<_> = rows.iter().map(|row| row.params["shares"].clone()).collect();
-        assert_eq!(shares, CONTESTANTS.map(|(shares, _)| shares));
-        assert!(rows.iter().all(|row| row.runs.value > 0.0 && row.runs.runs == 2));
+        let (presets, threads) = (vec![preset], vec![2, 3]);
+        let plan = Plan { packets: 2_000, presets, threads, runs: 2, only: None };
+        let mut out = Rows::kept();
+        run(&plan, &mut out).unwrap();
+        let of = |row: &Row| (row.params["shares"].clone(), row.params["threads"].clone());
+        let found: Vec<_> = out.rows().iter().map(of).collect();
+        let both = |(shares, _): (&str, _)| [2, 3].map(|threads| (shares.into(), threads.into()));
+        assert_eq!(found, CONTESTANTS.map(both).concat());
+        assert!(out.rows().iter().all(|row| row.runs.value > 0.0 && row.runs.runs == 2));
     }
 }

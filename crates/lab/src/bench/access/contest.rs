@@ -9,6 +9,7 @@ use engines::catalogue::{Built, Kind};
 use engines::striped_map::Settings;
 
 use super::{Missing, Prepared, Ran, Row, Setting, Tuning, is_golden, run_once};
+use crate::bench::limit;
 use crate::studies::orchestrate::Orchestration;
 
 /// One contestant's figures.
@@ -43,10 +44,10 @@ pub fn contest(
     for setting in settings {
         match enter(setting, prepared)? {
             Ok(contestant) => contestants.push(contestant),
-            Err(why) => missing.push(Missing { peer: setting.engine.name(), why }),
+            Err(why) => missing.push(Missing { peer: setting.engine.name().into(), why }),
         }
     }
-    for _ in 0..rounds {
+    for _ in limit::rounds(rounds) {
         for (engine, figures) in &mut contestants {
             let ran = run_once(&figures.setting, prepared, engine)?;
             figures.add(&ran.outcome);

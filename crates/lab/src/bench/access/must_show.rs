@@ -5,6 +5,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use crate::bench::{Rows, limit};
 use crate::studies::orchestrate::Orchestration;
 use access::{Config, Engine};
 use engines::catalogue::{Built, Choices, Kind};
@@ -17,20 +18,32 @@ use crate::workload::{Bitwise, Generator, Mangle, Preset, Tabled, Variant};
 ///
 /// # Errors
 /// An engine gives a wrong outcome.
-pub fn run(plan: &Plan, kinds: &[Kind], say: &mut dyn FnMut(Row)) -> Result<(), String> {
+pub fn run(plan: &Plan, kinds: &[Kind], out: &mut Rows) -> Result<(), String> {
     let Plan { packets, runs: rounds, .. } = *plan;
-    plan.presets.iter().for_each(|preset| generators(preset, packets, rounds, say));
     for preset in &plan.presets {
-        let prepared = Prepared::new(Variant::A, preset, false, packets);
-        roofline(&prepared, kinds, rounds, say)?;
-        shared_out(&prepared, rounds, say)?;
+        if out.begins(format!("access.generator, preset {}", preset.number)) {
+            generators(preset, packets, rounds, out);
+        }
     }
-    storm::run(rounds, say)?;
-    effect(rounds, say)
+    for preset in &plan.presets {
+        if !out.begins(format!("access, preset {}", preset.number)) {
+            continue;
+        }
+        let prepared = Prepared::new(Variant::A, preset, false, packets);
+        roofline(&prepared, kinds, rounds, out)?;
+        shared_out(&prepared, rounds, out)?;
+    }
+    if out.begins("access.update") {
+        storm::run(rounds, out)?;
+    }
+    if out.begins("access.effect") {
+        effect(rounds, out)?;
+    }
+    Ok(())
 }
 
 /// Packets per second of the generator alone, both ways.
-fn generators(preset: &Preset, packets: usize, rounds: usize, say: &mut dyn FnMut(Row)) {
+fn generators(preset: &Preset, packets: usize, rounds: usize, out: &mut Rows) {
     fn rate<M: Mangle>(preset: &Preset, packets: usize) -> f64 {
         let mut generator = Generator::<M>::new(Variant::A, preset);
         let started = Instant::now();
@@ -40,14 +53,16 @@ fn generators(preset: &Preset, packets: usize, rounds: usize, say: &mut dyn FnMu
         packets as f64 / started.elapsed().as_secs_f64()
     }
     let (mut tabled, mut bitwise) = (Vec::new(), Vec::new());
-    for _ in 0..rounds {
+    for _ in limit::rounds(rounds) {
         tabled.push(rate::<Tabled>(preset, packets));
         bitwise.push(rate::<Bitwise>(preset, packets));
     }
-    say(Row::new("access.generator", "tabled", "packets/s", &tabled)
-        .with("preset", preset.number)
-        .with("variant", "A")
-        .beside("bitwise", &tabled, &bitwise));
+    out.push(
+        Row::new("access.generator", "tabled", "packets/s", &tabled)
+            .with("preset", preset.number)
+            .with("variant", "A")
+            .beside("bitwise", &tabled, &bitwise),
+    );
 }
 
 /// Every engine beside the matrix without locks, and two threads of ours beside one.
@@ -55,7 +70,7 @@ fn roofline(
     prepared: &Prepared,
     kinds: &[Kind],
     rounds: usize,
-    say: &mut dyn FnMut(Row),
+    out: &mut Rows,
 ) -> Result<(), String> {
     let kinds = kinds.iter().copied().filter(|kind| kind.is_atomic());
     let alone = kinds.map(|kind| match kind.is_shared() {
@@ -69,37 +84,39 @@ fn roofline(
     };
     let roof = of(Kind::MatrixUnlocked, 1).map(|roof| ("matrix_unlocked", roof));
     for figures in figures.iter().filter(|one| one.setting.threads == 1) {
-        say(figures.row(prepared, roof));
+        out.push(figures.row(prepared, roof));
     }
     if let (Some(two), Some(one)) = (of(Kind::Tamis, 2), of(Kind::Tamis, 1)) {
-        say(two.row(prepared, Some(("one thread", one))));
+        out.push(two.row(prepared, Some(("one thread", one))));
     }
     let matrix = of(Kind::Matrix, 1).and_then(|matrix| matrix.bytes);
     let ours = of(Kind::Tamis, 1).and_then(|tamis| tamis.bytes);
     if let (Some(ours), Some(matrix)) = (ours, matrix) {
         let (ours, matrix) = ([ours as f64], [matrix as f64]);
-        say(Row::new("access.memory", "tamis", "B", &ours)
-            .with("preset", prepared.preset.number)
-            .beside("matrix", &ours, &matrix));
+        out.push(
+            Row::new("access.memory", "tamis", "B", &ours)
+                .with("preset", prepared.preset.number)
+                .beside("matrix", &ours, &matrix),
+        );
     }
     Ok(())
 }
 
 /// Track (b): two workers beside the serial run of the same work.
-fn shared_out(prepared: &Prepared, rounds: usize, say: &mut dyn FnMut(Row)) -> Result<(), String> {
+fn shared_out(prepared: &Prepared, rounds: usize, out: &mut Rows) -> Result<(), String> {
     let serial = Setting::alone(Kind::Serial).on(Track::B);
     let pool = Setting::pool(Kind::Tamis, 2).on(Track::B);
     let ordered = Setting { orchestration: Orchestration::Ordered, ..pool };
     let (figures, _) = contest(&[serial, pool, ordered], prepared, rounds.min(3))?;
     if let [serial, others @ ..] = &figures[..] {
-        say(serial.row(prepared, None));
-        others.iter().for_each(|one| say(one.row(prepared, Some(("serial", serial)))));
+        out.push(serial.row(prepared, None));
+        others.iter().for_each(|one| out.push(one.row(prepared, Some(("serial", serial)))));
     }
     Ok(())
 }
 
 /// From the call that publishes a ban to the first decision of another thread that sees it.
-fn effect(rounds: usize, say: &mut dyn FnMut(Row)) -> Result<(), String> {
+fn effect(rounds: usize, out: &mut Rows) -> Result<(), String> {
     let choices = Choices { addresses: Some(2048), default_accept: true, ..Choices::default() };
     for kind in Kind::ALL.into_iter().filter(|kind| kind.is_shared() && kind.is_atomic()) {
         let Built::Shared(engine) = kind.build::<u32>(&choices).map_err(|why| why.to_string())?
@@ -107,7 +124,7 @@ fn effect(rounds: usize, say: &mut dyn FnMut(Row)) -> Result<(), String> {
             continue;
         };
         let delays = effects(&*engine, 200 * rounds as u32);
-        say(Row::new("access.effect", kind.name(), "s", &delays));
+        out.push(Row::new("access.effect", kind.name(), "s", &delays));
     }
     Ok(())
 }

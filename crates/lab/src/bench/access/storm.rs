@@ -13,6 +13,7 @@ use access::{Config, Packet, Permits};
 use engines::catalogue::{Built, Kind};
 
 use super::{Prepared, Row, Tuning};
+use crate::bench::{Rows, limit};
 use crate::workload::{PRESETS, Variant};
 
 /// Bans of the storm.
@@ -26,9 +27,9 @@ const PARTS: u32 = 20;
 ///
 /// # Errors
 /// The engine refuses.
-pub(super) fn run(rounds: usize, say: &mut dyn FnMut(Row)) -> Result<(), String> {
-    on_engine(rounds, say)?;
-    on_list(rounds, say);
+pub(super) fn run(rounds: usize, out: &mut Rows) -> Result<(), String> {
+    on_engine(rounds, out)?;
+    on_list(rounds, out);
     Ok(())
 }
 
@@ -80,20 +81,22 @@ fn round(
     })
 }
 
-fn report(engine: &'static str, how: &str, rounds: &[Round], say: &mut dyn FnMut(Row)) {
+fn report(engine: &'static str, how: &str, rounds: &[Round], out: &mut Rows) {
     let of = |figure: fn(&Round) -> f64| rounds.iter().map(figure).collect::<Vec<_>>();
     let row = |name, unit, figures: &[f64]| {
         Row::new(name, engine, unit, figures).with("bans", BANS).with("as", how)
     };
-    say(row("access.update", "s", &of(|round| round.took)));
+    out.push(row("access.update", "s", &of(|round| round.took)));
     let quiet = of(|round| round.quiet);
     for (storm, rates) in [
         ("without pause", of(|round| round.without_pause)),
         ("20,000 in 0.1 s", of(|round| round.spread)),
     ] {
-        say(row("access.update.reader", "decisions/s", &rates)
-            .with("storm", storm)
-            .beside("quiet", &rates, &quiet));
+        out.push(
+            row("access.update.reader", "decisions/s", &rates)
+                .with("storm", storm)
+                .beside("quiet", &rates, &quiet),
+        );
     }
 }
 
@@ -105,7 +108,7 @@ fn places(part: Option<u32>) -> std::ops::Range<u32> {
 
 /// Bans in the engine of the studies one by one, of every third address of preset 8; the reader decides
 /// packets of the others.
-fn on_engine(rounds: usize, say: &mut dyn FnMut(Row)) -> Result<(), String> {
+fn on_engine(rounds: usize, out: &mut Rows) -> Result<(), String> {
     let prepared = Prepared::new(Variant::A, &PRESETS[7], false, 200_000);
     let Built::Shared(engine) = prepared.engine(Kind::Tamis, Tuning::default())? else {
         return Ok(());
@@ -134,14 +137,14 @@ fn on_engine(rounds: usize, say: &mut dyn FnMut(Row)) -> Result<(), String> {
             engine.update(&Config { address, persona_non_grata, accept: true, begin: 0, end: 0 });
         }
     };
-    let rounds: Vec<_> = (0..rounds).map(|_| round(&read, &mut bans)).collect();
-    report("tamis", "config packets", &rounds, say);
+    let rounds: Vec<_> = limit::rounds(rounds).map(|_| round(&read, &mut bans)).collect();
+    report("tamis", "config packets", &rounds, out);
     Ok(())
 }
 
 /// Bans in the list of the product, in one batch or one for each part; it holds as many others, which the
 /// reader asks about.
-fn on_list(rounds: usize, say: &mut dyn FnMut(Row)) {
+fn on_list(rounds: usize, out: &mut Rows) {
     // Odd numbers permute the addresses of 10.0.0.0/8.
     let address = |at: u32| (at.wrapping_mul(0x9e37_79b1) & 0x00ff_ffff) | 0x0a00_0000;
     let change = |at: u32, action| {
@@ -169,6 +172,6 @@ fn on_list(rounds: usize, say: &mut dyn FnMut(Row)) {
         let places = places(part);
         published.update_all(&of[places.start as usize..places.end as usize]);
     };
-    let rounds: Vec<_> = (0..rounds).map(|_| round(&read, &mut bans)).collect();
-    report("list", "one batch", &rounds, say);
+    let rounds: Vec<_> = limit::rounds(rounds).map(|_| round(&read, &mut bans)).collect();
+    report("list", "one batch", &rounds, out);
 }

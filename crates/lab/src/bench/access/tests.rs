@@ -5,7 +5,7 @@ use std::thread::sleep;
 use access::Packet;
 
 use super::*;
-use crate::bench::{Document, Recorded};
+use crate::bench::{Recorded, Rows};
 use crate::workload::PRESETS;
 
 fn models(threads: usize) -> Vec<Orchestration> {
@@ -120,12 +120,12 @@ fn studies_draw_their_figures_with_ours_in_them() {
     let small = Preset { addresses_log: 7, trains_log: 6, ..PRESETS[0] };
     let plan =
         Plan { packets: 1_000, presets: vec![small], threads: vec![2, 3], runs: 1, only: None };
-    let mut document = Document::new();
-    study1::run(&plan, &mut |row| document.results.push(row)).unwrap();
-    study2::run(&plan, &mut |row| document.results.push(row)).unwrap();
-    let recorded = Recorded::of(&document).unwrap();
+    let mut out = Rows::kept();
+    study1::run(&plan, &mut out).unwrap();
+    study2::run(&plan, &mut out).unwrap();
+    let recorded = Recorded::of(&out).unwrap();
     crate::bench::pictures::draw(&recorded, dir.path()).unwrap();
-    let rows = document.results;
+    let rows = out.rows();
     let drawn = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();
     let figures = (1..=8).map(|number| format!("study2-figure{number}.svg"));
     let figures =

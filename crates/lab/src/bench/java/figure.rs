@@ -8,7 +8,7 @@ use std::path::Path;
 use super::expectations::number;
 use super::technique::Job;
 use crate::bench::chart::{self, Captions, Curve, Marked, short};
-use crate::bench::document::{Document, Row};
+use crate::bench::document::Row;
 
 /// Whose rounds are drawn: as many as there are colours.
 const ROUNDS: [&str; 7] = [
@@ -21,17 +21,17 @@ const ROUNDS: [&str; 7] = [
     "ffm_global",
 ];
 
-/// Draws what the document has figures for.
+/// Draws what there are rows for.
 ///
 /// # Errors
 /// A picture cannot be written.
-pub fn draw(document: &Document, directory: &Path) -> io::Result<()> {
+pub fn draw(rows: &[Row], directory: &Path) -> io::Result<()> {
     fs::create_dir_all(directory)?;
-    let mut jdks: Vec<u64> = document.results.iter().filter_map(|row| number(row, "jdk")).collect();
+    let mut jdks: Vec<u64> = rows.iter().filter_map(|row| number(row, "jdk")).collect();
     jdks.sort_unstable();
     jdks.dedup();
     for jdk in jdks {
-        let of = |job: Job, varied: u64| rows(document, job, jdk, varied);
+        let of = |job: Job, varied: u64| rows_of(rows, job, jdk, varied);
         for (structs, ring) in [(1, "one static struct"), (1024, "a ring of 1,024 structs")] {
             let file = directory.join(format!("study-{structs}-jdk{jdk}.svg"));
             let title = format!("The study's job on JDK {jdk}, {ring}: nanoseconds a packet");
@@ -48,13 +48,13 @@ pub fn draw(document: &Document, directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn rows(document: &Document, job: Job, jdk: u64, varied: u64) -> Vec<&Row> {
+fn rows_of(rows: &[Row], job: Job, jdk: u64, varied: u64) -> Vec<&Row> {
     let is = |row: &&Row| {
         row.name.strip_prefix("java.") == Some(job.name())
             && number(row, "jdk") == Some(jdk)
             && number(row, job.varies()) == Some(varied)
     };
-    document.results.iter().filter(is).collect()
+    rows.iter().filter(is).collect()
 }
 
 /// Bars with their factor to the fastest way in Java, as the study has them.

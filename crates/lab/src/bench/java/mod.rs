@@ -15,7 +15,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::document::{Document, Peer, Row, Runs};
+use super::document::{Peer, Row, Runs};
+use super::rows::Rows;
+use crate::bench::limit;
 use jmh::Measured;
 use jvm::Jvm;
 pub use technique::Job;
@@ -48,8 +50,7 @@ pub struct Plan {
 ///
 /// # Errors
 /// A JDK cannot be run, a technique leaves other bytes in memory than Rust, or a round fails.
-pub fn run(plan: &Plan, say: &mut dyn FnMut(&str)) -> Result<Document, String> {
-    let mut document = Document::new();
+pub fn run(plan: &Plan, out: &mut Rows, say: &mut dyn FnMut(&str)) -> Result<(), String> {
     let homes =
         if plan.jdks.is_empty() { vec![None] } else { plan.jdks.iter().map(Some).collect() };
     let mut hashes = jvm::Hashes::default();
@@ -57,23 +58,26 @@ pub fn run(plan: &Plan, say: &mut dyn FnMut(&str)) -> Result<Document, String> {
         let jvm = Jvm::find(home.map(PathBuf::as_path), &plan.jar, &plan.library)?;
         say(&format!("JDK {}: the same bytes by every technique", jvm.release));
         let there = jvm.check(&mut hashes)?;
-        lacking(&there, &jvm, &mut document);
+        lacking(&there, &jvm, out);
         for job in Job::ALL.into_iter().filter(|job| plan.only.is_none_or(|only| only == *job)) {
-            measure(plan, &jvm, job, &there, &mut document, say)?;
+            if !out.begins(format!("java.{} with JDK {}", job.name(), jvm.release)) {
+                continue;
+            }
+            measure(plan, &jvm, job, &there, out, say)?;
         }
     }
-    let found = expectations::rows(&document.results);
-    document.results.extend(found);
-    Ok(document)
+    let found = expectations::rows(out.rows());
+    out.extend(found);
+    Ok(())
 }
 
 /// Lists the techniques that this JVM does not have.
-fn lacking(there: &[(Job, &'static Technique)], jvm: &Jvm, document: &mut Document) {
+fn lacking(there: &[(Job, &'static Technique)], jvm: &Jvm, out: &mut Rows) {
     for job in Job::ALL {
         for technique in job.techniques() {
             let has = |(of, one): &(Job, &Technique)| *of == job && one.name == technique.name;
             if !there.iter().any(has) {
-                document.lacks(technique.name, format!("{} with JDK {}", job.name(), jvm.release));
+                out.lacks(technique.name, format!("{} with JDK {}", job.name(), jvm.release));
             }
         }
     }
@@ -85,12 +89,12 @@ fn measure(
     jvm: &Jvm,
     job: Job,
     there: &[(Job, &'static Technique)],
-    document: &mut Document,
+    out: &mut Rows,
     say: &mut dyn FnMut(&str),
 ) -> Result<(), String> {
     let passes = if plan.quick { 1 } else { 3 };
     let mut all = Vec::new();
-    for pass in 0..passes {
+    for pass in limit::rounds(passes) {
         // What takes seconds a round is not repeated.
         for sweep in
             sweeps(plan, job, there).iter().filter(|one| pass == 0 || one.pace == Pace::Fast)
@@ -101,7 +105,7 @@ fn measure(
             all.extend(jvm.measure(sweep, plan.quick)?.into_iter().map(|one| (pass, one)));
         }
     }
-    document.results.extend(rows(jvm, job, &all));
+    out.extend(rows(jvm, job, &all));
     Ok(())
 }
 

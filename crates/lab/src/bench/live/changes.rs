@@ -21,7 +21,9 @@ use super::kinds::Backend;
 use super::line::{Line, last_core};
 use super::running::start_tamis;
 use super::source::Pace;
-use crate::bench::document::{Document, Row};
+use crate::bench::document::Row;
+use crate::bench::limit;
+use crate::bench::rows::Rows;
 use crate::oracle::netns;
 
 const WIRE: &str = "[[wire]]\nports = [\"left\", \"right\"]\n[rules]\nip = \"rules.v4\"\n\
@@ -34,7 +36,7 @@ const CHANGES: f64 = 10_000.0;
 const SETTLES: Duration = Duration::from_secs(5);
 
 /// Measures tamis alone: nobody else tells.
-pub(super) fn rows(tamis: &Path, plan: Plan, document: &mut Document) -> io::Result<()> {
+pub(super) fn rows(tamis: &Path, plan: Plan, out: &mut Rows) -> io::Result<()> {
     netns::in_fresh(|| {
         let line = Line::new()?;
         let by = Backend::AfPacket;
@@ -47,7 +49,7 @@ pub(super) fn rows(tamis: &Path, plan: Plan, document: &mut Document) -> io::Res
         };
         let (mut quiet, mut changing, mut took) = (Vec::new(), Vec::new(), Vec::new());
         line.along(&running, 0, Pace::Behind, || {
-            for _ in 0..plan.runs() {
+            for _ in limit::rounds(plan.runs()) {
                 quiet.push(rate(each)?);
                 let (rate, of_round) = while_changing(&socket, took.len() as u64 + 2, each)?;
                 changing.push(rate);
@@ -60,8 +62,8 @@ pub(super) fn rows(tamis: &Path, plan: Plan, document: &mut Document) -> io::Res
         let row = Row::new(by.forwarding(), "tamis", "packets/s", &changing)
             .with("changes", took.len())
             .with("changes_per_second", a_second.round());
-        document.results.push(row.beside("tamis, quiet", &changing, &quiet));
-        document.results.push(Row::new("live.update", "tamis", "s", &took));
+        out.push(row.beside("tamis, quiet", &changing, &quiet));
+        out.push(Row::new("live.update", "tamis", "s", &took));
         Ok(())
     })
 }

@@ -18,7 +18,9 @@ use tempfile::TempDir;
 
 use super::Plan;
 use super::counts::spent_in;
-use crate::bench::document::{Document, Missing, Row};
+use crate::bench::document::Row;
+use crate::bench::limit;
+use crate::bench::rows::Rows;
 
 const TESTPMD: &str = "dpdk-testpmd";
 /// Its ways to forward, with the names that rows have for them.
@@ -42,15 +44,15 @@ const WARM_UP: Duration = Duration::from_secs(1);
 const FOLDERS: &str = "/var/run/dpdk";
 
 /// Measures tamis, and testpmd in turn with it.
-pub(super) fn rows(tamis: &Path, plan: Plan, document: &mut Document) -> io::Result<()> {
+pub(super) fn rows(tamis: &Path, plan: Plan, out: &mut Rows) -> io::Result<()> {
     let has_peer = plan.peers && Command::new(TESTPMD).arg("--help").output().is_ok();
     if plan.peers && !has_peer {
         let why = format!("{TESTPMD} is not installed");
-        document.missing.push(Missing { peer: "testpmd", why });
+        out.lacks("testpmd", why);
     }
     let modes = if has_peer { &MODES[..] } else { &[] };
     let (mut ours, mut theirs) = (Vec::new(), vec![Vec::new(); modes.len()]);
-    for _ in 0..plan.runs() {
+    for _ in limit::rounds(plan.runs()) {
         ours.push(Forwarding::tamis(tamis)?.rate(plan.seconds())?);
         for ((mode, _), figures) in modes.iter().zip(&mut theirs) {
             figures.push(Forwarding::testpmd(mode)?.rate(plan.seconds())?);
@@ -63,10 +65,10 @@ pub(super) fn rows(tamis: &Path, plan: Plan, document: &mut Document) -> io::Res
             .with("workers", 1)
     };
     if modes.is_empty() {
-        document.results.push(row());
+        out.push(row());
     }
     for ((_, name), figures) in modes.iter().zip(&theirs) {
-        document.results.push(row().beside(name, &ours, figures));
+        out.push(row().beside(name, &ours, figures));
     }
     Ok(())
 }

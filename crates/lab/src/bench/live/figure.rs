@@ -5,26 +5,25 @@ use std::io;
 use std::path::Path;
 
 use crate::bench::chart::{self, Bar, Captions, Curve};
-use crate::bench::document::{Document, Row};
+use crate::bench::document::Row;
 
-/// Draws what the document has figures for.
+/// Draws what there are rows for.
 ///
 /// # Errors
 /// A picture cannot be written.
-pub fn draw(document: &Document, directory: &Path) -> io::Result<()> {
+pub fn draw(rows: &[Row], directory: &Path) -> io::Result<()> {
     fs::create_dir_all(directory)?;
-    let mut rates: Vec<f64> =
-        rows(document, "live.latency").map(|row| number(row, "rate")).collect();
+    let mut rates: Vec<f64> = named(rows, "live.latency").map(|row| number(row, "rate")).collect();
     rates.dedup();
     for rate in rates {
-        let rows = || rows(document, "live.latency").filter(move |row| number(row, "rate") == rate);
-        delays(rows, rate, &directory.join(format!("latency-{rate}.svg")))?;
+        let of_rate = || named(rows, "live.latency").filter(move |row| number(row, "rate") == rate);
+        delays(of_rate, rate, &directory.join(format!("latency-{rate}.svg")))?;
     }
-    forwarding(document, &directory.join("forward.svg"))
+    forwarding(rows, &directory.join("forward.svg"))
 }
 
-fn rows<'d>(document: &'d Document, name: &'static str) -> impl Iterator<Item = &'d Row> {
-    document.results.iter().filter(move |row| row.name == name)
+fn named<'r>(rows: &'r [Row], name: &'static str) -> impl Iterator<Item = &'r Row> {
+    rows.iter().filter(move |row| row.name == name)
 }
 
 fn number(row: &Row, name: &str) -> f64 {
@@ -77,9 +76,9 @@ fn delays<'d, R: Iterator<Item = &'d Row>>(
 }
 
 /// A bar for each forwarder.
-fn forwarding(document: &Document, path: &Path) -> io::Result<()> {
+fn forwarding(rows: &[Row], path: &Path) -> io::Result<()> {
     let mut bars: Vec<Bar> = Vec::new();
-    for row in document.results.iter().filter(|row| row.name.starts_with("live.forward.veth_")) {
+    for row in rows.iter().filter(|row| row.name.starts_with("live.forward.veth_")) {
         let millions = |value: f64| vec![value / 1e6];
         let peer = row.peer.as_ref().map(|peer| (theirs(row, peer.peer), millions(peer.value)));
         for bar in [Some((ours(row), millions(row.runs.value))), peer].into_iter().flatten() {
@@ -99,10 +98,11 @@ fn forwarding(document: &Document, path: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::Rows;
 
     #[test]
     fn a_peer_has_a_curve_and_a_bar_of_its_own_and_the_kernel_no_back_end() {
-        let mut document = Document::new();
+        let mut out = Rows::kept();
         let delay = |rules: u64, percentile: f64| {
             Row::new("live.latency", "tamis", "ns", &[1000.0 * percentile])
                 .with("backend", "af_xdp")
@@ -112,15 +112,15 @@ mod tests {
         };
         for percentile in [50.0, 99.0] {
             let theirs = [("testpmd io", vec![7.0])].into_iter();
-            document.push_beside(delay(0, percentile), &[1.0], theirs);
+            out.push_beside(delay(0, percentile), &[1.0], theirs);
             let theirs = [("iptables-nft", vec![8.0])].into_iter();
-            document.push_beside(delay(20, percentile), &[1.0], theirs);
+            out.push_beside(delay(20, percentile), &[1.0], theirs);
         }
         let rate =
             Row::new("live.forward.veth_af_xdp", "tamis", "packets/s", &[2e6]).with("rules", 0);
-        document.push_beside(rate, &[2e6], [("kernel", vec![1e6])].into_iter());
+        out.push_beside(rate, &[2e6], [("kernel", vec![1e6])].into_iter());
         let directory = tempfile::tempdir().unwrap();
-        draw(&document, directory.path()).unwrap();
+        draw(out.rows(), directory.path()).unwrap();
         let read = |name: &str| fs::read_to_string(directory.path().join(name)).unwrap();
         let delays = read("latency-50.svg");
         for name in [
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn nothing_is_drawn_of_nothing() {
         let directory = tempfile::tempdir().unwrap();
-        draw(&Document::new(), directory.path()).unwrap();
+        draw(&[], directory.path()).unwrap();
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 }

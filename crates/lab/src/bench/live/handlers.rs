@@ -10,20 +10,22 @@ use std::process::Command;
 
 use super::Plan;
 use super::dpdk::Forwarding;
-use crate::bench::document::{Document, Row};
+use crate::bench::document::Row;
+use crate::bench::limit;
+use crate::bench::rows::Rows;
 
 const JAR: &str = "bindings/java/bench/target/benchmarks.jar";
 
 /// Measures both in turn.
-pub(super) fn rows(tamis: &Path, plan: Plan, document: &mut Document) -> io::Result<()> {
+pub(super) fn rows(tamis: &Path, plan: Plan, out: &mut Rows) -> io::Result<()> {
     let (mut rust, mut java) = (Vec::new(), Vec::new());
-    for _ in 0..plan.runs() {
+    for _ in limit::rounds(plan.runs()) {
         rust.push(Forwarding::by(in_rust(tamis)?, tamis, "worker 0")?.rate(plan.seconds())?);
         java.push(Forwarding::by(in_java(tamis)?, tamis, "tamis-worker-0")?.rate(plan.seconds())?);
     }
     let unit = "packets/s of processor time";
     let row = Row::new("live.handler.null", "java", unit, &java).with("size", 64);
-    document.results.push(row.beside("rust", &java, &rust));
+    out.push(row.beside("rust", &java, &rust));
     Ok(())
 }
 

@@ -19,7 +19,8 @@ use super::kinds::{Backend, Tool};
 use super::line::{Line, last_core};
 use super::source::{self, HEADERS, Shape};
 use super::{FRAME_BYTES, Plan, RULES};
-use crate::bench::document::{Document, Row};
+use crate::bench::document::Row;
+use crate::bench::rows::Rows;
 use crate::oracle::netns;
 
 /// Frames per second, and how many are sent at a time.
@@ -40,7 +41,7 @@ struct Delays {
 }
 
 /// Delays at each pace, of each back end beside testpmd's, and of rules beside the kernel's.
-pub(super) fn delays(tamis: &Path, plan: Plan, document: &mut Document) -> io::Result<()> {
+pub(super) fn delays(tamis: &Path, plan: Plan, out: &mut Rows) -> io::Result<()> {
     use Backend::{AfPacket, AfXdp};
     let testpmd = |by| Forwarder::Testpmd { by, mode: IO };
     let rules = (RULES, Shape::Addresses);
@@ -52,11 +53,11 @@ pub(super) fn delays(tamis: &Path, plan: Plan, document: &mut Document) -> io::R
             let ours = Forwarder::Tamis { tamis, by, rules: (rules, Shape::Addresses) };
             let found = netns::in_fresh(|| {
                 Line::new()?;
-                contest(&ours, &[peer], plan, document, |who| {
+                contest(&ours, &[peer], plan, out, |who| {
                     measure(who, (rate, at_once), plan.seconds())
                 })
             })?;
-            tell(&found, by, rules, rate, document);
+            tell(&found, by, rules, rate, out);
         }
     }
     Ok(())
@@ -68,7 +69,7 @@ fn tell(
     by: Backend,
     rules: usize,
     rate: u64,
-    document: &mut Document,
+    out: &mut Rows,
 ) {
     let [mine, theirs @ ..] = found else { return };
     for percentile in PERCENTILES {
@@ -82,7 +83,7 @@ fn tell(
             .with("rate", rate)
             .with("percentile", percentile)
             .with("lost", mine.1.iter().map(|run| run.lost).sum::<u64>());
-        document.push_beside(row, &at(mine).1, theirs.iter().map(at));
+        out.push_beside(row, &at(mine).1, theirs.iter().map(at));
     }
 }
 

@@ -26,7 +26,7 @@ mod tun;
 use std::io;
 use std::path::Path;
 
-use super::document::Document;
+use super::rows::Rows;
 use crate::oracle::netns;
 
 /// Rules that no packet matches, where there are any.
@@ -43,6 +43,8 @@ pub struct Plan {
     pub quick: bool,
     /// One part of it.
     pub only: Option<Part>,
+    /// Workers that keep packets in order, in turn, in that part.
+    pub workers: &'static [usize],
     /// Packets of which the order is looked at, in that part.
     pub packets: Option<u64>,
 }
@@ -102,19 +104,18 @@ impl Plan {
     ///
     /// # Panics
     /// As [`ordered::run`].
-    #[must_use]
-    pub fn ordered(self) -> Document {
+    pub fn ordered(self, out: &mut Rows) {
         let each = std::time::Duration::from_secs_f64(self.seconds() / 2.0);
-        ordered::run(ordered::Plan { rounds: self.runs(), each, packets: self.packets })
+        let Self { workers, packets, .. } = self;
+        ordered::run(ordered::Plan { workers, rounds: self.runs(), each, packets }, out);
     }
 
     /// What a middlebox costs.
     ///
     /// # Panics
     /// As [`middlebox::run`].
-    #[must_use]
-    pub fn middlebox(self) -> Document {
-        middlebox::run(self.runs(), self.quick)
+    pub fn middlebox(self, out: &mut Rows) {
+        middlebox::run(self.runs(), self.quick, out);
     }
 
     /// Seconds that a run is measured.
@@ -127,34 +128,22 @@ impl Plan {
 ///
 /// # Errors
 /// No namespace can be made, or tamis does not run.
-pub fn run(tamis: &Path, plan: Plan) -> io::Result<Document> {
-    let mut document = Document::new();
-    if plan.has(Part::Forward) {
-        forward::rates(tamis, plan, &mut document)?;
+pub fn run(tamis: &Path, plan: Plan, out: &mut Rows) -> io::Result<()> {
+    for (part, name) in Part::ALL.into_iter().filter(|(part, _)| plan.has(*part)) {
+        if !out.begins(format!("live, part {name}")) {
+            continue;
+        }
+        match part {
+            Part::Forward => forward::rates(tamis, plan, out)?,
+            Part::Processor => netns::in_fresh(|| forward::costs(tamis, plan, out))?,
+            Part::Latency => latency::delays(tamis, plan, out)?,
+            Part::Tun => out.push(tun::row(tamis, plan)?),
+            Part::Dpdk => dpdk::rows(tamis, plan, out)?,
+            Part::Changes => changes::rows(tamis, plan, out)?,
+            Part::Ordered => plan.ordered(out),
+            Part::Middlebox => plan.middlebox(out),
+            Part::Handlers => handlers::rows(tamis, plan, out)?,
+        }
     }
-    if plan.has(Part::Processor) {
-        netns::in_fresh(|| forward::costs(tamis, plan, &mut document))?;
-    }
-    if plan.has(Part::Latency) {
-        latency::delays(tamis, plan, &mut document)?;
-    }
-    if plan.has(Part::Tun) {
-        document.results.push(tun::row(tamis, plan)?);
-    }
-    if plan.has(Part::Dpdk) {
-        dpdk::rows(tamis, plan, &mut document)?;
-    }
-    if plan.has(Part::Handlers) {
-        handlers::rows(tamis, plan, &mut document)?;
-    }
-    if plan.has(Part::Changes) {
-        changes::rows(tamis, plan, &mut document)?;
-    }
-    if plan.has(Part::Ordered) {
-        document.results.extend(plan.ordered().results);
-    }
-    if plan.has(Part::Middlebox) {
-        document.results.extend(plan.middlebox().results);
-    }
-    Ok(document)
+    Ok(())
 }

@@ -13,12 +13,13 @@ use tempfile::TempDir;
 
 use super::Plan;
 use crate::bench::document::Row;
+use crate::bench::limit;
 
 /// Bits per second in each direction, in turn; the peer is the same without offloads.
 pub(super) fn row(tamis: &Path, plan: Plan) -> io::Result<Row> {
     let hosts = Hosts::new(tamis)?;
     let (mut with, mut without) = (Vec::new(), Vec::new());
-    for _ in 0..plan.runs() {
+    for _ in limit::rounds(plan.runs()) {
         with.push(hosts.rate(true, plan.seconds())?);
         without.push(hosts.rate(false, plan.seconds())?);
     }

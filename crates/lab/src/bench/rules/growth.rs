@@ -15,7 +15,8 @@ use serde_json::json;
 use super::update::Live;
 use super::workload::{Linear, loaded};
 use super::{Plan, clock, params, row};
-use crate::bench::document::{Row, Runs};
+use crate::bench::document::Runs;
+use crate::bench::rows::Rows;
 
 /// Time for one point of a curve.
 const BUDGET: Duration = Duration::from_millis(150);
@@ -25,7 +26,7 @@ const CHANGES: usize = 101;
 const REVISION: &str = "revision";
 
 /// Curves over the rules that are loaded, those of a chain, and those that are added.
-pub(super) fn all(plan: Plan, rows: &mut Vec<Row>) {
+pub(super) fn all(plan: Plan, rows: &mut Rows) {
     let (loaded, per_chain, added): (&[_], &[_], &[_]) = match plan.quick {
         true => (&[1_000, 4_000, 16_000, 64_000], &[4, 64, 1024, 16_384], &[500, 1000, 2000]),
         false => (
@@ -53,7 +54,7 @@ fn shape(chains: usize, rules: usize) -> Linear {
 }
 
 /// A rule put into the middle of a chain in the middle.
-fn one_change(name: &'static str, linear: Linear, rows: &mut Vec<Row>) {
+fn one_change(name: &'static str, linear: Linear, rows: &mut Rows) {
     let ruleset = linear.ruleset();
     let params = || {
         let Linear { chains, rules, .. } = linear;
@@ -85,7 +86,7 @@ fn one_change(name: &'static str, linear: Linear, rows: &mut Vec<Row>) {
 
 /// A chain of 100 rules is deleted: layouts take the rules of one in the middle out and keep its head (the study's lazy
 /// deletion); a revision deletes one that nothing jumps to, with its head and its name.
-fn chain_deleted(linear: Linear, rows: &mut Vec<Row>) {
+fn chain_deleted(linear: Linear, rows: &mut Rows) {
     let ruleset = linear.ruleset();
     let params = || params(json!({ "loaded": linear.chains * linear.rules, "per_chain": 100 }));
     let (chain, rules) = ((3 + linear.chains / 2) as u32, new_rules(100));
@@ -127,7 +128,7 @@ fn sampled(mut one: impl FnMut() -> f64) -> Runs {
 const CHAINS: usize = 100;
 
 /// `count` rules into 100 chains that were empty, in three ways.
-fn many_changes(count: usize, rows: &mut Vec<Row>) {
+fn many_changes(count: usize, rows: &mut Rows) {
     let empty = shape(CHAINS, 0);
     let ruleset = empty.ruleset();
     let rules = new_rules(count);

@@ -9,29 +9,30 @@ use serde_json::json;
 use super::fan::Fan;
 use super::workload::Linear;
 use super::{params, row};
-use crate::bench::document::{Row, Runs};
+use crate::bench::document::Runs;
+use crate::bench::rows::Rows;
 
 /// Bytes of one worker's counters of a rule: packets and bytes.
 const COUNTERS: usize = size_of::<[u64; 2]>();
 
 /// The study's ruleset in every layout.
-pub(super) fn linear(rows: &mut Vec<Row>) {
+pub(super) fn linear(rows: &mut Rows) {
     [Family::Ipv6, Family::Ipv4].into_iter().for_each(|family| linear_of(family, rows));
 }
 
 /// That of one family.
-pub(super) fn linear_of(family: Family, rows: &mut Vec<Row>) {
+pub(super) fn linear_of(family: Family, rows: &mut Rows) {
     let shape = if family == Family::Ipv6 { "100 x 1000 v6" } else { "100 x 1000 v4" };
     of(&Linear::study(family, true).ruleset(), shape, None, rows);
 }
 
 /// A fanned tree in every layout, beside the bytes of the study's packed form.
-pub(super) fn fan(fan: &Fan, rows: &mut Vec<Row>) {
+pub(super) fn fan(fan: &Fan, rows: &mut Rows) {
     let shape = if fan.name == "68k" { "fan 68k" } else { "fan 662k" };
     of(&fan.tree().ruleset(), shape, Some(fan.packed), rows);
 }
 
-fn of(ruleset: &Ruleset, shape: &str, study: Option<usize>, rows: &mut Vec<Row>) {
+fn of(ruleset: &Ruleset, shape: &str, study: Option<usize>, rows: &mut Rows) {
     let table = &ruleset.tables[0];
     let rules: usize = table.chains.iter().map(|chain| chain.rules.len()).sum();
     for kind in Kind::ALL {

@@ -25,7 +25,8 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::bench::document::{Document, Row, Runs};
+use crate::bench::document::{Row, Runs};
+use crate::bench::rows::Rows;
 
 pub use resident::child as resident;
 
@@ -98,66 +99,45 @@ impl Plan {
 ///
 /// # Errors
 /// Scratch files cannot be written, or a whole command of ours fails.
-pub fn run(itself: &Path, peers: Option<&Path>, plan: Plan) -> io::Result<Document> {
-    let mut document = Document::new();
+pub fn run(itself: &Path, peers: Option<&Path>, plan: Plan, out: &mut Rows) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     if let Some(tamis) = peers {
-        peers::all(tamis, plan, &mut document)?;
+        peers::all(tamis, plan, out)?;
     }
     #[cfg(not(target_os = "linux"))]
     if let Some(tamis) = peers {
         let why = format!("only Linux has them; {} runs elsewhere", tamis.display());
-        document.missing.push(crate::bench::Missing { peer: "iptables, nft", why });
+        out.lacks("iptables, nft", why);
     }
-    let (beside, mut rows) = (std::mem::take(&mut document.results), Vec::new());
-    alone(plan, &mut rows);
-    // What was measured beside a peer is not told twice.
-    let is = |one: &Row, other: &Row| {
-        (&one.name, one.engine, &one.params) == (&other.name, other.engine, &other.params)
-    };
-    if plan.has(Part::Memory) {
-        rows.extend(resident::rows(itself)?);
+    alone(plan, out);
+    if plan.has(Part::Memory) && out.begins("rules.resident") {
+        out.extend(resident::rows(itself)?);
     }
-    rows.retain(|row| !beside.iter().any(|other| is(row, other)));
-    document.results = beside;
-    document.results.append(&mut rows);
-    document.results.sort_by(|one, other| one.name.cmp(&other.name));
-    Ok(document)
+    Ok(())
 }
 
 /// What needs no peer, or does without.
-fn alone(plan: Plan, rows: &mut Vec<Row>) {
+fn alone(plan: Plan, rows: &mut Rows) {
     let fans = if plan.quick { &[fan::SMALL][..] } else { &[fan::SMALL, fan::LARGE] };
-    if plan.has(Part::Linear) {
-        walk::linear(plan, rows);
-    }
-    if plan.has(Part::Layouts) {
-        walk::layouts(plan, rows);
-    }
-    if plan.has(Part::Counters) {
-        walk::counters(plan, rows);
-    }
-    if plan.has(Part::Fan) {
-        fans.iter().for_each(|fan| walk::fan(plan, fan, rows));
-    }
-    if plan.has(Part::Memory) {
-        memory::linear(rows);
-        fans.iter().for_each(|fan| memory::fan(fan, rows));
-    }
-    if plan.has(Part::Load) {
-        update::load_rows(plan, rows);
-    }
-    if plan.has(Part::Update) {
-        update::all(plan, rows);
-    }
-    if plan.has(Part::Bulk) {
-        update::bulk(plan, rows);
-    }
-    if plan.has(Part::Growth) {
-        growth::all(plan, rows);
-    }
-    if plan.has(Part::Readers) {
-        readers::rows(plan, rows);
+    for (part, name, _) in Part::ALL.into_iter().filter(|(part, ..)| plan.has(*part)) {
+        if !rows.begins(format!("rules, part {name}")) {
+            continue;
+        }
+        match part {
+            Part::Linear => walk::linear(plan, rows),
+            Part::Layouts => walk::layouts(plan, rows),
+            Part::Counters => walk::counters(plan, rows),
+            Part::Fan => fans.iter().for_each(|fan| walk::fan(plan, fan, rows)),
+            Part::Memory => {
+                memory::linear(rows);
+                fans.iter().for_each(|fan| memory::fan(fan, rows));
+            }
+            Part::Load => update::load_rows(plan, rows),
+            Part::Update => update::all(plan, rows),
+            Part::Bulk => update::bulk(plan, rows),
+            Part::Growth => growth::all(plan, rows),
+            Part::Readers => readers::rows(plan, rows),
+        }
     }
 }
 

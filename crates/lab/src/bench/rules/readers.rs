@@ -26,7 +26,8 @@ use rules::save::{LoadOptions, load};
 use serde_json::json;
 
 use super::{Plan, params, row};
-use crate::bench::document::{Row, Runs};
+use crate::bench::document::Runs;
+use crate::bench::rows::Rows;
 use crate::studies::counters::{Elsewhere, Shared, Uncounted};
 
 /// Packets of a burst.
@@ -105,7 +106,7 @@ const KINDS: [(&str, Measure); 4] = [
 
 /// What one reader keeps at 1,000 updates a second, with each kind of counters: the ratio of each pair of slices, by
 /// the clock and by the time that the reader had a processor.
-pub(super) fn rows(plan: Plan, rows: &mut Vec<Row>) {
+pub(super) fn rows(plan: Plan, rows: &mut Rows) {
     let pairs = if plan.quick { 5 } else { 41 };
     let slice = Duration::from_millis(100);
     for (counters, measure) in KINDS {

@@ -17,6 +17,8 @@ use super::fan::LARGE;
 use super::workload::Linear;
 use super::{Plan, clock, params, row};
 use crate::bench::document::{Row, Runs};
+use crate::bench::limit;
+use crate::bench::rows::Rows;
 
 /// The engine that walks published revisions.
 const ENGINE: &str = "packed_chain";
@@ -166,7 +168,7 @@ pub(super) const NAMES: [&str; 3] =
     ["rules.update.append", "rules.update.delete", "rules.update.replace"];
 
 /// Single changes and whole readings without a peer.
-pub(super) fn all(plan: Plan, rows: &mut Vec<Row>) {
+pub(super) fn all(plan: Plan, rows: &mut Rows) {
     let study = Linear::study(Family::Ipv6, false);
     for linear in [study, Linear { chains: 1, rules: 100_000, ..study }] {
         let text = linear.text();
@@ -186,7 +188,7 @@ pub(super) fn all(plan: Plan, rows: &mut Vec<Row>) {
     }
 }
 
-fn single_rows(plan: Plan, live: &mut Live, site: &Site, rows: &mut Vec<Row>) {
+fn single_rows(plan: Plan, live: &mut Live, site: &Site, rows: &mut Rows) {
     for (name, seconds) in NAMES.into_iter().zip(single(plan, live, site)) {
         rows.push(row(name, ENGINE, site_params(site), seconds, "s"));
     }
@@ -201,7 +203,7 @@ fn reading(plan: Plan, live: &mut Live, site: &Site, text: &str) -> Row {
     let more = format!("-A {} {}\nCOMMIT\n", site.chain, site.rule());
     let changed = text.replace("COMMIT\n", &more);
     let mut seconds = Vec::new();
-    for _ in 0..plan.runs() {
+    for _ in limit::rounds(plan.runs()) {
         seconds.push(live.reload(&changed, site.family));
         live.reload(text, site.family);
     }
@@ -212,7 +214,7 @@ fn reading(plan: Plan, live: &mut Live, site: &Site, text: &str) -> Row {
 pub(super) fn bans(plan: Plan, live: &mut Live, site: &Site) -> Runs {
     let text = site.bans();
     let undo = text.replace("\n-A", "\n-D");
-    let seconds = (0..plan.runs()).map(|_| {
+    let seconds = limit::rounds(plan.runs()).map(|_| {
         let seconds = live.change(&text);
         live.change(&undo);
         seconds
@@ -221,7 +223,7 @@ pub(super) fn bans(plan: Plan, live: &mut Live, site: &Site) -> Runs {
 }
 
 /// The same without a peer.
-pub(super) fn bulk(plan: Plan, rows: &mut Vec<Row>) {
+pub(super) fn bulk(plan: Plan, rows: &mut Rows) {
     let study = Linear::study(Family::Ipv6, false);
     for linear in [study, Linear { chains: 1, rules: 100_000, ..study }] {
         let site = Site::of(linear);
@@ -236,10 +238,10 @@ pub(super) fn bulk_params(site: &Site) -> serde_json::Map<String, serde_json::Va
 }
 
 /// Text to rules to be walked, within the process.
-pub(super) fn load_rows(plan: Plan, rows: &mut Vec<Row>) {
+pub(super) fn load_rows(plan: Plan, rows: &mut Rows) {
     for linear in [Family::Ipv6, Family::Ipv4].map(|family| Linear::study(family, true)) {
         let text = linear.text();
-        let seconds = (0..plan.runs()).map(|_| {
+        let seconds = limit::rounds(plan.runs()).map(|_| {
             let options = LoadOptions { family: Some(linear.family), ..LoadOptions::default() };
             let (seconds, _) = clock::once(|| {
                 load(&text, &options).map(|loaded| {

@@ -18,6 +18,8 @@ use super::fan::Fan;
 use super::workload::Linear;
 use super::{Plan, params, row};
 use crate::bench::document::{Row, Runs};
+use crate::bench::limit;
+use crate::bench::rows::Rows;
 use crate::studies::counters::{Elsewhere, Shared, Uncounted};
 
 /// Rules that stay in caches close by in every layout, and enough of them that the packet itself costs little.
@@ -120,10 +122,10 @@ pub(super) fn studies() -> impl Iterator<Item = Linear> {
 }
 
 /// Packed chains alone, where no peer is asked for.
-pub(super) fn linear(plan: Plan, rows: &mut Vec<Row>) {
+pub(super) fn linear(plan: Plan, rows: &mut Rows) {
     for linear in studies() {
         let laying = Laying::new(linear, Kind::PackedChain);
-        let nanos = (0..plan.runs()).map(|_| laying.nanos(Counting::Local)).collect();
+        let nanos = limit::rounds(plan.runs()).map(|_| laying.nanos(Counting::Local)).collect();
         let params = params(json!({ "rules": linear.chains * linear.rules, "counters": "local" }));
         let name = linear_name(linear);
         rows.push(row(name, Kind::PackedChain.name(), params, Runs::of(nanos), "ns/rule"));
@@ -132,7 +134,7 @@ pub(super) fn linear(plan: Plan, rows: &mut Vec<Row>) {
 
 /// Every layout with every kind of counter, and what the time goes to: matching headers, which is what rules that
 /// stay in cache take; counting, which is what counters add; and the rest, which is chains and waiting for memory.
-pub(super) fn layouts(plan: Plan, rows: &mut Vec<Row>) {
+pub(super) fn layouts(plan: Plan, rows: &mut Rows) {
     for linear in studies() {
         let ruleset = linear.ruleset();
         let layings: Vec<Laying> =
@@ -142,7 +144,7 @@ pub(super) fn layouts(plan: Plan, rows: &mut Vec<Row>) {
         let near_ruleset = near.ruleset();
         let nears = Kind::ALL.map(|kind| Laying::of(&near_ruleset, near, kind));
         let mut headers = [const { Vec::new() }; Kind::ALL.len()];
-        for _ in 0..plan.runs() {
+        for _ in limit::rounds(plan.runs()) {
             for (near, headers) in nears.iter().zip(&mut headers) {
                 headers.push(near.nanos(Counting::None));
             }
@@ -188,10 +190,10 @@ fn layout_row(
 }
 
 /// Packed chains with each kind of counter.
-pub(super) fn counters(plan: Plan, rows: &mut Vec<Row>) {
+pub(super) fn counters(plan: Plan, rows: &mut Rows) {
     let laying = Laying::new(Linear::study(Family::Ipv6, true), Kind::PackedChain);
     let mut nanos = [const { Vec::new() }; Counting::ALL.len()];
-    for _ in 0..plan.runs() {
+    for _ in limit::rounds(plan.runs()) {
         for (counting, nanos) in Counting::ALL.into_iter().zip(&mut nanos) {
             nanos.push(laying.nanos(counting));
         }
@@ -211,7 +213,7 @@ pub(super) fn counters(plan: Plan, rows: &mut Vec<Row>) {
 }
 
 /// A fanned tree in every layout.
-pub(super) fn fan(plan: Plan, fan: &Fan, rows: &mut Vec<Row>) {
+pub(super) fn fan(plan: Plan, fan: &Fan, rows: &mut Rows) {
     let tree = fan.tree();
     let ruleset = tree.ruleset();
     let mut packets = tree.packets(fan.run);
@@ -221,7 +223,7 @@ pub(super) fn fan(plan: Plan, fan: &Fan, rows: &mut Vec<Row>) {
     let laid: Vec<Laid> =
         Kind::ALL.map(|kind| Laid::encode(kind, &ruleset.tables[0], Family::Ipv4)).into();
     let mut nanos = vec![Vec::new(); laid.len()];
-    for _ in 0..plan.runs() {
+    for _ in limit::rounds(plan.runs()) {
         for (laid, nanos) in laid.iter().zip(&mut nanos) {
             nanos.push(walks.seconds(laid, Counting::Local) * 1e9);
         }

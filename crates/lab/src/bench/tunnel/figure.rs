@@ -8,20 +8,20 @@ use serde_json::Value;
 
 use super::claims::number;
 use crate::bench::chart::{self, Bar, Captions, Curve, Marked, short};
-use crate::bench::document::{Document, Row};
+use crate::bench::document::Row;
 
 /// Bits, packets and bytes of a thousandth of what figures show.
 const GIGA: f64 = 1e9;
 const KILO: f64 = 1e3;
 const MEBI: f64 = (1 << 20) as f64;
 
-/// Draws what the document has figures for.
+/// Draws what there are rows for.
 ///
 /// # Errors
 /// A picture cannot be written.
-pub fn draw(document: &Document, directory: &Path) -> io::Result<()> {
+pub fn draw(rows: &[Row], directory: &Path) -> io::Result<()> {
     fs::create_dir_all(directory)?;
-    let of = |name: &'static str| document.results.iter().filter(move |row| row.name == name);
+    let of = |name: &'static str| rows.iter().filter(move |row| row.name == name);
     let at = |name: &str| directory.join(format!("tunnel-{name}.svg"));
     let connections = |row: &Row| match &*row.name {
         "tunnel.tcp1" => "1 connection".to_owned(),
@@ -111,10 +111,11 @@ fn memory<'d>(rows: impl Iterator<Item = &'d Row>, path: &Path) -> io::Result<()
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::Rows;
 
     #[test]
     fn each_engine_has_its_bar_or_curve() {
-        let mut document = Document::new();
+        let mut out = Rows::kept();
         for engine in ["tamis", "peer"] {
             let row = |name: &'static str, value: f64| Row::new(name, engine, "", &[value]);
             for initiators in [1, 10] {
@@ -122,13 +123,13 @@ mod tests {
                 let memory = row("tunnel.memory", 3.0 * MEBI).with("when", "after loads");
                 let tcp = row("tunnel.ten_tcp", 4e9);
                 let rows = [ping, memory, tcp].map(|row| row.with("initiators", initiators));
-                document.results.extend(rows);
+                out.extend(rows);
             }
-            document.results.push(row("tunnel.tcp1", 5e9));
-            document.results.push(row("tunnel.udp200", 6e4));
+            out.push(row("tunnel.tcp1", 5e9));
+            out.push(row("tunnel.udp200", 6e4));
         }
         let directory = tempfile::tempdir().unwrap();
-        draw(&document, directory.path()).unwrap();
+        draw(out.rows(), directory.path()).unwrap();
         for (file, words) in [
             ("tunnel-tcp.svg", &["tamis, 1 connection", "peer, 1 connection", "5.00"][..]),
             ("tunnel-udp.svg", &["tamis, 200 bytes", "60.0"]),
@@ -146,7 +147,7 @@ mod tests {
     #[test]
     fn nothing_is_drawn_of_nothing() {
         let directory = tempfile::tempdir().unwrap();
-        draw(&Document::new(), directory.path()).unwrap();
+        draw(&[], directory.path()).unwrap();
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 }

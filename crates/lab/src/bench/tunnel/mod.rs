@@ -1,7 +1,7 @@
 //! `tamis-bench tunnel`: the overlay beside its peers, between hosts in network namespaces of one machine.
 //!
-//! Contract: needs root. Each round gives every overlay its turn on a site of its own, one after the other; figures are
-//! medians of the rounds, a ratio is the median of what each round gave. Both ends, and what loads them, share the cores
+//! Contract: needs root. Experiments follow each other. Each of their rounds gives every overlay its turn on a site of its own,
+//! one after the other; figures are medians of the rounds, a ratio is the median of what each round gave. Both ends, and what loads them, share the cores
 //! of this machine: figures are of the whole, and compare with those of the same run only. Nothing stays behind
 //! (`namespace.rs`).
 //! Source: the fifth study, "Implementation and Evaluation of CYPHONIC client" (GCCE 2023), slides 16 to 18;
@@ -23,7 +23,8 @@ mod star;
 use std::io;
 use std::path::PathBuf;
 
-use super::document::Document;
+use super::limit;
+use super::rows::Rows;
 use crate::studies::overlay::{self as study, Form};
 use overlay::{Overlay, PEERS, StudyForm, Tamis, Veth, WireGuard};
 use rounds::{Figures, Sheet};
@@ -67,6 +68,8 @@ pub struct Plan {
     pub quick: bool,
     /// One part of it.
     pub only: Option<Part>,
+    /// Workers of each of our ends, in turn; none for as many as there are by default.
+    pub workers: Vec<usize>,
     /// Rounds; 0 for as many as there are by default.
     pub rounds: usize,
     /// How many initiators there are, in turn; none for as many as there are by default.
@@ -118,27 +121,36 @@ impl Plan {
 ///
 /// # Errors
 /// Nothing can be measured here.
-pub fn run(plan: &Plan, say: &mut dyn FnMut(&str)) -> io::Result<Document> {
-    let mut document = Document::new();
+pub fn run(plan: &Plan, out: &mut Rows, say: &mut dyn FnMut(&str)) -> io::Result<()> {
     if let Some(why) = site::cannot() {
         return Err(io::Error::other(why));
     }
-    let overlays = overlays(plan, &mut document);
-    let mut figures = Figures::default();
-    for round in 0..plan.rounds() {
-        for overlay in &overlays {
-            say(&format!("round {}: {}", round + 1, overlay.name()));
-            turn(&**overlay, plan, &mut figures.sheet(overlay.name(), round));
+    let overlays = overlays(plan, out);
+    for experiment in plan.experiments() {
+        let name = experiment.name();
+        if !out.begins(format!("tunnel, {name}")) {
+            continue;
         }
+        let mut figures = Figures::default();
+        for round in limit::rounds(plan.rounds()) {
+            for overlay in &overlays {
+                say(&format!("{name}, round {}: {}", round + 1, overlay.name()));
+                let whose = (overlay.name(), overlay.workers());
+                let mut sheet = figures.sheet(whose, round);
+                if let Err(error) = experiment.measure(&**overlay, plan, &mut sheet) {
+                    sheet.lack(&format!("{name}: {error}"));
+                }
+            }
+        }
+        figures.tell(out);
     }
-    figures.tell(&mut document);
-    if plan.has(Part::Hostile) && plan.tamis.is_some() {
-        let rows = hostile::cost::rows(plan.rounds()).map_err(io::Error::other)?;
-        document.results.extend(rows);
+    let hostile = plan.has(Part::Hostile) && plan.tamis.is_some();
+    if hostile && out.begins("tunnel.hostile_cost") {
+        out.extend(hostile::cost::rows(plan.rounds()).map_err(io::Error::other)?);
     }
-    let answers = claims::rows(&document.results);
-    document.results.extend(answers);
-    Ok(document)
+    let answers = claims::rows(out.rows());
+    out.extend(answers);
+    Ok(())
 }
 
 /// Names of all peers.
@@ -147,23 +159,27 @@ pub fn peers() -> impl Iterator<Item = &'static str> {
 }
 
 /// What is there to be measured; what is not is listed.
-fn overlays(plan: &Plan, document: &mut Document) -> Vec<Box<dyn Overlay>> {
+fn overlays(plan: &Plan, out: &mut Rows) -> Vec<Box<dyn Overlay>> {
     let mut overlays: Vec<Box<dyn Overlay>> = vec![Box::new(Veth)];
     for (name, options) in PEERS.into_iter().filter(|_| plan.peers) {
         let given = plan.programs.iter().find(|(given, _)| given == name);
         match given.map(|(_, path)| path.clone()).or_else(|| on_path(name)) {
             Some(program) => overlays.push(Box::new(WireGuard { name, program, options })),
-            None => document.lacks(name, format!("not on PATH (--peer {name}=FILE)")),
+            None => out.lacks(name, format!("not on PATH (--peer {name}=FILE)")),
         }
     }
     if let Some(program) = &plan.tamis {
-        overlays.push(Box::new(Tamis { program: program.clone() }));
+        let tamis = |workers| Box::new(Tamis { program: program.clone(), workers });
+        match &*plan.workers {
+            [] => overlays.push(tamis(None)),
+            given => given.iter().for_each(|workers| overlays.push(tamis(Some(*workers)))),
+        }
     }
     let own = std::env::current_exe();
     for (_, name) in Form::ALL.into_iter().filter(|_| plan.forms) {
         match &own {
             Ok(program) => overlays.push(Box::new(StudyForm { name, program: program.clone() })),
-            Err(error) => document.lacks(name, format!("this program is not found: {error}")),
+            Err(error) => out.lacks(name, format!("this program is not found: {error}")),
         }
     }
     overlays
@@ -187,29 +203,47 @@ fn on_path(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&paths).map(|path| path.join(name)).find(|path| path.is_file())
 }
 
-/// One overlay's turn in a round.
-fn turn(overlay: &dyn Overlay, plan: &Plan, sheet: &mut Sheet<'_>) {
-    if plan.has(Part::Pair) {
-        let measured = pair::measure(overlay, plan, sheet);
-        failed(sheet, "one pair", measured);
-    }
-    for initiators in plan.initiators().iter().filter(|_| plan.has(Part::Star)) {
-        let measured = star::measure(overlay, plan, *initiators, sheet);
-        failed(sheet, &format!("{initiators} initiators"), measured);
-    }
-    if plan.has(Part::Back) {
-        let measured = back::measure(overlay, sheet);
-        failed(sheet, "an end that is away", measured);
-    }
-    if plan.has(Part::Hostile) {
-        let measured = hostile::measure(overlay, plan, sheet);
-        failed(sheet, "hostile datagrams", measured);
+/// What each overlay gets a turn at.
+#[derive(Clone, Copy)]
+enum Experiment {
+    Pair,
+    Star(u8),
+    Back,
+    Hostile,
+}
+
+impl Plan {
+    fn experiments(&self) -> Vec<Experiment> {
+        let mut all = Vec::new();
+        for (part, _) in Part::ALL.into_iter().filter(|(part, _)| self.has(*part)) {
+            match part {
+                Part::Pair => all.push(Experiment::Pair),
+                Part::Star => all.extend(self.initiators().iter().copied().map(Experiment::Star)),
+                Part::Back => all.push(Experiment::Back),
+                Part::Hostile => all.push(Experiment::Hostile),
+            }
+        }
+        all
     }
 }
 
-/// Notes why a part has no figures.
-fn failed(sheet: &mut Sheet<'_>, what: &str, measured: io::Result<()>) {
-    if let Err(error) = measured {
-        sheet.lack(&format!("{what}: {error}"));
+impl Experiment {
+    fn name(self) -> String {
+        match self {
+            Self::Pair => "one pair".to_owned(),
+            Self::Star(initiators) => format!("{initiators} initiators"),
+            Self::Back => "an end that is away".to_owned(),
+            Self::Hostile => "hostile datagrams".to_owned(),
+        }
+    }
+
+    /// One overlay's turn in a round.
+    fn measure(self, overlay: &dyn Overlay, plan: &Plan, sheet: &mut Sheet<'_>) -> io::Result<()> {
+        match self {
+            Self::Pair => pair::measure(overlay, plan, sheet),
+            Self::Star(initiators) => star::measure(overlay, plan, initiators, sheet),
+            Self::Back => back::measure(overlay, sheet),
+            Self::Hostile => hostile::measure(overlay, plan, sheet),
+        }
     }
 }

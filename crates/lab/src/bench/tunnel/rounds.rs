@@ -8,7 +8,8 @@ use std::io;
 use serde_json::Value;
 
 use super::overlay::VETH;
-use crate::bench::document::{Document, Row, Runs};
+use crate::bench::document::{Row, Runs};
+use crate::bench::rows::Rows;
 
 /// The name of our own rows.
 pub(super) const OURS: &str = "tamis";
@@ -67,6 +68,7 @@ impl Figure {
 struct Series {
     measure: Measure,
     overlay: &'static str,
+    workers: Option<usize>,
     rounds: Vec<(usize, Figure)>,
 }
 
@@ -81,30 +83,38 @@ pub(super) struct Figures {
 pub(super) struct Sheet<'f> {
     figures: &'f mut Figures,
     overlay: &'static str,
+    workers: Option<usize>,
     round: usize,
 }
 
 impl Figures {
     /// For an overlay's turn in a round.
-    pub(super) fn sheet(&mut self, overlay: &'static str, round: usize) -> Sheet<'_> {
-        Sheet { figures: self, overlay, round }
+    pub(super) fn sheet(
+        &mut self,
+        (overlay, workers): (&'static str, Option<usize>),
+        round: usize,
+    ) -> Sheet<'_> {
+        Sheet { figures: self, overlay, workers, round }
     }
 
     /// Writes rows, and what is missing.
-    pub(super) fn tell(self, document: &mut Document) {
+    pub(super) fn tell(self, out: &mut Rows) {
         for series in &self.series {
-            document.results.push(self.row(series));
+            out.push(self.row(series));
         }
         for (overlay, why) in self.missing {
-            document.lacks(overlay, why);
+            out.lacks(overlay, why);
         }
     }
 
     fn row(&self, series: &Series) -> Row {
-        let Series { measure, overlay, .. } = series;
+        let Series { measure, overlay, workers, .. } = series;
         let mut row = Row::new(measure.name, overlay, measure.unit, &series.values());
         for (name, value) in &measure.params {
             row = row.with(name, value.clone());
+        }
+        if let Some(workers) = workers {
+            row = row.with("workers", *workers);
         }
         for (name, median) in series.seen() {
             row = row.with(name, median);
@@ -181,12 +191,16 @@ impl Sheet<'_> {
     }
 
     fn figure(&mut self, measure: Measure, figure: Figure) {
-        let Self { overlay, round, .. } = *self;
+        let Self { overlay, workers, round, .. } = *self;
         let series = &mut self.figures.series;
-        let is = |one: &&mut Series| one.measure == measure && one.overlay == overlay;
+        let is = |one: &&mut Series| {
+            (&one.measure, one.overlay, one.workers) == (&measure, overlay, workers)
+        };
         match series.iter_mut().find(is) {
             Some(series) => series.rounds.push((round, figure)),
-            None => series.push(Series { measure, overlay, rounds: vec![(round, figure)] }),
+            None => {
+                series.push(Series { measure, overlay, workers, rounds: vec![(round, figure)] })
+            }
         }
     }
 }
@@ -200,19 +214,19 @@ mod tests {
     }
 
     /// Rows of these figures, by overlay and round.
-    fn rows(measure: &Measure, figures: &[(&'static str, usize, f64)]) -> Document {
+    fn rows(measure: &Measure, figures: &[(&'static str, usize, f64)]) -> Rows {
         let mut all = Figures::default();
         for (overlay, round, value) in figures {
             let figure = Figure::new(*value).seen("cpu", value * 10.0);
-            all.sheet(overlay, *round).note(measure.clone(), Ok(figure));
+            all.sheet((overlay, None), *round).note(measure.clone(), Ok(figure));
         }
-        let mut document = Document::new();
-        all.tell(&mut document);
-        document
+        let mut out = Rows::kept();
+        all.tell(&mut out);
+        out
     }
 
-    fn beside(document: &Document) -> Option<(&'static str, f64, f64)> {
-        let ours = document.results.iter().find(|row| row.engine == OURS)?;
+    fn beside(out: &Rows) -> Option<(&'static str, f64, f64)> {
+        let ours = out.rows().iter().find(|row| row.engine == OURS)?;
         ours.peer.as_ref().map(|peer| (peer.peer, peer.value, peer.ratio))
     }
 
@@ -227,14 +241,14 @@ mod tests {
             ("fast", 1, 4.0),
             (OURS, 1, 5.0),
         ];
-        let document = rows(&rate(), &figures);
-        assert_eq!(document.results.len(), 4);
-        assert_eq!(beside(&document), Some(("fast", 3.0, 1.375)));
-        let alone = document.results.iter().filter(|row| row.engine != OURS);
+        let out = rows(&rate(), &figures);
+        assert_eq!(out.rows().len(), 4);
+        assert_eq!(beside(&out), Some(("fast", 3.0, 1.375)));
+        let alone = out.rows().iter().filter(|row| row.engine != OURS);
         assert!(alone.clone().all(|row| row.peer.is_none()) && alone.count() == 3);
         let less = Measure { better: Better::Less, ..rate() };
         assert_eq!(beside(&rows(&less, &figures)), Some(("slow", 1.0, 4.0)));
-        let ours = document.results.iter().find(|row| row.engine == OURS).unwrap();
+        let ours = out.rows().iter().find(|row| row.engine == OURS).unwrap();
         assert_eq!((&ours.params["cpu"], &ours.params["streams"]), (&40.0.into(), &1.into()));
     }
 
@@ -244,16 +258,16 @@ mod tests {
         for (overlay, round, value) in
             [("peer", 0, 1.0), (OURS, 0, 10.0), (OURS, 1, 99.0), ("peer", 2, 2.0), (OURS, 2, 10.0)]
         {
-            all.sheet(overlay, round).note(rate(), Ok(Figure::new(value)));
+            all.sheet((overlay, None), round).note(rate(), Ok(Figure::new(value)));
         }
         for round in [1, 3] {
-            all.sheet("peer", round).note(rate(), Err(io::Error::other("no answer")));
+            all.sheet(("peer", None), round).note(rate(), Err(io::Error::other("no answer")));
         }
-        let mut document = Document::new();
-        all.tell(&mut document);
-        assert_eq!(beside(&document), Some(("peer", 1.5, 7.5)));
+        let mut out = Rows::kept();
+        all.tell(&mut out);
+        assert_eq!(beside(&out), Some(("peer", 1.5, 7.5)));
         let missing: Vec<_> =
-            document.missing.iter().map(|one| (one.peer, one.why.as_str())).collect();
+            out.missing().iter().map(|one| (&*one.peer, one.why.as_str())).collect();
         assert_eq!(missing, [("peer", "tunnel.tcp1: no answer")]);
     }
 
@@ -263,12 +277,12 @@ mod tests {
         for streams in [1, 8] {
             let measure =
                 Measure::new("tunnel.tcp", "bits/s", Better::More).with("streams", streams);
-            all.sheet(OURS, 0).note(measure.clone(), Ok(Figure::new(1.0)));
-            all.sheet("peer", 0).note(measure, Ok(Figure::new(f64::from(streams))));
+            all.sheet((OURS, None), 0).note(measure.clone(), Ok(Figure::new(1.0)));
+            all.sheet(("peer", None), 0).note(measure, Ok(Figure::new(f64::from(streams))));
         }
-        let mut document = Document::new();
-        all.tell(&mut document);
-        let ratios = document.results.iter().filter_map(|row| row.peer.as_ref());
+        let mut out = Rows::kept();
+        all.tell(&mut out);
+        let ratios = out.rows().iter().filter_map(|row| row.peer.as_ref());
         assert_eq!(ratios.map(|peer| peer.ratio).collect::<Vec<_>>(), [1.0, 0.125]);
     }
 }

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use lab::bench::access::Part;
 use lab::workload::{Preset, WarmUp};
 
+use crate::output::Output;
 use crate::workload_command::{DefaultChoice, VariantChoice, preset};
 
 /// `tamis-bench access`.
@@ -81,7 +82,7 @@ pub(crate) struct AccessArgs {
     /// The figures that the access list is held to
     #[arg(long, conflicts_with = "profile")]
     pub(crate) must_show: bool,
-    /// What two threads gain over one if they share only the words that must change
+    /// What two threads, or those of --threads, gain over one if they share only the words that must change
     #[arg(long, conflicts_with_all = ["profile", "must_show"])]
     pub(crate) bound: bool,
     /// A study's experiments, its published figures beside ours
@@ -99,9 +100,9 @@ pub(crate) struct AccessArgs {
     /// Done within a minute: fewer packets, rounds and presets
     #[arg(long)]
     pub(crate) quick: bool,
-    /// One JSON document, schema tamis.bench/1
-    #[arg(long)]
-    pub(crate) json: bool,
+    /// How it is told.
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

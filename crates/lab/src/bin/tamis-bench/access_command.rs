@@ -8,13 +8,12 @@ use engines::catalogue::Kind;
 use engines::linear::subject::{self, Subject};
 use lab::bench::access::contest::{Figures, contest};
 use lab::bench::access::{Plan, Prepared, Start, bound, must_show, study1, study2};
-use lab::bench::{Document, Missing, Recorded, Row, pictures};
+use lab::bench::{Recorded, Rows, pictures, show};
 use lab::workload::{PRESETS, Preset, Variant};
 
 use crate::access_args::{AccessArgs, Profile};
 use crate::access_grid::{engines, settings};
 use crate::workload_command::DefaultChoice;
-use crate::{print, show};
 
 /// Measures.
 pub(crate) fn run(args: &AccessArgs) -> Result<ExitCode> {
@@ -22,38 +21,36 @@ pub(crate) fn run(args: &AccessArgs) -> Result<ExitCode> {
     if let Some(count) = args.check {
         return check(count, args);
     }
-    let mut shown = Shown::new(args.json);
-    let mut say = |row: Row| shown.row(row);
+    let mut out = args.output.begin()?;
     match args.profile {
         _ if args.must_show => {
             let asked =
                 if args.engine.is_empty() { Kind::ALL.to_vec() } else { engines(&args.engine)? };
-            must_show::run(&plan(args, None), &asked, &mut say).map_err(failed)?;
+            must_show::run(&plan(args, None), &asked, &mut out).map_err(failed)?;
         }
-        _ if args.bound => bound::run(&plan(args, None), &mut say).map_err(failed)?,
+        _ if args.bound => bound::run(&plan(args, None), &mut out).map_err(failed)?,
         Some(profile) => {
             if args.only.is_some_and(|only| only.part().1 != profile) {
                 bail!("--only: expected a part of this study; --help says which ones are its");
             }
             let plan = plan(args, Some(profile));
             let report = match profile {
-                Profile::Study1 => study1::run(&plan, &mut say),
-                Profile::Study2 => study2::run(&plan, &mut say),
+                Profile::Study1 => study1::run(&plan, &mut out),
+                Profile::Study2 => study2::run(&plan, &mut out),
             };
-            shown.text(&report.map_err(failed)?);
+            out.text(&report.map_err(failed)?);
             if let Some(dir) = &args.figure {
-                let recorded = Recorded::of(&shown.document).map_err(failed)?;
+                let recorded = Recorded::of(&out).map_err(failed)?;
                 pictures::draw(&recorded, dir).map_err(failed)?;
             }
         }
-        None => grid(args, &mut shown)?,
+        None => grid(args, &mut out)?,
     }
-    shown.finish()?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Everything that was asked for with everything else.
-fn grid(args: &AccessArgs, shown: &mut Shown) -> Result<()> {
+fn grid(args: &AccessArgs, out: &mut Rows) -> Result<()> {
     let settings = settings(args)?;
     let presets = match &args.preset[..] {
         [] if args.quick => &[&PRESETS[0], &PRESETS[3]][..],
@@ -64,6 +61,9 @@ fn grid(args: &AccessArgs, shown: &mut Shown) -> Result<()> {
     let runs = args.runs.unwrap_or(if args.quick { 3 } else { 5 }) as usize;
     let variant: Variant = args.variant.into();
     for preset in presets {
+        if !out.begins(format!("access, preset {}", preset.number)) {
+            continue;
+        }
         let accept = args.default == DefaultChoice::Accept;
         let start = Start::Warm(args.warm_up.into());
         let prepared = Prepared::from(start, variant, preset, accept, packets);
@@ -72,10 +72,10 @@ fn grid(args: &AccessArgs, shown: &mut Shown) -> Result<()> {
         let is_roofline = |figures: &&Figures| figures.setting.engine == Kind::MatrixUnlocked;
         let roofline = figures.iter().find(is_roofline).map(|figures| ("matrix_unlocked", figures));
         for figures in &figures {
-            shown.row(figures.row(&prepared, roofline));
-            figures.times(&prepared).into_iter().for_each(|row| shown.row(row));
+            out.push(figures.row(&prepared, roofline));
+            out.extend(figures.times(&prepared));
         }
-        missing.into_iter().for_each(|missing| shown.missing(missing));
+        missing.into_iter().for_each(|missing| out.lacks(missing.peer, missing.why));
     }
     Ok(())
 }
@@ -116,54 +116,11 @@ fn check(count: usize, args: &AccessArgs) -> Result<ExitCode> {
             };
             wrong |= subject.is_atomic() != found.is_ok();
             let name = subject.name();
-            show(format_args!("{name:<28} {threads} threads {count} histories  {what}"));
+            show(&format_args!("{name:<28} {threads} threads {count} histories  {what}"));
             if let Some(history) = found.err().filter(|_| subject.is_atomic()) {
-                history.iter().for_each(|operation| show(format_args!("  {operation:?}")));
+                history.iter().for_each(|operation| show(&format_args!("  {operation:?}")));
             }
         }
     }
     Ok(ExitCode::from(u8::from(wrong)))
-}
-
-/// What has been shown so far: rows as they are measured, unless there is to be one document.
-struct Shown {
-    json: bool,
-    document: Document,
-}
-
-impl Shown {
-    fn new(json: bool) -> Self {
-        let document = Document::new();
-        if !json {
-            show(&document.machine);
-        }
-        Self { json, document }
-    }
-
-    fn row(&mut self, row: Row) {
-        if !self.json {
-            show(&row);
-        }
-        self.document.results.push(row);
-    }
-
-    fn missing(&mut self, missing: Missing) {
-        if !self.document.missing.contains(&missing) {
-            self.document.missing.push(missing);
-        }
-    }
-
-    fn text(&self, text: &str) {
-        if !self.json {
-            show(text);
-        }
-    }
-
-    fn finish(self) -> Result<()> {
-        if self.json {
-            return print(&self.document, true);
-        }
-        self.document.missing.iter().for_each(show);
-        Ok(())
-    }
 }

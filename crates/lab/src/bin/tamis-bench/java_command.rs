@@ -8,6 +8,8 @@ use clap::Args as ClapArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lab::bench::java::{self, Job, Plan, figure};
 
+use crate::output::Output;
+
 /// `tamis-bench java`.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
@@ -21,9 +23,9 @@ pub(crate) struct JavaArgs {
     /// Less of everything: within a minute for each JDK
     #[arg(long)]
     quick: bool,
-    /// One JSON document, schema tamis.bench/1
-    #[arg(long)]
-    json: bool,
+    /// How it is told.
+    #[command(flatten)]
+    output: Output,
     /// Draw the study's figure, and others, as SVG files into a directory
     #[arg(long, value_name = "DIR")]
     figure: Option<PathBuf>,
@@ -48,7 +50,7 @@ fn jobs() -> impl TypedValueParser<Value = Job> {
 
 /// Measures, draws and prints.
 pub(crate) fn run(args: &JavaArgs) -> Result<ExitCode> {
-    let JavaArgs { quick, json, figure, jdk, only, jar } = args;
+    let JavaArgs { quick, output, figure, jdk, only, jar } = args;
     let own = std::env::current_exe().context("the program's own file")?;
     let plan = Plan {
         quick: *quick,
@@ -58,10 +60,10 @@ pub(crate) fn run(args: &JavaArgs) -> Result<ExitCode> {
         library: java::library_beside(&own),
     };
     let mut say = |line: &str| eprintln!("{line}");
-    let document = java::run(&plan, &mut say).map_err(anyhow::Error::msg)?;
+    let mut out = output.begin()?;
+    java::run(&plan, &mut out, &mut say).map_err(anyhow::Error::msg)?;
     if let Some(directory) = figure {
-        figure::draw(&document, directory)?;
+        figure::draw(out.rows(), directory)?;
     }
-    crate::print(&document, *json)?;
     Ok(ExitCode::SUCCESS)
 }

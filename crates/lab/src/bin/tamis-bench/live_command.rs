@@ -8,6 +8,9 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lab::bench::live::changing::Changes;
 use lab::bench::live::{self, Part, Plan};
+use lab::bench::show;
+
+use crate::output::Output;
 
 /// `tamis-bench live`.
 #[derive(Debug, Args)]
@@ -21,21 +24,24 @@ pub(crate) struct LiveArgs {
     /// Fewer and shorter runs
     #[arg(long)]
     quick: bool,
-    /// One JSON document, schema tamis.bench/1
-    #[arg(long)]
-    json: bool,
+    /// How it is told.
+    #[command(flatten)]
+    output: Output,
     /// Draw delays and frames per second as SVG files into a directory
     #[arg(long, value_name = "DIR")]
     figure: Option<PathBuf>,
     /// One part of it; dpdk and handlers are measured only if they are named
     #[arg(long, value_name = "PART", value_parser = parts())]
     only: Option<Part>,
+    /// Workers that keep packets in order, besides one, in turn, in the part `ordered`
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', default_value = "2")]
+    workers: Vec<usize>,
     /// Look at the order of so many packets, in the part `ordered`, in one run; and of as many frames on a wire
     #[arg(long, value_name = "PACKETS")]
     packets: Option<u64>,
     /// Measure nothing, but send so many frames through faults, a link that flaps, and rules and bans that change, and
     /// watch the memory
-    #[arg(long, value_name = "FRAMES", conflicts_with_all = ["peers", "quick", "json", "figure", "only"])]
+    #[arg(long, value_name = "FRAMES", conflicts_with_all = ["peers", "quick", "json", "seconds", "figure", "only"])]
     soak: Option<u64>,
 }
 
@@ -53,22 +59,19 @@ pub(crate) fn run(args: &LiveArgs) -> Result<ExitCode> {
         return soak(frames);
     }
     let LiveArgs { peers, quick, only, packets, .. } = *args;
-    let plan = Plan { peers, quick, only, packets };
-    // These need no devices, and no tamis.
-    let document = match only {
-        Some(Part::Ordered) => Some(plan.ordered()),
-        Some(Part::Middlebox) => Some(plan.middlebox()),
-        _ => None,
-    };
-    if let Some(document) = document {
-        crate::print(&document, args.json)?;
-        return Ok(ExitCode::SUCCESS);
+    // As long as the program.
+    let workers = args.workers.clone().leak();
+    let plan = Plan { peers, quick, only, workers, packets };
+    let mut out = args.output.begin()?;
+    match only {
+        // These need no devices, and no tamis.
+        Some(Part::Ordered) => plan.ordered(&mut out),
+        Some(Part::Middlebox) => plan.middlebox(&mut out),
+        _ => live::run(&crate::tamis()?, plan, &mut out)?,
     }
-    let document = live::run(&crate::tamis()?, plan)?;
     if let Some(directory) = &args.figure {
-        live::figure::draw(&document, directory)?;
+        live::figure::draw(out.rows(), directory)?;
     }
-    crate::print(&document, args.json)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -77,12 +80,12 @@ fn soak(frames: u64) -> Result<ExitCode> {
     let soaked = live::soak::run(&crate::tamis()?, frames)?;
     let megabytes: Vec<String> =
         soaked.resident.iter().map(|bytes| format!("{:.1}", *bytes as f64 / 1e6)).collect();
-    crate::show(format!("frames    {}, link down {} times", soaked.frames, soaked.flaps));
+    show(&format!("frames    {}, link down {} times", soaked.frames, soaked.flaps));
     let Changes { rules, bans, pages } = soaked.changes;
-    crate::show(format!("changes   {rules} of rules, {bans} bans, {pages} pages of metrics"));
-    crate::show(format!("resident  {} MB", megabytes.join(" ")));
-    crate::show(format!("growth    {} bytes after the first tenth", soaked.growth()));
-    crate::show(format!("accounted {}", soaked.is_accounted));
-    crate::show(&soaked.status["wires"]);
+    show(&format!("changes   {rules} of rules, {bans} bans, {pages} pages of metrics"));
+    show(&format!("resident  {} MB", megabytes.join(" ")));
+    show(&format!("growth    {} bytes after the first tenth", soaked.growth()));
+    show(&format!("accounted {}", soaked.is_accounted));
+    show(&soaked.status["wires"]);
     Ok(if soaked.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

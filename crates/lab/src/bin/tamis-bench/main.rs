@@ -1,6 +1,7 @@
 //! `tamis-bench`: how fast tamis is beside its peers, and the experiments of the studies.
 //!
-//! Arguments to the lab, nothing else. Exit code 2 is a usage or input error on standard error.
+//! Arguments to the lab, nothing else. Exit code 2 is a usage or input error on standard error, 143 that SIGTERM ended it
+//! before its end: what it has printed are whole rows.
 #![forbid(unsafe_code)]
 
 mod access_args;
@@ -10,22 +11,24 @@ mod figures_command;
 mod java_command;
 #[cfg(target_os = "linux")]
 mod live_command;
+mod output;
 mod replay_command;
 mod rules_command;
 #[cfg(target_os = "linux")]
 mod tunnel_command;
 mod workload_command;
 
-use std::fmt::Display;
-use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
-use lab::bench::Document;
+use lab::bench::limit;
 #[cfg(target_os = "linux")]
 use lab::bench::tunnel;
+
+/// As a shell has it of a process that SIGTERM ended.
+const STOPPED: u8 = 128 + 15;
 
 /// Measure tamis, and its peers on the same work
 #[derive(Debug, Parser)]
@@ -77,6 +80,10 @@ fn main() -> ExitCode {
         What::Java(args) => java_command::run(args),
         What::Workload(args) => workload_command::run(args),
     };
+    // What SIGTERM interrupted may have failed of it.
+    if limit::is_stopped() {
+        return ExitCode::from(STOPPED);
+    }
     ended.unwrap_or_else(|error| {
         eprintln!("tamis-bench: {error:#}");
         ExitCode::from(2)
@@ -94,23 +101,4 @@ fn tamis() -> Result<PathBuf> {
         );
     }
     Ok(tamis)
-}
-
-/// The document, for people or for programs.
-fn print(document: &Document, json: bool) -> Result<()> {
-    if json {
-        show(serde_json::to_string_pretty(document)?);
-    } else {
-        show(document.to_string().trim_end());
-    }
-    Ok(())
-}
-
-/// A line on standard output. A reader that is gone (`… | head`) changes nothing of what is measured.
-fn show(line: impl Display) {
-    if let Err(error) = writeln!(io::stdout(), "{line}")
-        && error.kind() != ErrorKind::BrokenPipe
-    {
-        eprintln!("tamis-bench: standard output: {error}");
-    }
 }

@@ -6,6 +6,8 @@ use anyhow::Result;
 use clap::Args;
 use lab::bench::replay;
 
+use crate::output::Output;
+
 /// `tamis-bench replay`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -18,14 +20,14 @@ pub(crate) struct ReplayArgs {
     /// Fewer packets and runs
     #[arg(long)]
     quick: bool,
-    /// One JSON document, schema tamis.bench/1
-    #[arg(long)]
-    json: bool,
+    /// How it is told.
+    #[command(flatten)]
+    output: Output,
 }
 
 /// Measures and prints.
 pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     let plan = replay::Plan { peers: args.peers, quick: args.quick };
-    crate::print(&replay::run(&crate::tamis()?, plan)?, args.json)?;
+    replay::run(&crate::tamis()?, plan, &mut args.output.begin()?)?;
     Ok(ExitCode::SUCCESS)
 }

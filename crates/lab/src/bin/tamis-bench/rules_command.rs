@@ -7,7 +7,9 @@ use anyhow::{Result, anyhow};
 use clap::Args as ClapArgs;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use lab::bench::rules::{self, Part, Plan};
-use lab::bench::{Recorded, pictures};
+use lab::bench::{Recorded, pictures, show};
+
+use crate::output::Output;
 
 /// `tamis-bench rules`.
 #[derive(Debug, ClapArgs)]
@@ -25,9 +27,9 @@ pub(crate) struct RulesArgs {
     /// Less of everything: within a minute
     #[arg(long)]
     quick: bool,
-    /// One JSON document, schema tamis.bench/1
-    #[arg(long)]
-    json: bool,
+    /// How it is told.
+    #[command(flatten)]
+    output: Output,
     /// Draw the study's tables and curves as SVG files into a directory
     #[arg(long, value_name = "DIR")]
     figure: Option<PathBuf>,
@@ -50,19 +52,19 @@ fn parts() -> impl TypedValueParser<Value = Part> {
 
 /// Measures, draws and prints.
 pub(crate) fn run(args: &RulesArgs) -> Result<ExitCode> {
-    let RulesArgs { peers, quick, json, figure, resident, only } = args;
+    let RulesArgs { peers, quick, output, figure, resident, only } = args;
     if let Some(asked) = resident {
         let bytes = rules::resident(asked).ok_or_else(|| anyhow!("--resident: not known here"))?;
-        crate::show(bytes);
+        show(&bytes);
         return Ok(ExitCode::SUCCESS);
     }
     let plan = Plan { quick: *quick, only: *only };
     let tamis = peers.then(crate::tamis).transpose()?;
-    let document = rules::run(&std::env::current_exe()?, tamis.as_deref(), plan)?;
+    let mut out = output.begin()?;
+    rules::run(&std::env::current_exe()?, tamis.as_deref(), plan, &mut out)?;
     if let Some(directory) = figure {
         let failed = |why: String| anyhow!("rules: {why}");
-        pictures::draw(&Recorded::of(&document).map_err(failed)?, directory).map_err(failed)?;
+        pictures::draw(&Recorded::of(&out).map_err(failed)?, directory).map_err(failed)?;
     }
-    crate::print(&document, *json)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -8,6 +8,8 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lab::bench::tunnel::{self, Part, Plan, figure};
 
+use crate::output::Output;
+
 /// `tamis-bench tunnel`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -31,9 +33,9 @@ pub(crate) struct TunnelArgs {
     /// So many rounds [default: 7, or 1 with --quick]
     #[arg(long, value_name = "NUMBER", default_value_t = 0, hide_default_value = true)]
     rounds: usize,
-    /// One JSON document, schema tamis.bench/1
-    #[arg(long)]
-    json: bool,
+    /// How it is told.
+    #[command(flatten)]
+    output: Output,
     /// Draw figures as SVG files into a directory
     #[arg(long, value_name = "DIR")]
     figure: Option<PathBuf>,
@@ -43,6 +45,9 @@ pub(crate) struct TunnelArgs {
     /// Measure both forms of the study's packet handling, too: by one thread, and with a lock for each packet
     #[arg(long)]
     forms: bool,
+    /// How many workers each end of tamis has, in turn [default: 1]
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
+    workers: Vec<usize>,
     /// How many initiators there are, in turn [default: 1,4,7,10, or 1,10 with --quick]
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..=10))]
     initiators: Vec<u8>,
@@ -96,15 +101,16 @@ pub(crate) fn run(args: &TunnelArgs) -> Result<ExitCode> {
         quick,
         only,
         rounds,
+        workers: args.workers.clone(),
         initiators: args.initiators.clone(),
         forms,
         gibibyte,
     };
     let mut say = |line: &str| eprintln!("{line}");
-    let document = tunnel::run(&plan, &mut say)?;
+    let mut out = args.output.begin()?;
+    tunnel::run(&plan, &mut out, &mut say)?;
     if let Some(directory) = &args.figure {
-        figure::draw(&document, directory)?;
+        figure::draw(out.rows(), directory)?;
     }
-    crate::print(&document, args.json)?;
     Ok(ExitCode::SUCCESS)
 }

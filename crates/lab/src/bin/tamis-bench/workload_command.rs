@@ -90,7 +90,7 @@ pub(crate) fn run(args: &WorkloadArgs) -> Result<ExitCode> {
         let recorded = golden::outcomes(variant, accept);
         differs |= recorded.is_some_and(|all| all[args.preset.number - 1] != found);
     }
-    crate::show(line.join(" "));
+    lab::bench::show(&line.join(" "));
     if differs {
         eprintln!("tamis-bench: not the recorded stream");
     }

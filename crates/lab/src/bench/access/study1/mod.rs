@@ -15,6 +15,7 @@ mod figures;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use crate::bench::{Rows, limit};
 use crate::studies::orchestrate::{Bins, Orchestration};
 use engines::catalogue::Kind;
 
@@ -51,15 +52,21 @@ type SpeedUps = BTreeMap<(&'static str, &'static str, usize), Vec<f64>>;
 ///
 /// # Errors
 /// An engine gives a wrong outcome.
-pub fn run(plan: &Plan, say: &mut dyn FnMut(Row)) -> Result<String, String> {
+pub fn run(plan: &Plan, out: &mut Rows) -> Result<String, String> {
     let mut by_preset = BTreeMap::new();
     let presets = if plan.has(Part::SpeedUps) { &plan.presets[..] } else { &[] };
     for preset in presets {
+        if !out.begins(format!("access, study 1, preset {}", preset.number)) {
+            continue;
+        }
         let prepared = Prepared::new(Variant::C, preset, true, plan.packets);
-        by_preset.insert(preset.number, speed_ups(plan, &prepared, say)?);
+        by_preset.insert(preset.number, speed_ups(plan, &prepared, out)?);
     }
     let most = plan.threads.iter().copied().max().unwrap_or(1);
-    let stripes = if plan.has(Part::Stripes) { stripes(plan, most, say)? } else { Vec::new() };
+    let stripes = match plan.has(Part::Stripes) && out.begins("access.stripes") {
+        true => stripes(plan, most, out)?,
+        false => Vec::new(),
+    };
     let mut text = String::new();
     if plan.has(Part::SpeedUps) {
         text.push_str(&tables(&by_preset, most));
@@ -95,25 +102,21 @@ fn systems(engine: Kind, threads: &[usize]) -> Vec<Setting> {
 }
 
 /// Every system beside the serial one.
-fn speed_ups(
-    plan: &Plan,
-    prepared: &Prepared,
-    say: &mut dyn FnMut(Row),
-) -> Result<SpeedUps, String> {
+fn speed_ups(plan: &Plan, prepared: &Prepared, out: &mut Rows) -> Result<SpeedUps, String> {
     let mut serial =
         Firewall::new(vec![setting(Kind::Serial, Orchestration::Serial, 1)], prepared)?;
     let firewall = |engine| Firewall::new(systems(engine, &plan.threads), prepared);
     let mut firewalls: Vec<_> = ENGINES.into_iter().map(firewall).collect::<Result<_, _>>()?;
-    for _ in 0..plan.runs {
+    for _ in limit::rounds(plan.runs) {
         for firewall in std::iter::once(&mut serial).chain(&mut firewalls) {
             firewall.round(prepared)?;
         }
     }
     let Some(serial) = serial.systems.first() else { return Ok(SpeedUps::new()) };
-    say(serial.row(prepared, None));
+    out.push(serial.row(prepared, None));
     let mut found = SpeedUps::new();
     for figures in firewalls.iter().flat_map(|firewall| &firewall.systems) {
-        say(figures.row(prepared, Some(("serial", serial))));
+        out.push(figures.row(prepared, Some(("serial", serial))));
         let Setting { engine, orchestration, threads, origin, .. } = figures.setting;
         let model = if origin == Origin::PerWorker { origin.name() } else { orchestration.name() };
         found.insert((engine.name(), model, threads), speed_up(figures, serial));
@@ -161,11 +164,7 @@ fn mean(values: &[f64]) -> f64 {
 }
 
 /// Milliseconds of preset 1 in a task pool, by stripes.
-fn stripes(
-    plan: &Plan,
-    threads: usize,
-    say: &mut dyn FnMut(Row),
-) -> Result<Vec<(usize, Vec<f64>)>, String> {
+fn stripes(plan: &Plan, threads: usize, out: &mut Rows) -> Result<Vec<(usize, Vec<f64>)>, String> {
     let Some(preset) = Preset::of(1) else { return Ok(Vec::new()) };
     let prepared = Prepared::new(Variant::C, preset, true, plan.packets);
     let model = Orchestration::TaskPool { packets: TASK };
@@ -180,10 +179,12 @@ fn stripes(
         let stripes = figures.setting.tuning.stripes.unwrap_or_default();
         let millis: Vec<f64> =
             figures.rates.iter().map(|rate| plan.packets as f64 / rate * 1e3).collect();
-        say(Row::new("access.stripes", "striped", "ms", &millis)
-            .with("stripes", stripes)
-            .with("threads", threads)
-            .with("packets", plan.packets));
+        out.push(
+            Row::new("access.stripes", "striped", "ms", &millis)
+                .with("stripes", stripes)
+                .with("threads", threads)
+                .with("packets", plan.packets),
+        );
         found.push((stripes, millis));
     }
     Ok(found)

@@ -13,6 +13,7 @@ use engines::matrix;
 use super::super::figure::{self, Axes, Panel, Point, Scale, Series};
 use super::super::{Plan, Prepared, Row, Setting, Start, Tuning};
 use super::{Loop, TABLES, pass};
+use crate::bench::Rows;
 use crate::bench::recorded::{Measured, Recorded, runs};
 use crate::workload::{PRESETS, Preset, Variant};
 
@@ -32,16 +33,19 @@ pub(super) fn stream(log: u32) -> Prepared {
     Prepared::from(Start::Steady, Variant::D, &preset, true, packets)
 }
 
-pub(super) fn run(plan: &Plan, say: &mut dyn FnMut(Row)) -> Result<(), String> {
+pub(super) fn run(plan: &Plan, out: &mut Rows) -> Result<(), String> {
     for log in LOGS {
+        if !out.begins(format!("{OVERALL}, 2^{log} addresses")) {
+            continue;
+        }
         let prepared = stream(log);
         let settings = TABLES.map(|table| Setting::pool(table, 1));
         let found = pass(&settings, &prepared, plan.runs.min(5))?;
         for (table, loops) in TABLES.into_iter().zip(found) {
-            rows(table, &prepared, &loops, bytes(table, &prepared)?, say);
+            rows(table, &prepared, &loops, bytes(table, &prepared)?, out);
         }
     }
-    say(bound());
+    out.push(bound());
     Ok(())
 }
 
@@ -55,7 +59,7 @@ fn bytes(table: Kind, prepared: &Prepared) -> Result<usize, String> {
     }
 }
 
-fn rows(table: Kind, prepared: &Prepared, loops: &[Loop], bytes: usize, say: &mut dyn FnMut(Row)) {
+fn rows(table: Kind, prepared: &Prepared, loops: &[Loop], bytes: usize, out: &mut Rows) {
     let (addresses, packets) = (1u32 << prepared.preset.addresses_log, prepared.packets().len());
     let each = |of: fn(&Loop) -> f64| -> Vec<f64> {
         loops.iter().map(|one| of(one) * 1e6 / packets as f64).collect()
@@ -63,11 +67,13 @@ fn rows(table: Kind, prepared: &Prepared, loops: &[Loop], bytes: usize, say: &mu
     for (name, figures) in
         [(OVERALL, each(|one| one.overall)), (CRITICAL, each(|one| one.critical))]
     {
-        say(Row::new(name, table.name(), "ns/packet", &figures)
-            .with("addresses", addresses)
-            .with("packets", packets)
-            .with("decisions", prepared.decisions())
-            .with("bytes", bytes));
+        out.push(
+            Row::new(name, table.name(), "ns/packet", &figures)
+                .with("addresses", addresses)
+                .with("packets", packets)
+                .with("decisions", prepared.decisions())
+                .with("bytes", bytes),
+        );
     }
 }
 

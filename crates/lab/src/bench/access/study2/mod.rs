@@ -17,6 +17,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Instant;
 
+use crate::bench::{Rows, limit};
 use crate::studies::orchestrate::{Bins, Orchestration};
 use engines::catalogue::Kind;
 
@@ -63,16 +64,16 @@ fn systems() -> impl Iterator<Item = System> {
 ///
 /// # Errors
 /// A system cannot be run.
-pub fn run(plan: &Plan, say: &mut dyn FnMut(Row)) -> Result<String, String> {
+pub fn run(plan: &Plan, out: &mut Rows) -> Result<String, String> {
     let mut text = String::new();
     if plan.has(Part::Sizes) {
-        text.push_str(&tabled(&times(plan, say)?));
+        text.push_str(&tabled(&times(plan, out)?));
     }
     if plan.has(Part::Addresses) {
-        growth::run(plan, say)?;
+        growth::run(plan, out)?;
     }
     if plan.has(Part::Settings) {
-        settings::run(plan, say)?;
+        settings::run(plan, out)?;
     }
     Ok(text)
 }
@@ -88,16 +89,19 @@ pub fn draw(recorded: &Recorded, dir: &Path) -> Result<(), String> {
 }
 
 /// Every system at every size; of two passes the second, as the study has it.
-fn times(plan: &Plan, say: &mut dyn FnMut(Row)) -> Result<Times, String> {
+fn times(plan: &Plan, out: &mut Rows) -> Result<Times, String> {
     let mut times = Times::new();
     let settings: Vec<_> = systems().map(|(table, way)| setting(table, way)).collect();
     for (packets, addresses) in sizes(plan) {
+        if !out.begins(format!("access, study 2, {packets} packets, {addresses} addresses")) {
+            continue;
+        }
         let preset = preset(addresses);
         let prepared = Prepared::from(Start::Cold, Variant::D, &preset, true, packets);
         let loops = loops(plan, packets);
         pass(&settings, &prepared, loops)?;
         for (setting, loops) in settings.iter().zip(pass(&settings, &prepared, loops)?) {
-            rows(&loops, setting, &prepared).into_iter().for_each(&mut *say);
+            out.extend(rows(&loops, setting, &prepared));
             let (table, way) = (setting.engine.name(), setting.orchestration.name());
             times.insert((table, way, packets, addresses), loops);
         }
@@ -134,7 +138,7 @@ fn loops(plan: &Plan, packets: usize) -> usize {
 /// This number of loops of each setting, which take turns; each loop on a table of its own.
 fn pass(settings: &[Setting], prepared: &Prepared, loops: usize) -> Result<Vec<Vec<Loop>>, String> {
     let mut found = vec![Vec::with_capacity(loops); settings.len()];
-    for _ in 0..loops {
+    for _ in limit::rounds(loops) {
         for (setting, found) in settings.iter().zip(&mut found) {
             found.push(one_loop(setting, prepared)?);
         }

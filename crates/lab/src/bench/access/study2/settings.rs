@@ -13,6 +13,7 @@ use super::super::contest::contest;
 use super::super::figure::{self, Axes, Panel, Point, Scale, Series};
 use super::super::{Plan, Prepared, Row, Setting, Start, Tuning};
 use super::{THREADS, preset};
+use crate::bench::Rows;
 use crate::bench::recorded::{Measured, Recorded};
 use crate::workload::Variant;
 
@@ -47,10 +48,13 @@ const KNOBS: [Knob; 3] = [
     },
 ];
 
-pub(super) fn run(plan: &Plan, say: &mut dyn FnMut(Row)) -> Result<(), String> {
+pub(super) fn run(plan: &Plan, out: &mut Rows) -> Result<(), String> {
     let packets = plan.packets.min(PACKETS);
     let prepared = Prepared::from(Start::Steady, Variant::D, &preset(ADDRESSES), true, packets);
     for Knob { name, values, turned } in KNOBS {
+        if !out.begins(format!("{ROWS}, {name}")) {
+            continue;
+        }
         let all = values.iter().flat_map(|value| [(*value, 1), (*value, THREADS)]);
         let all: Vec<_> = all.collect();
         let setting = |(value, threads): &(usize, usize)| {
@@ -62,12 +66,14 @@ pub(super) fn run(plan: &Plan, say: &mut dyn FnMut(Row)) -> Result<(), String> {
         let (figures, _) = contest(&settings, &prepared, plan.runs.min(9))?;
         for ((value, threads), figures) in all.into_iter().zip(figures) {
             let nanos: Vec<f64> = figures.rates.iter().map(|rate| 1e9 / rate).collect();
-            say(Row::new(ROWS, Kind::StripedMap.name(), "ns/packet", &nanos)
-                .with("setting", name)
-                .with("to", value)
-                .with("threads", threads)
-                .with("packets", packets)
-                .with("bytes", figures.bytes));
+            out.push(
+                Row::new(ROWS, Kind::StripedMap.name(), "ns/packet", &nanos)
+                    .with("setting", name)
+                    .with("to", value)
+                    .with("threads", threads)
+                    .with("packets", packets)
+                    .with("bytes", figures.bytes),
+            );
         }
     }
     Ok(())

@@ -19,7 +19,9 @@ use pktio::{Burst, FrameMeta, LinkType, Port, PortError, Readiness, Stats};
 use rules::save::{LoadOptions, load};
 
 use super::counts::spent_in;
-use crate::bench::document::{Document, Row};
+use crate::bench::document::Row;
+use crate::bench::limit;
+use crate::bench::rows::Rows;
 
 pub use router::{Denied, Router};
 
@@ -95,26 +97,23 @@ impl Way {
 ///
 /// # Panics
 /// A frame was lost, or the kernel does not tell processor time.
-#[must_use]
-pub fn run(rounds: usize, quick: bool) -> Document {
+pub fn run(rounds: usize, quick: bool, out: &mut Rows) {
     let frames = if quick { FRAMES / 8 } else { FRAMES };
     let mut figures = Way::ALL.map(|_| Vec::new());
-    for _ in 0..rounds {
+    for _ in limit::rounds(rounds) {
         for (way, figures) in Way::ALL.into_iter().zip(&mut figures) {
             figures.push(way.run(frames));
         }
     }
-    let mut document = Document::new();
     let [alone, ..] = &figures;
     for (way, of_way) in Way::ALL.into_iter().zip(&figures) {
         let row = Row::new("live.middlebox", "tamis", "ns/packet", of_way);
         let row = row.with("middlebox", way.name()).with("burst", BURST);
-        document.results.push(match way {
+        out.push(match way {
             Way::None => row,
             _ => row.beside("no middlebox", of_way, alone),
         });
     }
-    document
 }
 
 /// Has everything pass, and looks at no byte.

@@ -15,7 +15,9 @@ use std::thread;
 use std::time::Duration;
 
 use self::load::{Left, Load, Pace, Work};
-use super::super::document::{Document, Row};
+use super::super::document::{Row, Runs};
+use super::super::limit;
+use super::super::rows::Rows;
 
 /// Mean work on a packet.
 const MEAN: Duration = Duration::from_micros(2);
@@ -25,6 +27,8 @@ const POOL: usize = 2;
 /// What to measure.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
+    /// Workers of the lane, in turn, besides one.
+    pub workers: &'static [usize],
     /// Rounds in which engines take turns.
     pub rounds: usize,
     /// How long each runs in a round.
@@ -45,8 +49,6 @@ enum Engine {
 }
 
 impl Engine {
-    const ALL: [Self; 4] = [Self::Tamis(1), Self::Tamis(2), Self::Mutex, Self::Conventional];
-
     fn name(self) -> &'static str {
         match self {
             Self::Tamis(_) => "tamis",
@@ -82,52 +84,75 @@ impl Engine {
     }
 }
 
+impl Plan {
+    fn engines(self) -> Vec<Engine> {
+        let more = self.workers.iter().copied().filter(|workers| *workers != 1);
+        let lanes = std::iter::once(1).chain(more).map(Engine::Tamis);
+        lanes.chain([Engine::Mutex, Engine::Conventional]).collect()
+    }
+
+    /// The lane of most workers.
+    fn most(self) -> usize {
+        self.workers.iter().copied().max().unwrap_or(1)
+    }
+}
+
 /// Measures all engines.
 ///
 /// # Panics
 /// A packet left before one that came before it, or one has no fate.
-#[must_use]
-pub fn run(plan: Plan) -> Document {
-    let mut document = Document::new();
+pub fn run(plan: Plan, out: &mut Rows) {
     let work = Work::of(MEAN);
-    let capacity = capacity(plan, work, &mut document);
-    delay(plan, work, &capacity, &mut document);
-    overload(plan, work, capacity[1], &mut document);
-    if let Some(packets) = plan.packets {
-        let left = Engine::Tamis(2).run(Load { work, pace: Pace::Packets(packets) });
-        let row = Row::new("live.ordered.reordered", "tamis", "packets", &[left.reordered as f64]);
-        document.results.push(row.with("workers", 2).with("packets", left.released));
+    let capacity = capacity(plan, work, out);
+    delay(plan, work, &capacity, out);
+    let most = Engine::Tamis(plan.most());
+    let of_most = capacity.iter().find(|(engine, _)| *engine == most);
+    if let Some((_, of_most)) = of_most
+        && out.begins("live.ordered, more packets than are taken")
+    {
+        overload(plan, work, *of_most, out);
     }
-    document.results.push(wire::row(plan.packets.unwrap_or(wire::FRAMES)));
-    document
+    if let Some(packets) = plan.packets
+        && out.begins("live.ordered.reordered")
+    {
+        let left = most.run(Load { work, pace: Pace::Packets(packets) });
+        let row = Row::new("live.ordered.reordered", "tamis", "packets", &[left.reordered as f64]);
+        out.push(row.with("workers", plan.most()).with("packets", left.released));
+    }
+    if out.begins("live.ordered.wire") {
+        out.push(wire::row(plan.packets.unwrap_or(wire::FRAMES)));
+    }
 }
 
 /// Packets per second, as fast as they are taken: the median of each engine.
-fn capacity(plan: Plan, work: Work, document: &mut Document) -> Vec<f64> {
-    let mut figures = Engine::ALL.map(|_| Vec::new());
-    for _ in 0..plan.rounds {
-        for (engine, figures) in Engine::ALL.into_iter().zip(&mut figures) {
-            let left = engine.run(Load { work, pace: Pace::Full(plan.each) });
-            figures.push(left.rate());
+fn capacity(plan: Plan, work: Work, out: &mut Rows) -> Vec<(Engine, f64)> {
+    let engines = plan.engines();
+    let mut figures = vec![Vec::new(); engines.len()];
+    for _ in limit::rounds(plan.rounds) {
+        for (engine, figures) in engines.iter().zip(&mut figures) {
+            figures.push(engine.run(Load { work, pace: Pace::Full(plan.each) }).rate());
         }
     }
-    let [one, ..] = &figures;
-    let rows = Engine::ALL.into_iter().zip(&figures);
-    let rows = rows.map(|(engine, figures)| match engine {
-        Engine::Tamis(1) => engine.row(figures),
-        _ => engine.row(figures).beside("one worker of tamis", figures, one),
-    });
-    document.results.extend(rows);
-    let medians = figures.into_iter().map(|figures| super::super::Runs::of(figures).value);
-    medians.collect()
+    for (engine, figures_of) in engines.iter().zip(&figures) {
+        let row = engine.row(figures_of);
+        out.push(match (engine, &figures[..]) {
+            (Engine::Tamis(1), _) | (_, []) => row,
+            (_, [one, ..]) => row.beside("one worker of tamis", figures_of, one),
+        });
+    }
+    let medians = figures.into_iter().map(|figures| Runs::of(figures).value);
+    engines.into_iter().zip(medians).collect()
 }
 
 /// What is added to the work on a packet, at half of what each engine can do.
-fn delay(plan: Plan, work: Work, capacity: &[f64], document: &mut Document) {
-    for (engine, capacity) in Engine::ALL.into_iter().zip(capacity) {
+fn delay(plan: Plan, work: Work, capacity: &[(Engine, f64)], out: &mut Rows) {
+    for (engine, capacity) in capacity {
+        if !out.begins(format!("live.ordered.added of {}", engine.name())) {
+            continue;
+        }
         let rate = capacity / 2.0;
         let (mut half, mut last) = (Vec::new(), Vec::new());
-        for _ in 0..plan.rounds {
+        for _ in limit::rounds(plan.rounds) {
             let left = engine.run(Load { work, pace: Pace::Rate(rate, plan.each) });
             half.push(left.added.value_at_quantile(0.5) as f64);
             last.push(left.added.value_at_quantile(0.99) as f64);
@@ -135,17 +160,17 @@ fn delay(plan: Plan, work: Work, capacity: &[f64], document: &mut Document) {
         for (quantile, figures) in [("p50", half), ("p99", last)] {
             let row = Row::new("live.ordered.added", engine.name(), "ns", &figures);
             let row = row.with("workers", engine.workers()).with("quantile", quantile);
-            document.results.push(row.with("rate", rate.round()));
+            out.push(row.with("rate", rate.round()));
         }
     }
 }
 
-/// Packets per second where as many come as two workers can take, and twice as many.
-fn overload(plan: Plan, work: Work, capacity: f64, document: &mut Document) {
-    let engine = Engine::Tamis(2);
+/// Packets per second where as many come as most workers can take, and twice as many.
+fn overload(plan: Plan, work: Work, capacity: f64, out: &mut Rows) {
+    let engine = Engine::Tamis(plan.most());
     let mut figures = [Vec::new(), Vec::new()];
     let mut dropped = [0, 0];
-    for _ in 0..plan.rounds {
+    for _ in limit::rounds(plan.rounds) {
         for (times, (figures, dropped)) in (1_u8..).zip(figures.iter_mut().zip(&mut dropped)) {
             let rate = capacity * f64::from(times);
             let left = engine.run(Load { work, pace: Pace::Rate(rate, plan.each) });
@@ -157,6 +182,6 @@ fn overload(plan: Plan, work: Work, capacity: f64, document: &mut Document) {
     let row = |times: u64, figures: &[f64], dropped| {
         engine.row(figures).with("offered", times).with("dropped_as_queue", dropped)
     };
-    document.results.push(row(1, at, dropped[0]));
-    document.results.push(row(2, over, dropped[1]).beside("offered 1", over, at));
+    out.push(row(1, at, dropped[0]));
+    out.push(row(2, over, dropped[1]).beside("offered 1", over, at));
 }

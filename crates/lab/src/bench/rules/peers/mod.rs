@@ -24,11 +24,13 @@ use super::update::{self, Live, Site};
 use super::walk::{Laying, linear_name};
 use super::workload::Linear;
 use super::{Part, Plan, clock, params, row};
-use crate::bench::document::{Document, Missing, Peer, Row, Runs};
+use crate::bench::document::{Peer, Row, Runs};
+use crate::bench::limit;
+use crate::bench::rows::Rows;
 use crate::oracle::{counters, netns};
 
 /// Everything that has peers.
-pub(super) fn all(tamis: &Path, plan: Plan, document: &mut Document) -> io::Result<()> {
+pub(super) fn all(tamis: &Path, plan: Plan, out: &mut Rows) -> io::Result<()> {
     let scratch = TempDir::new()?;
     for family in [Family::Ipv6, Family::Ipv4] {
         for tool in [Tool::Legacy, Tool::Compat, Tool::Nft] {
@@ -38,11 +40,11 @@ pub(super) fn all(tamis: &Path, plan: Plan, document: &mut Document) -> io::Resu
                 false => back.lacking(),
             };
             if let Some(why) = why {
-                document.missing.push(Missing { peer: back.name(), why });
+                out.lacks(back.name(), why);
                 continue;
             }
             let bench = Bench { tamis, plan, back, scratch: scratch.path() };
-            bench.run(document)?;
+            bench.run(out)?;
         }
     }
     Ok(())
@@ -57,48 +59,53 @@ struct Bench<'p> {
 }
 
 impl Bench<'_> {
-    fn run(&self, document: &mut Document) -> io::Result<()> {
+    fn run(&self, out: &mut Rows) -> io::Result<()> {
         let family = self.back.family;
         for is_match in [true, false] {
             let linear = Linear::study(family, is_match);
             let files = self.write(linear)?;
-            if self.plan.has(Part::Linear) {
-                self.keep(document, netns::in_fresh(|| self.linear(linear, &files)));
+            if self.has(Part::Linear, out) {
+                self.keep(out, netns::in_fresh(|| self.linear(linear, &files)));
             }
-            if self.plan.has(Part::Load) && is_match {
-                self.keep(document, netns::in_fresh(|| self.load(&files)));
+            if is_match && self.has(Part::Load, out) {
+                self.keep(out, netns::in_fresh(|| self.load(&files)));
             }
-            if self.plan.has(Part::Memory) && is_match {
-                self.keep(document, netns::in_fresh(|| self.memory(linear, &files)));
+            if is_match && self.has(Part::Memory, out) {
+                self.keep(out, netns::in_fresh(|| self.memory(linear, &files)));
             }
             if !is_match && family == Family::Ipv6 {
-                self.changes(linear, &files, document);
+                self.changes(linear, &files, out);
             }
         }
         let long = Linear { chains: 1, rules: 100_000, ..Linear::study(family, false) };
-        if self.plan.has(Part::Update) && family == Family::Ipv6 && !self.plan.quick {
+        if family == Family::Ipv6 && !self.plan.quick && self.has(Part::Update, out) {
             let files = self.write(long)?;
-            self.keep(document, netns::in_fresh(|| self.update(long, &files)));
+            self.keep(out, netns::in_fresh(|| self.update(long, &files)));
         }
         Ok(())
     }
 
-    fn changes(&self, linear: Linear, files: &Files, document: &mut Document) {
-        if self.plan.has(Part::Update) {
-            self.keep(document, netns::in_fresh(|| self.update(linear, files)));
+    fn changes(&self, linear: Linear, files: &Files, out: &mut Rows) {
+        if self.has(Part::Update, out) {
+            self.keep(out, netns::in_fresh(|| self.update(linear, files)));
         }
-        if self.plan.has(Part::Bulk) {
-            self.keep(document, netns::in_fresh(|| self.bulk(linear, files)));
+        if self.has(Part::Bulk, out) {
+            self.keep(out, netns::in_fresh(|| self.bulk(linear, files)));
         }
     }
 
+    /// Whether a part is asked for, and there is time for it.
+    fn has(&self, part: Part, out: &mut Rows) -> bool {
+        self.plan.has(part) && out.begins(self.back.name())
+    }
+
     /// Rows, or why there are none.
-    fn keep(&self, document: &mut Document, found: io::Result<Vec<Row>>) {
+    fn keep(&self, out: &mut Rows, found: io::Result<Vec<Row>>) {
         match found {
-            Ok(rows) => document.results.extend(rows),
+            Ok(rows) => out.extend(rows),
             Err(error) => {
                 let why = error.to_string();
-                document.missing.push(Missing { peer: self.back.name(), why });
+                out.lacks(self.back.name(), why);
             }
         }
     }
@@ -135,7 +142,7 @@ impl Bench<'_> {
         self.theirs(&mut self.back.load(&files.theirs, false))?;
         let laying = Laying::new(linear, Kind::PackedChain);
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-        for _ in 0..self.plan.runs() {
+        for _ in limit::rounds(self.plan.runs()) {
             ours.push(laying.nanos(Counting::Local));
             theirs.push((link.seconds()? - bare) * 1e9 / linear.run_per_packet() as f64);
         }
@@ -164,7 +171,7 @@ impl Bench<'_> {
 
     fn load(&self, files: &Files) -> io::Result<Vec<Row>> {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-        for _ in 0..self.runs() {
+        for _ in limit::rounds(self.runs()) {
             ours.push(self.ours(files)?);
             theirs
                 .push(netns::in_fresh(|| self.theirs(&mut self.back.load(&files.theirs, false)))?);
@@ -195,10 +202,11 @@ impl Bench<'_> {
         let blob = reader.size("filter")?;
         let rules = linear.chains * linear.rules;
         let theirs = blob as f64 / rules as f64 + 16.0;
-        let mut rows = Vec::new();
-        super::memory::linear_of(linear.family, &mut rows);
-        rows.retain(|row| row.name == "rules.memory" && row.engine == Kind::PackedChain.name());
-        Ok(rows.into_iter().map(|row| self.pair(row, vec![theirs])).collect())
+        let mut ours = Rows::kept();
+        super::memory::linear_of(linear.family, &mut ours);
+        let is = |row: &&Row| row.name == "rules.memory" && row.engine == Kind::PackedChain.name();
+        let ours = ours.rows().iter().filter(is).cloned();
+        Ok(ours.map(|row| self.pair(row, vec![theirs])).collect())
     }
 
     fn update(&self, linear: Linear, files: &Files) -> io::Result<Vec<Row>> {
@@ -207,7 +215,7 @@ impl Bench<'_> {
         let mut live = Live::new(&linear.ruleset());
         let mut theirs = [const { Vec::new() }; 3];
         let mut whole = Vec::new();
-        for _ in 0..self.runs() {
+        for _ in limit::rounds(self.runs()) {
             for (seconds, theirs) in self.three(&site)?.into_iter().zip(&mut theirs) {
                 theirs.push(seconds);
             }

@@ -7,6 +7,7 @@ use tunnel::{Dropped, PeerConfig, Prefix, PrivateKey, PublicKey, Received, Syste
 
 use super::datagrams::{config, initiation};
 use crate::bench::document::Row;
+use crate::bench::limit;
 use crate::bench::tunnel::rounds::OURS;
 
 /// Peers of the end, as many as a hub has.
@@ -31,7 +32,7 @@ pub(in crate::bench::tunnel) fn rows(runs: usize) -> Result<Vec<Row>, String> {
     let datagrams = datagrams(&to).ok_or("no initiation could be made")?;
     let mut rows = Vec::new();
     for (wrong, datagram, is_reason) in datagrams {
-        let figures: Vec<f64> = (0..runs).map(|_| cost(&mut tunnel, &datagram)).collect();
+        let figures: Vec<f64> = limit::rounds(runs).map(|_| cost(&mut tunnel, &datagram)).collect();
         match tunnel.receive(&datagram, from(0), 0) {
             Received::Dropped(reason) if is_reason(&reason) => (),
             Received::Dropped(reason) => return Err(format!("{wrong}: dropped as {reason:?}")),

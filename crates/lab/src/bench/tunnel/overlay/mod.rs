@@ -40,6 +40,11 @@ pub(super) trait Overlay: Sync {
     /// As figures name it.
     fn name(&self) -> &'static str;
 
+    /// How many workers it was told to have, where it was.
+    fn workers(&self) -> Option<usize> {
+        None
+    }
+
     /// Starts one end.
     fn start(&self, end: &End, place: &Namespace) -> io::Result<Daemon>;
 

@@ -19,6 +19,8 @@ use crate::bench::tunnel::rounds::OURS;
 /// The program.
 pub(in crate::bench::tunnel) struct Tamis {
     pub(in crate::bench::tunnel) program: PathBuf,
+    /// Workers of each end; as many as it has by default where none are given.
+    pub(in crate::bench::tunnel) workers: Option<usize>,
 }
 
 impl Overlay for Tamis {
@@ -26,9 +28,13 @@ impl Overlay for Tamis {
         OURS
     }
 
+    fn workers(&self) -> Option<usize> {
+        self.workers
+    }
+
     fn start(&self, end: &End, place: &Namespace) -> io::Result<Daemon> {
         let folder = TempDir::new()?;
-        let config = configure(end, folder.path())?;
+        let config = configure(end, self.workers, folder.path())?;
         let said = folder.path().join("said");
         let mut command = program(&self.program);
         command.args(["tunnel", "up"]).arg(&config);
@@ -62,16 +68,16 @@ impl Overlay for Tamis {
 const CONFIG: &str = "end.toml";
 
 /// Writes the configuration of an end, and its key.
-fn configure(end: &End, folder: &Path) -> io::Result<PathBuf> {
+fn configure(end: &End, workers: Option<usize>, folder: &Path) -> io::Result<PathBuf> {
     let mut key = OpenOptions::new();
     let mut key = key.write(true).create_new(true).mode(0o600).open(folder.join("end.key"))?;
     writeln!(key, "{}", *end.key.text())?;
     let config = folder.join(CONFIG);
-    fs::write(&config, configuration(end, folder))?;
+    fs::write(&config, configuration(end, workers, folder))?;
     Ok(config)
 }
 
-fn configuration(end: &End, folder: &Path) -> String {
+fn configuration(end: &End, workers: Option<usize>, folder: &Path) -> String {
     let length = INNER.rsplit('/').next().unwrap_or_default();
     let control = folder.join("control.sock");
     let mut text = format!(
@@ -82,6 +88,9 @@ fn configuration(end: &End, folder: &Path) -> String {
         end.listen,
         control.display()
     );
+    if let Some(workers) = workers {
+        text += &format!("workers = {workers}\n");
+    }
     for (number, peer) in end.peers.iter().enumerate() {
         text += &format!("[[peer]]\nname = \"peer{number}\"\nkey = \"{}\"\n", peer.key);
         if let Some(endpoint) = peer.endpoint {
@@ -119,12 +128,12 @@ mod tests {
             way: String::new(),
             peers: vec![peer(2, None, 0), peer(3, Some("192.0.2.1:51900"), 25)],
         };
-        let config = configure(&end, folder.path()).unwrap();
+        let config = configure(&end, Some(3), folder.path()).unwrap();
         let read = TunnelSettings::read(&config).unwrap();
         assert_eq!((&*read.name, read.listen, read.mtu), ("tb1", 7, MTU));
         assert_eq!(read.key.as_bytes(), end.key.as_bytes());
         assert_eq!(read.addresses, [(end.address.into(), 16)]);
-        assert_eq!(read.peers.len(), 2);
+        assert_eq!((read.workers, read.peers.len()), (3, 2));
         for (read, told) in read.peers.iter().zip(&end.peers) {
             assert_eq!((read.key, read.endpoint.is_some()), (told.key, told.endpoint.is_some()));
             assert_eq!(read.keepalive.unwrap_or_default(), told.keepalive);
