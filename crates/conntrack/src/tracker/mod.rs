@@ -25,6 +25,7 @@ mod life;
 mod proxied;
 mod query;
 mod start;
+mod stepped;
 mod tell;
 mod translation;
 mod unseen;
@@ -47,7 +48,7 @@ use crate::step::{Arrival, Step};
 use crate::table::Table;
 use crate::told::Told;
 use crate::untraceable::Untraceable;
-use crate::view::{Certainty, CtState, CtView, Space, States, Taken};
+use crate::view::{Certainty, CtState, CtView, Space, States};
 use crate::{dissect, icmp, protocol, tcp};
 pub use ask::{InStates, Part};
 pub use attach::{AnswerKind, Attachment, answerable, answered};
@@ -56,6 +57,7 @@ use packet::{Checksums, Headers, Packet, Read, Snap};
 pub use proxied::Proxy;
 use proxied::is_unseen;
 use std::ops::ControlFlow;
+use stepped::Stepped;
 
 /// Where tracking meets a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -410,148 +412,6 @@ impl Tracker {
         Some(CtView { flow: Some(handle), direction, assumed, space, ..view })
     }
 
-    /// What is left to do of a packet of which something is open, or that begins or ends its flow.
-    #[inline(never)]
-    fn stepped(
-        &mut self,
-        stepped: &Stepped,
-        tuple: &Tuple,
-        layer: &Layer,
-        upper: &Upper<'_>,
-        visit: &Visit,
-    ) -> Option<CtView> {
-        let Stepped { met: Met { handle, is_first, space, .. }, mut doubt, step, .. } = *stepped;
-        let Some(flow) = self.table.flow_mut(handle) else { return Some(CtView::INVALID) };
-        let is_closing = tcp::is_closing(flow);
-        if step.ends_flow() && !is_first && visit.certainty == Certainty::Maybe {
-            doubt = Doubt::History;
-        }
-        if is_first && self.config.may_predate() && upper.is_midstream() {
-            flow.assumed = step != Step::Invalid;
-        }
-        if is_closing {
-            self.table.closes();
-        }
-        let is_early = is_first && doubt == Doubt::None && self.may_be_early(tuple, upper, visit);
-        let step = if doubt == Doubt::None { step } else { in_doubt(step) };
-        match step {
-            Step::Reopen => {
-                // Gone at once, with what it expects: the packet is not part of it.
-                self.table.release(handle);
-                self.bury();
-                return None;
-            }
-            Step::Kill => self.retire(handle),
-            Step::Invalid if is_first => {
-                self.table.release(handle);
-                return Some(self.stray(tuple, upper, visit));
-            }
-            _ => {}
-        }
-        if is_early && let Some(flow) = self.table.flow_mut(handle) {
-            unseen::begin(flow);
-        }
-        let found = Stepped { step, doubt, ..*stepped };
-        let view = self.view(&found, tuple, layer, upper, visit);
-        Some(CtView { space, ..view })
-    }
-
-    /// The view of a packet after its flow was brought up to date.
-    fn view(
-        &mut self,
-        found: &Stepped,
-        tuple: &Tuple,
-        layer: &Layer,
-        upper: &Upper<'_>,
-        visit: &Visit,
-    ) -> CtView {
-        let Stepped { met: Met { handle, direction, is_first, .. }, before, doubt, step } = *found;
-        let is_invalid = step == Step::Invalid;
-        if is_invalid && doubt == Doubt::None {
-            if visit.certainty == Certainty::Maybe && !is_first {
-                self.raise_doubt(handle, Doubt::History, visit.now);
-            }
-            return CtView::INVALID;
-        }
-        let Some(flow) = self.table.flow_mut(handle) else { return CtView::INVALID };
-        let mut state = if is_invalid { CtState::Invalid } else { before };
-        if flow.assumed {
-            flow.status.set(Status::SEEN_REPLY);
-            state = CtState::Established;
-        }
-        if direction == Direction::Reply && !is_invalid {
-            flow.status.set(Status::SEEN_REPLY);
-        }
-        let assumed = flow.assumed;
-        let mut states = States::of(state);
-        let mut taken = Taken::Seen;
-        if self.config.mode == Mode::Midstream && !is_invalid && doubt == Doubt::None {
-            let protocol = layer.protocol;
-            (states, taken) =
-                unseen::states(flow, state, protocol, direction, is_first, visit.unheard);
-        }
-        if is_first {
-            self.loose_end = Some(handle);
-        }
-        if doubt != Doubt::None {
-            states = states.or(before.into());
-            let alone = self.without_flow(tuple, layer, upper, visit);
-            if alone != CtState::Invalid.into() {
-                self.expect_own(handle, tuple, visit);
-            }
-            states = states.or(alone);
-            // Or one that is followed begins it, of which nobody knows what it expects.
-            if direction == Direction::Original && self.untraceable.may_be_expected(tuple) {
-                states = states.or(CtState::Related.into());
-            }
-        }
-        if doubt == Doubt::History || step == Step::Vague {
-            states = states.or(CtState::Established.into());
-            if protocol::has_states(layer.protocol) {
-                states = states.or(CtState::Invalid.into());
-            }
-        }
-        let is_maybe = visit.certainty == Certainty::Maybe && !is_first;
-        if step == Step::Vague {
-            taken = Taken::Seen;
-        }
-        if doubt != Doubt::None || step == Step::Vague || is_maybe {
-            self.raise_doubt(handle, Doubt::History, visit.now);
-        }
-        CtView {
-            states,
-            flow: Some(handle),
-            direction,
-            is_first,
-            assumed,
-            taken,
-            space: Space::Enough,
-        }
-    }
-
-    /// What a packet would be if its flow did not exist.
-    fn without_flow(
-        &self,
-        tuple: &Tuple,
-        layer: &Layer,
-        upper: &Upper<'_>,
-        visit: &Visit,
-    ) -> States {
-        let tuple = tuple.in_zone(visit.template.zone.id_in(Direction::Original));
-        let Some(reply) = tuple.inverse() else { return CtState::Invalid.into() };
-        let mut flow = Flow::new(tuple, reply, visit.frame);
-        let direction = Direction::Original;
-        let arrival = Arrival { now: visit.now, direction, bytes: 0, ahead: 0 };
-        match protocol::track_apart(&mut flow, layer.protocol, upper, &arrival, &self.config) {
-            Step::Invalid => CtState::Invalid.into(),
-            _ if self.config.may_predate() && upper.is_midstream() => CtState::Established.into(),
-            _ if self.expectations.peek(&tuple, visit.template.zone.id, visit.now).is_some() => {
-                CtState::Related.into()
-            }
-            _ => CtState::New.into(),
-        }
-    }
-
     /// The flow of a tuple in a zone: first among tuples of the zone's original number, and where its
     /// reply number differs, then among replies of that.
     fn lookup(&mut self, tuple: &Tuple, zone: Zone, now: u64) -> Option<(Handle, Direction)> {
@@ -593,15 +453,6 @@ struct Met {
     space: Space,
 }
 
-/// A packet whose flow was brought up to date, and how that was before: its state by the flow, and the flow's doubt.
-#[derive(Clone, Copy)]
-struct Stepped {
-    met: Met,
-    before: CtState,
-    doubt: Doubt,
-    step: Step,
-}
-
 /// How far a segment's acknowledgement number is ahead of what the other side sent, in a flow whose numbers are moved.
 #[cold]
 fn ahead(
@@ -629,9 +480,4 @@ fn state(flow: &Flow, direction: Direction) -> CtState {
     } else {
         CtState::New
     }
-}
-
-/// In doubt no flow ends: there may be another one that does not.
-fn in_doubt(step: Step) -> Step {
-    if step.ends_flow() { Step::Ignore } else { step }
 }

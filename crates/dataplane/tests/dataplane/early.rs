@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use conntrack::{self, Mode};
 use dataplane::{
-    Arrival, Config, Counters, Disposition, Early, FinalVerdict, Handler, Observer, Program,
+    Arrival, Config, Counters, Disposition, Early, FinalVerdict, Handler, Observer, Path, Program,
 };
 use host::Network;
 use packet::Link;
 use packet::craft::{Addresses, Craft, Message};
 use packet::tcp::Flags;
+use proptest::prelude::*;
 use rules::Transit;
 use rules::eval::{self, RuleRef};
 use rules::model::{Family, Ruleset};
@@ -202,5 +203,91 @@ fn what_the_raw_table_gives_a_connection_stays() {
         let mut host = Host::new(&rules, &config);
         host.pass(&mut frame(NET, LAN, Message::udp(1, 2)));
         assert_eq!(host.counted("mangle"), [[1, 0]]);
+    }
+}
+
+const TESTS: [&str; 13] = [
+    "",
+    "-i lan",
+    "-p udp",
+    "-p tcp",
+    "-m conntrack --ctstate NEW",
+    "-m conntrack --ctstate ESTABLISHED",
+    "-m conntrack --ctstate RELATED,ESTABLISHED",
+    "-m conntrack ! --ctstate NEW,INVALID",
+    "-m state --state INVALID",
+    "-p tcp -m tcp --dport 80 -m conntrack --ctstate NEW",
+    "-m mark --mark 1",
+    "-m conntrack --ctstatus ASSURED",
+    "-m limit --limit 1/hour --limit-burst 3",
+];
+
+/// What rules do in either table, and in one of them alone.
+const ACTIONS: [&str; 7] =
+    ["", "-j ACCEPT", "-j ACCEPT", "-j DROP", "-j DROP", "-j RETURN", "-j CONNMARK --set-mark 1"];
+const MANGLE: [&str; 2] = ["-j MARK --set-mark 1", "-j TTL --ttl-dec 1"];
+const FILTER: [&str; 2] =
+    ["-j REJECT --reject-with tcp-reset -p tcp", "-j REJECT --reject-with icmp-port-unreachable"];
+
+/// Rules of a chain that lead to deeper ones.
+fn random_chain(at: usize, own: [&'static str; 2]) -> impl Strategy<Value = String> {
+    const CHAINS: [&str; 3] = ["FORWARD", "one", "two"];
+    let mut actions: Vec<String> = ACTIONS.iter().chain(&own).map(ToString::to_string).collect();
+    for deeper in &CHAINS[at + 1..] {
+        actions.extend([format!("-j {deeper}"), format!("-g {deeper}")]);
+    }
+    let rule = (prop::sample::select(TESTS.to_vec()), prop::sample::select(actions));
+    let rule = rule.prop_filter("one protocol", |(test, action)| {
+        !(test.contains("-p") && action.contains("-p"))
+    });
+    let line = rule.prop_map(move |(test, action)| format!("-A {} {test} {action}\n", CHAINS[at]));
+    prop::collection::vec(line, 0..5).prop_map(|lines| lines.concat())
+}
+
+fn random_rules() -> impl Strategy<Value = String> {
+    let chains = |own| {
+        let chains = (random_chain(0, own), random_chain(1, own), random_chain(2, own));
+        chains.prop_map(|(a, b, c)| format!(":one -\n:two -\n{a}{b}{c}COMMIT\n"))
+    };
+    (chains(MANGLE), chains(FILTER), any::<bool>()).prop_map(|(mangle, filter, translates)| {
+        let nat = "*nat\n-A POSTROUTING -o wan -j SNAT --to-source 192.0.2.1\nCOMMIT\n";
+        let nat = if translates { nat } else { "" };
+        format!("{nat}*mangle\n{mangle}*filter\n:FORWARD DROP [0:0]\n{filter}")
+    })
+}
+
+fn random_packet() -> impl Strategy<Value = Vec<u8>> {
+    let flags = prop::sample::select(vec![0x02, 0x12, 0x10, 0x18, 0x11, 0x04, 0x14]);
+    (any::<bool>(), any::<bool>(), flags, 0..3u16).prop_map(|(goes_out, is_udp, bits, port)| {
+        let ports = if goes_out { [4000 + port, 80] } else { [80, 4000 + port] };
+        let mut message = ack(ports);
+        if let Message::Tcp { flags, .. } = &mut message {
+            *flags = Flags(bits);
+        }
+        let message = if is_udp { Message::udp(ports[0], ports[1]) } else { message };
+        if goes_out { frame(LAN, NET, message) } else { frame(NET, LAN, message) }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    /// A handler that sends walks a packet once more for the bytes that leave; another one only where the first walk
+    /// has not told what the state that it is taken for leads to.
+    #[test]
+    fn what_one_walk_tells_of_a_state_is_what_a_walk_in_it_tells(
+        text in random_rules(),
+        packets in prop::collection::vec(random_packet(), 1..16),
+        is_given in any::<bool>(),
+    ) {
+        let path = is_given.then_some(Path::Forward);
+        let (rules, config) = (ruleset(&text), Config { path, ..config(Mode::Midstream) });
+        let mut once = Host::new(&rules, &config);
+        let mut again = Host::new(&rules, &config);
+        again.handler = Handler::new(&again.program).sending();
+        for (at, packet) in packets.into_iter().enumerate() {
+            let ends = [&mut once, &mut again].map(|host| host.pass(&mut packet.clone()));
+            prop_assert_eq!(ends[0], ends[1], "packet {}\n{}", at, text);
+        }
     }
 }
