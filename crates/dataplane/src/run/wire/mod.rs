@@ -6,29 +6,26 @@
 //! frame ends in the [`Account`] of its direction.
 
 mod end;
+mod evaluate;
 mod middlebox;
 mod too_long;
 
 use std::mem;
 use std::sync::Arc;
 
-use packet::{Headers, Link, pppoe, reply};
-use pktio::{Burst, Direction, Frame, FrameBuf, FrameMeta, Port, PortError, Readiness, Taken};
+use packet::{Headers, Link, pppoe};
+use pktio::{Burst, Frame, FrameBuf, FrameMeta, Port, PortError, Readiness, Taken};
 
 use super::account::{Account, Reason};
-use super::causes::{Causes, OfBurst, Seen};
+use super::causes::{Causes, OfBurst};
 use super::config::Other;
-use super::fate::{Fate, unruled, unseen};
+use super::fate::{Fate, unseen};
 use super::handed::Handed;
 use super::handover::{Handover, Place};
-use super::offload::longest;
-use super::shadow::{Shade, Watched};
+use super::shadow::Shade;
 use super::talkers::Sampler;
-use super::taps::{Decision, Judged, Tap};
-use crate::arrival::{Arrival, Origin};
-use crate::disposition::{Disposition, FinalVerdict, Outcome, Skip};
-use crate::egress::Leaves;
-use crate::handler::BURST;
+use super::taps::Tap;
+use crate::arrival::Origin;
 use crate::headers::find_headers_into;
 use crate::link::link_of;
 use crate::program::Program;
@@ -348,138 +345,6 @@ impl Wire {
         }
     }
 
-    /// Finds the fate of all frames; where they are unseen, they have it already, and none is written down.
-    pub(super) fn evaluate(
-        &mut self,
-        from: usize,
-        guard: &mut BurstGuard<'_>,
-        causes: &Causes,
-        shade: &mut Shade,
-        now: u64,
-    ) {
-        self.fates.clear();
-        if self.are_unseen {
-            return;
-        }
-        // Nothing that is read from a capture is lost while it waits.
-        let may_be_lost = !matches!(self.ends[from].port.readiness(), Readiness::Always);
-        let mut watched = shade.burst(now, self.headers.len(), may_be_lost);
-        for at in 0..self.headers.len() {
-            if at % BURST == 0 {
-                let frames = self.ends[from].burst.range(at..at + BURST);
-                let headers = &self.headers[at..];
-                guard.prefetch(
-                    frames
-                        .zip(headers)
-                        .filter_map(|(frame, found)| Some((frame.bytes, &found.as_ref().ok()?.1))),
-                );
-            }
-            let fate = match self.headers[at] {
-                Ok(_) => self.handle(from, at, guard, watched.as_mut(), now),
-                Err(fate) => fate,
-            };
-            if self.tap.wants(fate.reason()) {
-                self.tell(from, at, fate.reason(), guard);
-            }
-            self.fates.push(fate);
-        }
-        causes.add(&mut self.of_burst, guard.program());
-    }
-
-    /// Writes a frame down for who wants to see it.
-    #[cold]
-    fn tell(&mut self, from: usize, at: usize, reason: Option<Reason>, guard: &BurstGuard<'_>) {
-        let Self { ends, tap, .. } = self;
-        let Some(frame) = ends[from].burst.get(at) else { return };
-        let decision = |judged| Decision { judged, program: Arc::clone(guard.shared_program()) };
-        tap.decided(from, at, frame, reason, decision);
-    }
-
-    /// Takes a frame through the rules.
-    fn handle(
-        &mut self,
-        from: usize,
-        at: usize,
-        guard: &mut BurstGuard<'_>,
-        mut watched: Option<&mut Watched<'_>>,
-        now: u64,
-    ) -> Fate {
-        let [End { name: input, burst, account, rate, .. }, End { name: output, .. }] =
-            ends_from(&mut self.ends, from);
-        let crossing = &self.crossings[from];
-        let segments = burst.live(at).and_then(|live| live.segments).filter(|_| crossing.ages);
-        let Some(frame) = burst.get_mut(at) else { return Fate::Dropped(Reason::Truncated) };
-        let (bytes, meta) = (frame.bytes, *frame.meta);
-        let came = bytes.len();
-        let (link, headers) = match &self.headers[at] {
-            Ok((link, headers)) => (link, headers),
-            Err(fate) => return *fate,
-        };
-        if (meta.wire_length as usize) > bytes.len() {
-            return Fate::Dropped(Reason::Truncated);
-        }
-        let given = meta.timestamp.and_then(|time| u64::try_from(time.as_nanos()).ok());
-        let now = given.unwrap_or(now);
-        let segment = segments.and_then(|segments| longest(bytes, headers, segments));
-        let arrival = Arrival {
-            time: Some(now),
-            direction: Direction::Inbound,
-            interface: Some(input),
-            input: Some(input),
-            output: Some(output),
-            wire: Some(crossing),
-            segment,
-            origin: Origin::Wire,
-            headers: Some(headers),
-            ..Arrival::new(meta.number, *link, bytes.len())
-        };
-        self.tap.came(at, bytes);
-        if let Some(watched) = &mut watched {
-            watched.keep(bytes);
-        }
-        let mut seen = Seen::default();
-        let egress = guard.handle(bytes, &arrival, &mut seen);
-        let Outcome { end, tuple, .. } = egress.outcome;
-        let verdict = &end.verdict;
-        if matches!(verdict, FinalVerdict::Unknown) {
-            seen.count(&mut self.of_burst);
-        }
-        let fate = match egress.leaves {
-            Leaves::InPlace(len) if len == came => Fate::Passes,
-            Leaves::InPlace(len) => Fate::Leaves(len),
-            Leaves::Others(frames) => {
-                for bytes in frames.iter() {
-                    compose(&mut self.frame, bytes, headers.network);
-                    push(&mut self.made, &self.frame, &meta);
-                }
-                Fate::Replaced(frames.len())
-            }
-            Leaves::Nothing if matches!(verdict, FinalVerdict::Skip(Skip::Family)) => {
-                unruled(headers.link.ethertype, self.other)
-            }
-            Leaves::Nothing => Fate::Dropped(Reason::of(verdict)),
-        };
-        if self.tap.wants(fate.reason()) {
-            let Disposition { verdict, family, .. } = end;
-            self.tap.judged(Judged { verdict, family, why: seen.first() });
-        }
-        if let Some(answer) = egress.reply
-            && reply::framed(bytes, headers, answer.bytes, &mut self.frame).is_ok()
-        {
-            account.made(1);
-            if rate.allows(now) {
-                push(&mut self.back, &self.frame, &meta);
-            } else {
-                account.dropped(Reason::ReplyRate, 1);
-                self.tap.reply(from, &self.frame, &meta);
-            }
-        }
-        if let Some(watched) = watched {
-            watched.compare((end, tuple), guard.program(), &arrival);
-        }
-        fate
-    }
-
     /// Carries the fates out: what leaves stands in `burst`, or in `out` if other frames are among it.
     pub(super) fn settle(&mut self, from: usize) {
         let End { burst, account, .. } = &mut self.ends[from];
@@ -567,13 +432,6 @@ impl Wire {
         let account = Arc::clone(&ends[from].account);
         ends[from].transmit(back, &account, from, tap).map(drop)
     }
-}
-
-/// A frame that was made, as it leaves.
-fn compose(to: &mut Vec<u8>, bytes: &[u8], network: usize) {
-    to.clear();
-    to.extend_from_slice(bytes);
-    pppoe::set_length(to, network);
 }
 
 fn push(burst: &mut Burst, bytes: &[u8], like: &FrameMeta) {

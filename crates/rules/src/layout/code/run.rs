@@ -59,16 +59,26 @@ impl<'r> Run<'r> {
         count: &mut impl FnMut(u32),
     ) -> Option<(Coded<'r>, HeaderTest)> {
         loop {
-            let (words, read) = key.skip(self.words, count);
-            self.words = self.words.get(words..).unwrap_or_default();
-            self.read += read;
+            let (words, rules) = key.skip(self.words, count);
+            self.skip(words, rules);
             let stored = self.next()?;
             match key.rest(stored.words[0], stored.words) {
                 HeaderTest::No => {}
-                HeaderTest::Yes if stored.only_counts() => count(stored.slot()),
+                HeaderTest::Yes if stored.only_counts() => {
+                    count(stored.slot());
+                    let passed = key.pass_like(stored.words[0], self.words, count);
+                    self.skip(passed * stored.words.len(), passed);
+                }
                 answer => break Some((stored, answer)),
             }
         }
+    }
+
+    /// So many words, which are so many rules, have been read.
+    #[inline]
+    fn skip(&mut self, words: usize, rules: usize) {
+        self.words = self.words.get(words..).unwrap_or_default();
+        self.read += rules;
     }
 
     /// The same of a packet whose addresses are not known.

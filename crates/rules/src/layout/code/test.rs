@@ -5,7 +5,6 @@
 //! whole ([`super::fault`]): one of none would be read for ever.
 
 use super::edit::{addresses_of, interfaces_of, len_of, ports_of};
-use super::pass::SHAPE;
 use super::{
     ADDRESS_WORDS, DESTINATION, INPUT, MATCHES, MORE, NOT_DESTINATION, NOT_INPUT, NOT_OUTPUT,
     NOT_SOURCE, OUTPUT, PAIR, PORTS, PROTOCOL, SOURCE, V4, V6, V6_MASKED, destination_form,
@@ -81,7 +80,7 @@ pub(in crate::layout) fn rest(head: u64, ports: Option<u64>, key: &Key<'_>) -> H
 
 /// What rules are told of a packet whose addresses are known; its protocol and its ports may be missing.
 impl Key<'_> {
-    /// Skips rules that refuse the packet, and of those that [`Key::pass`] passes the ones that match and only count:
+    /// Skips rules that refuse the packet, and of those that [`Key::pass_like`] passes the ones that match and only count:
     /// words and number of the rules before the first other one.
     ///
     /// What refuses most rules is asked first: the protocol, for which a rule's head is enough, and ports.
@@ -100,8 +99,9 @@ impl Key<'_> {
                     }
                 } else if !self.refuses(head, 1 + usize::from(head & PORTS != 0), words, at) {
                     break;
-                } else if words.get(next).is_some_and(|next| (head ^ next) & SHAPE == 0) {
-                    let passed = self.pass(refused, words.get(next..).unwrap_or_default(), count);
+                } else {
+                    let after = words.get(next..).unwrap_or_default();
+                    let passed = self.pass_like(head, after, count);
                     at = next + passed * (next - at);
                     read += 1 + passed;
                     continue;

@@ -11,14 +11,14 @@ use super::edit::len_of;
 use super::test::{ADDRESSES, refuses_protocol};
 use super::{
     DESTINATION, LEN, NOT_DESTINATION, NOT_SOURCE, ONLY_PAIR, ONLY_V6, PAIR, PORTS, SOURCE, TESTS,
-    V4, V6, V6_MASKED, only_counts, slot,
+    V4, V6, V6_MASKED, only_counts, protocol, slot,
 };
 use crate::eval::Key;
 
 /// The bits of a head that say where its ports and addresses stand, and how they are tested.
-pub(super) const FORM: u64 = ADDRESSES | NOT_SOURCE | NOT_DESTINATION | PORTS;
+const FORM: u64 = ADDRESSES | NOT_SOURCE | NOT_DESTINATION | PORTS;
 /// The bits of a head that are equal in rules of one shape.
-pub(super) const SHAPE: u64 = FORM | LEN;
+const SHAPE: u64 = FORM | LEN;
 /// The shapes of which large rulesets are made: addresses and nothing else.
 const PAIR_RULE: u64 = ONLY_PAIR | 2;
 const V6_RULE: u64 = ONLY_V6 | 5;
@@ -39,15 +39,25 @@ macro_rules! pass_form {
 }
 
 impl Key<'_> {
+    /// As [`Key::pass`], where the first of these rules is of the shape of the one before them, which has this head.
+    #[inline]
+    pub(super) fn pass_like(&self, head: u64, words: &[u64], count: &mut impl FnMut(u32)) -> usize {
+        match words.first() {
+            Some(next) if (head ^ next) & SHAPE == 0 => self.pass(words, count),
+            _ => 0,
+        }
+    }
+
     /// How many rules, from the first one on, are of its shape and refuse the packet; 0 for a shape with `! -s`, `! -d`
-    /// or ports, or without addresses; `refused` are the codes of protocols that do. Of the two shapes of large rulesets those are passed, too, that match and
+    /// or ports, or without addresses. Of the two shapes of large rulesets those are passed, too, that match and
     /// only count. Not inlined: the loop that calls it for some rules needs its registers for the others.
     #[inline(never)]
-    pub(super) fn pass(&self, refused: u64, words: &[u64], count: &mut impl FnMut(u32)) -> usize {
+    fn pass(&self, words: &[u64], count: &mut impl FnMut(u32)) -> usize {
         let head = words.first().map_or(0, |head| *head);
         if [PAIR_RULE, V6_RULE].contains(&(head & (TESTS | LEN))) {
             return self.pass_addresses(words, count);
         }
+        let refused = protocol::refused(self.protocol);
         let form = head & FORM;
         pass_form!(
             self, refused, words, form:
