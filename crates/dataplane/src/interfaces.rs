@@ -33,7 +33,7 @@ pub(crate) fn of<'a>(
 
 /// Both interfaces of a packet that is forwarded, where they are given and no capture names the one of its frame, which
 /// may say that it went the other way. Nothing else is asked for them then.
-#[inline]
+#[inline(always)]
 pub(crate) fn given_both<'a>(
     headers: &Headers,
     arrival: &Arrival<'a>,

@@ -41,7 +41,7 @@ pub(crate) struct Direct<'a> {
 
 /// Says how a packet takes the direct path, if it does: its header is whole, path and interfaces are given, and it was
 /// neither seen leaving nor passed on by a bridge.
-#[inline]
+#[inline(always)]
 pub(crate) fn direct_of<'a>(
     program: &'a Program,
     headers: &Headers,
@@ -52,6 +52,7 @@ pub(crate) fn direct_of<'a>(
         arrival.origin == Origin::Addresses && headers.link.packet_type == Some(OTHER_HOST);
     let is_usual = arrival.origin != Origin::Host
         && arrival.link != Link::Nflog
+        && arrival.at.is_none()
         && arrival.left.is_none()
         && !arrival.bridge.is_passed_on;
     let config = program.config();
@@ -59,7 +60,7 @@ pub(crate) fn direct_of<'a>(
         || is_others
         || !is_usual
         || program.bridges()
-        || arrival.given_path(config) != Some(Path::Forward)
+        || arrival.wire.is_none() && arrival.path.or(config.path) != Some(Path::Forward)
     {
         return None;
     }

@@ -471,6 +471,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     }
 
     /// One table's chains, which may end the packet's way; and which rule translates its flow.
+    #[inline]
     fn chains(&mut self, table: usize, observer: &mut impl Observer) -> Claim {
         observer.enters(table as u32, self.transit.hook);
         let found = self.rules_of(table, self.alive, observer);
@@ -483,7 +484,10 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             self.accepted(table, &found);
             return found.translated_by();
         }
-        self.verdicts.extend(&found.without_accept());
+        match found.sure() {
+            Some((verdict, by)) => self.verdicts.add(verdict, by),
+            None => self.verdicts.extend(&found.without_accept()),
+        }
         self.alive = match (found.may_be(Verdict::Accept), found.only().is_some()) {
             (false, _) => Alive::Gone,
             (true, true) => self.alive,
@@ -494,6 +498,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     }
 
     /// What a table's rules say. Where their walk was given up, they may have done anything.
+    #[inline]
     fn rules_of(&mut self, table: usize, entry: Alive, observer: &mut impl Observer) -> Verdicts {
         let (transit, memories) = (&mut *self.transit, &mut *self.memories);
         let found = self.tables.walk(table, transit, entry, memories, observer);
@@ -507,6 +512,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     }
 
     /// What accepted it here counts as what accepted it, if nothing weightier does.
+    #[inline]
     fn accepted(&mut self, table: usize, found: &Verdicts) {
         let role = self.tables.role(table);
         if self.tells(role) {

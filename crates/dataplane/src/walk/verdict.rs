@@ -8,7 +8,7 @@ use crate::disposition::{DropReason, Either, FinalVerdict};
 
 impl Walk<'_, '_, '_> {
     /// Its verdict, and what may have given it where that is not certain.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn end(&mut self) -> (FinalVerdict, Option<Either>) {
         if self.ways == Ways::One && !self.given_up {
             // Most packets certainly went on, or certainly did not, by the one rule or policy that says so.
