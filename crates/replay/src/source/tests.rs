@@ -48,8 +48,17 @@ impl Drop for Dir {
 
 /// What was read: word, number as printed without its directory, time after the start.
 fn read(captures: &[String]) -> (Vec<(u32, String, Option<u64>)>, ReadOf) {
+    read_by(captures, Selection::default())
+}
+
+/// The same of what a selection leaves.
+fn read_by(
+    captures: &[String],
+    selection: Selection,
+) -> (Vec<(u32, String, Option<u64>)>, ReadOf) {
     let numbers = Numbers::of(captures);
-    let mut source = Source::new(captures, None, Reading::default());
+    let reading = Reading { selection, ..Reading::default() };
+    let mut source = Source::new(captures, None, reading);
     let (mut batch, mut all) = (Batch::default(), Vec::new());
     while source.next(&mut batch).unwrap() {
         for (frame, arrived) in batch.burst.iter().zip(&batch.arrived) {
@@ -180,6 +189,28 @@ proptest! {
         let names: Vec<_> =
             files.iter().zip(["a", "b", "c"]).map(|(file, name)| dir.capture(name, file)).collect();
         prop_assert_eq!(words(&names), whole);
+    }
+
+    /// Runs are counted at once where all of their frames are evaluated, and frame by frame where some might not be.
+    #[test]
+    fn a_run_counts_as_its_frames_do(
+        steps in prop::collection::vec((0_u64..SECOND, 0_u64..4, 0_usize..2), 1..200),
+    ) {
+        let dir = Dir::new();
+        let mut files = vec![Vec::new(); 2];
+        let mut time = 3 * SECOND;
+        for ((step, back, file), word) in steps.into_iter().zip(0..) {
+            time += step;
+            // Most are in order, some too late to be put in order.
+            let late = if back == 3 { 3 * SECOND } else { 0 };
+            files[file].push((Some(time - late), word));
+        }
+        let names: Vec<_> =
+            files.iter().zip(["a", "b"]).map(|(file, name)| dir.capture(name, file)).collect();
+        let all = Selection { count: Some(u64::MAX), ..Selection::default() };
+        let ((runs, of_runs), (frames, of_frames)) = (read(&names), read_by(&names, all));
+        prop_assert_eq!(runs, frames);
+        prop_assert_eq!(format!("{of_runs:?}"), format!("{of_frames:?}"));
     }
 
     #[test]
