@@ -273,7 +273,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     /// A handler that sends walks a packet once more for the bytes that leave; another one only where the first walk
-    /// has not told what the state that it is taken for leads to.
+    /// has not told what the state that it is taken for leads to. By then a connection that no packet of it survived is
+    /// gone: what asks for more of it than its state is unknown to the second walk alone.
     #[test]
     fn what_one_walk_tells_of_a_state_is_what_a_walk_in_it_tells(
         text in random_rules(),
@@ -286,8 +287,12 @@ proptest! {
         let mut again = Host::new(&rules, &config);
         again.handler = Handler::new(&again.program).sending();
         for (at, packet) in packets.into_iter().enumerate() {
-            let ends = [&mut once, &mut again].map(|host| host.pass(&mut packet.clone()));
-            prop_assert_eq!(ends[0], ends[1], "packet {}\n{}", at, text);
+            let [told, walked] = [&mut once, &mut again].map(|host| host.pass(&mut packet.clone()));
+            if walked.verdict != FinalVerdict::Unknown {
+                // Whether it is the first that was taken so depends on those before it.
+                let told = Disposition { early: walked.early, ..told };
+                prop_assert_eq!(told, walked, "packet {}\n{}", at, text);
+            }
         }
     }
 }

@@ -5,6 +5,9 @@
 //! a jump that is maybe taken is walked as well. So the result can only err towards unknown. Without
 //! anything unknown it is the kernel's walk.
 //!
+//! Of a packet whose connection may be in several states it also tells what one of them alone leads to, which is asked for
+//! by [`Connection::walks_as`](crate::Connection): as long as nothing but states is open, that needs no walk of its own.
+//!
 //! Contract: no allocation while chains nest no deeper than usual; the stack of chains is bounded by their
 //! number because loops are refused on load; a walk that takes more than [`MAX_STEPS`] steps is given up, and nothing
 //! that the rules decide or change is known of its packet.
