@@ -147,7 +147,7 @@ fn capacity(plan: Plan, work: Work, out: &mut Rows) -> Vec<(Engine, f64)> {
 /// What is added to the work on a packet, at half of what each engine can do.
 fn delay(plan: Plan, work: Work, capacity: &[(Engine, f64)], out: &mut Rows) {
     for (engine, capacity) in capacity {
-        if !out.begins(format!("live.ordered.added of {}", engine.name())) {
+        if !out.begins(format!("live.ordered.added, {} by {}", engine.name(), engine.workers())) {
             continue;
         }
         let rate = capacity / 2.0;
