@@ -28,7 +28,7 @@ pub(crate) use key::{has_ports, protocol_text};
 pub const MOST: usize = 1 << 16;
 
 /// Most groups of a kind that only the page shows, which shows ten.
-const MOST_ON_PAGE: usize = 1 << 12;
+const MOST_ON_PAGE: usize = 1 << 11;
 
 /// What packets of a group have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -546,7 +546,8 @@ mod tests {
             for number in history.oldest()..=history.number() {
                 let rules = history.rules(number).expect("no gap");
                 let (_, chain) = &rules[&Family::Ipv4];
-                prop_assert_eq!(chain.text().as_deref(), Ok(&*printed[number as usize - 1]));
+                let text = chain.text().map(|text| text.to_string());
+                prop_assert_eq!(text.as_ref(), Ok(&printed[number as usize - 1]));
             }
         }
     }
