@@ -1,3 +1,3 @@
 //! Middleboxes in Java, where this tamis has them (the feature `java`).
 
-pub(crate) use tamis_java::invocation::{Hosting, check, start};
+pub(crate) use java_native::invocation::{Hosting, check, start};

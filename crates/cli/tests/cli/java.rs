@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use java_native::offline;
 use serde_json::{Map, Value, json};
-use tamis_java::offline;
 
 use crate::ran::{CAPTURE, RULES, Ran, Scratch, rules, tamis};
 

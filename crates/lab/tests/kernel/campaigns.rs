@@ -30,7 +30,7 @@ fn tamis_and_the_kernel_agree() {
     }
     let plan = Plan {
         seed: setting("TAMIS_ORACLE_SEED", 1),
-        packets: setting("TAMIS_ORACLE_PACKETS", 400_000),
+        packets: setting("TAMIS_ORACLE_PACKETS", 100_000),
         families: vec![Family::Ipv4, Family::Ipv6],
         until: std::env::var_os("TAMIS_ORACLE_PACKETS")
             .is_none()
@@ -60,7 +60,7 @@ fn tamis_and_the_kernel_agree_on_conversations() {
     }
     let plan = StatePlan {
         seed: setting("TAMIS_ORACLE_SEED", 1),
-        packets: setting("TAMIS_ORACLE_PACKETS", 60_000),
+        packets: setting("TAMIS_ORACLE_PACKETS", 20_000),
         families: vec![Family::Ipv4, Family::Ipv6],
         layouts: layouts(),
         kernel: running().unwrap_or_default(),

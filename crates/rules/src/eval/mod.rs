@@ -22,6 +22,7 @@ mod memories;
 mod pair;
 mod source;
 mod tests_of;
+mod told;
 mod verdicts;
 
 pub use crate::ext::SharedLists;
@@ -36,6 +37,7 @@ pub(crate) use header::Key;
 pub(crate) use iface_word::{Port, word_of};
 pub(crate) use machine::run;
 pub(crate) use source::{Source, Step, Stored, Test as HeaderTest, step_of};
+pub(crate) use told::{Tell, Told};
 
 use crate::ext::Memory;
 use crate::family::{Family, Hook, Role, TableKind};
@@ -137,16 +139,33 @@ pub trait Observer {
 
 /// Walks the built-in chain at the packet's hook. `entry` says how surely the packet gets there. The
 /// returned verdicts are those of this table alone; a table without a chain at the hook accepts.
-pub fn walk(
+pub fn walk<O: Observer>(
     ruleset: &Ruleset,
     table: usize,
     transit: &mut Transit<'_, '_>,
     entry: Alive,
     memories: &mut Memories,
-    observer: &mut impl Observer,
+    observer: &mut O,
 ) -> Verdicts {
     let source = ruleset.tables.get(table).map(|rules| Model { table: rules });
-    run(source.as_ref(), table as u32, transit, entry, memories, observer)
+    told(source.as_ref(), table as u32, transit, entry, memories, O::SEES_RULES, observer)
+}
+
+/// As [`run`], without code of its own for each observer.
+pub(crate) fn told<'r, S: Source<'r>>(
+    source: Option<&S>,
+    table: u32,
+    transit: &mut Transit<'_, '_>,
+    entry: Alive,
+    memories: &mut Memories,
+    sees_rules: bool,
+    observer: &mut dyn Tell,
+) -> Verdicts {
+    if sees_rules {
+        run(source, table, transit, entry, memories, &mut Told::<true>(observer))
+    } else {
+        run(source, table, transit, entry, memories, &mut Told::<false>(observer))
+    }
 }
 
 /// Tables with their turns at a hook, those with lower priorities first.

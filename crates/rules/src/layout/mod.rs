@@ -34,7 +34,7 @@ pub use packed_chain::PackedChains;
 pub use pooled::Pooled;
 pub use table_blob::TableBlob;
 
-use crate::eval::{Alive, Memories, Observer, Verdicts, run};
+use crate::eval::{Alive, Memories, Observer, Tell, Verdicts, run, told};
 use crate::family::{Family, Hook};
 use crate::model::{FallThrough, Policy, Rule, Table};
 use crate::transit::Transit;
@@ -162,9 +162,26 @@ impl Laid {
     }
 
     /// Walks the built-in chain at the packet's hook, as [`crate::eval::walk`] does; `number` is the table's
-    /// index in what observers see.
+    /// index in what observers see. The layout that nobody has to ask for is walked by code of the observer's own.
     #[inline]
-    pub fn walk(
+    pub fn walk<O: Observer>(
+        &self,
+        number: usize,
+        transit: &mut Transit<'_, '_>,
+        entry: Alive,
+        memories: &mut Memories,
+        observer: &mut O,
+    ) -> Verdicts {
+        match self {
+            Self::PackedChain(layout) => {
+                run(Some(&layout), number as u32, transit, entry, memories, observer)
+            }
+            other => other.told(number as u32, transit, entry, memories, O::SEES_RULES, observer),
+        }
+    }
+
+    /// As [`Laid::walk`], each layout by code of the observer's own: so layouts are compared with each other.
+    pub fn walk_each(
         &self,
         number: usize,
         transit: &mut Transit<'_, '_>,
@@ -174,6 +191,21 @@ impl Laid {
     ) -> Verdicts {
         let number = number as u32;
         each!(self, layout => run(Some(&layout), number, transit, entry, memories, observer))
+    }
+
+    #[inline(never)]
+    fn told(
+        &self,
+        number: u32,
+        transit: &mut Transit<'_, '_>,
+        entry: Alive,
+        memories: &mut Memories,
+        sees_rules: bool,
+        observer: &mut dyn Tell,
+    ) -> Verdicts {
+        each!(self, layout => {
+            told(Some(&layout), number, transit, entry, memories, sees_rules, observer)
+        })
     }
 }
 
