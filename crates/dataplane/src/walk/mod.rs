@@ -365,17 +365,22 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     }
 
     /// The packet leaves, if it is still on its way: its connection is there from now on.
+    #[inline]
     pub(crate) fn confirm(&mut self, observer: &mut impl Observer) {
         if self.known.is_some() {
             return;
         }
+        if self.transit.ct.tracker.is_some() {
+            return self.confirm_connection(observer);
+        }
+        if self.alive != Alive::Gone {
+            observer.leaves(self.transit.packet);
+        }
+    }
+
+    fn confirm_connection(&mut self, observer: &mut impl Observer) {
         self.keep_connection();
-        let Connection { tracker: Some(tracker), view, .. } = &mut self.transit.ct else {
-            if self.alive != Alive::Gone {
-                observer.leaves(self.transit.packet);
-            }
-            return;
-        };
+        let Connection { tracker: Some(tracker), view, .. } = &mut self.transit.ct else { return };
         let told = tracker.telling(view.flow);
         if self.alive == Alive::Gone {
             tracker.discard(view);
@@ -529,7 +534,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
 
     /// Forwarding lowers the time to live between PREROUTING and FORWARD, and drops what has none left.
     pub(crate) fn lower_ttl(&mut self, observer: &mut impl Observer) {
-        if self.alive == Alive::Gone || !self.tables.family().is_ip() {
+        if self.alive == Alive::Gone || !self.transit.family.is_ip() {
             return;
         }
         let offset = if self.transit.family == Family::Ipv6 { 7 } else { 8 };

@@ -48,6 +48,8 @@ pub(crate) enum Rules {
 #[derive(Debug)]
 pub(crate) struct Tables {
     rules: Rules,
+    family: Family,
+    backend: Backend,
     roles: SmallVec<[Role; TABLES]>,
     /// By `Hook as usize`: the tables in their turns there, of which the first few come before tracking.
     hooks: [Turns; Hook::ALL.len()],
@@ -90,6 +92,13 @@ impl Rules {
         }
     }
 
+    fn backend(&self) -> Backend {
+        match self {
+            Self::Read(ruleset, _) => ruleset.backend,
+            Self::Revised(revision) => revision.backend(),
+        }
+    }
+
     /// Whether they make the kernel track connections, and whether they translate.
     fn tracks_and_translates(&self) -> (bool, bool) {
         match self {
@@ -125,6 +134,8 @@ impl Tables {
                 tracks: next.tracks(),
                 translates: next.translates(),
                 shows_proxy: false,
+                family: next.family(),
+                backend: next.backend(),
                 rules: Rules::Revised(next),
             },
             _ => Self::of_revision(next),
@@ -140,6 +151,8 @@ impl Tables {
             translates,
             shows_proxy: tracks && rules.shows_proxy(),
             hooks: Hook::ALL.map(|hook| Turns::at(hook, &rules, &names)),
+            family: rules.family(),
+            backend: rules.backend(),
             rules,
         }
     }
@@ -152,15 +165,13 @@ impl Tables {
     /// Their family.
     #[inline]
     pub(crate) fn family(&self) -> Family {
-        self.rules.family()
+        self.family
     }
 
     /// The implementation that they are for.
+    #[inline]
     pub(crate) fn backend(&self) -> Backend {
-        match &self.rules {
-            Rules::Read(ruleset, _) => ruleset.backend,
-            Rules::Revised(revision) => revision.backend(),
-        }
+        self.backend
     }
 
     /// Whether they make the kernel track connections.
