@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use packet::{Headers, Link, pppoe, reply};
-use pktio::{Burst, Direction, FrameMeta, Port, Readiness};
+use pktio::{Burst, Direction, Port, Readiness};
 
 use super::end::{End, ends_from};
 use super::{Wire, push};

@@ -29,7 +29,7 @@ use crate::arrival::Origin;
 use crate::headers::find_headers_into;
 use crate::link::link_of;
 use crate::program::Program;
-use crate::publish::{BurstGuard, Worker};
+use crate::publish::Worker;
 use crate::wires::Crossing;
 use end::End;
 use middlebox::Waits;

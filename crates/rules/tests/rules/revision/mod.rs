@@ -14,11 +14,11 @@ use naive::{Edit, Naive, changes};
 use packet::{Checksums, Link, Packet};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use rules::{Class, Transit};
 use rules::eval::{Alive, Memories, Observer, RuleRef, walk};
 use rules::model::{Counters, Family, Hook, Rule, Ruleset};
 use rules::revision::{Dropped, Numbers, Revision};
 use rules::save::{LoadError, LoadOptions, load, print_ruleset};
+use rules::{Class, Transit};
 
 const START: &str = "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n\
                      :a - [0:0]\n:b - [0:0]\nCOMMIT\n";
