@@ -10,24 +10,21 @@ impl Walk<'_, '_, '_> {
     /// Its verdict, and what may have given it where that is not certain.
     #[inline(always)]
     pub(crate) fn end(&mut self) -> (FinalVerdict, Option<Either>) {
-        if self.ways == Ways::One && !self.given_up {
-            // Most packets certainly went on, or certainly did not, by the one rule or policy that says so.
-            let accepted = self.accepted;
-            match self.alive {
-                Alive::Certain
-                    if self.verdicts.is_empty()
-                        && accepted.is_none_or(|givers| givers.is_sure()) =>
-                {
-                    return (FinalVerdict::Accept(accepted.and_then(|givers| givers.first)), None);
-                }
-                Alive::Gone => match self.verdicts.sure() {
-                    Some((Verdict::Drop, Some(by))) => {
-                        return (FinalVerdict::Drop(by.into()), None);
-                    }
-                    _ => {}
-                },
-                _ => {}
-            }
+        // Most packets certainly went on, or certainly did not, by the one rule or policy that says so.
+        let sure = match self.alive {
+            _ if self.ways != Ways::One || self.given_up => None,
+            Alive::Certain if self.verdicts.is_empty() => match &self.accepted {
+                None => Some(FinalVerdict::Accept(None)),
+                Some(givers) => givers.is_sure().then_some(FinalVerdict::Accept(givers.first)),
+            },
+            Alive::Gone => match self.verdicts.sure() {
+                Some((Verdict::Drop, Some(by))) => Some(FinalVerdict::Drop(by.into())),
+                _ => None,
+            },
+            Alive::Certain | Alive::Maybe => None,
+        };
+        if let Some(verdict) = sure {
+            return (verdict, None);
         }
         (self.verdict(), self.either())
     }

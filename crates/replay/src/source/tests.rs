@@ -52,10 +52,7 @@ fn read(captures: &[String]) -> (Vec<(u32, String, Option<u64>)>, ReadOf) {
 }
 
 /// The same of what a selection leaves.
-fn read_by(
-    captures: &[String],
-    selection: Selection,
-) -> (Vec<(u32, String, Option<u64>)>, ReadOf) {
+fn read_by(captures: &[String], selection: Selection) -> (Vec<(u32, String, Option<u64>)>, ReadOf) {
     let numbers = Numbers::of(captures);
     let reading = Reading { selection, ..Reading::default() };
     let mut source = Source::new(captures, None, reading);
