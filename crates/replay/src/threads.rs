@@ -52,6 +52,10 @@ pub(crate) enum Split {
 }
 
 /// What a worker is given.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "few are under way at once, and a batch is used again as it is"
+)]
 enum Work {
     /// A batch of its own.
     Whole(Batch),
@@ -60,6 +64,10 @@ enum Work {
 }
 
 /// What a worker gives back.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "few are under way at once, and a batch is used again as it is"
+)]
 enum Done {
     Whole(Batch),
     /// What became of its frames. It has let go of the batch.
