@@ -1,5 +1,5 @@
-//! One packet's whole path, in order, with its end at the bottom. Read `Handler::take` first; `crossing` is
-//! what most packets on a wire need of it.
+//! One packet's whole path, in order, with its end at the bottom. Read `Handler::take` first; `direct` is what most
+//! packets need of it.
 //!
 //! The rooms: parse, the access list, the rules hook after hook with the bytes rewritten in place, and
 //! out. Replay, `why`, tests and live runs all call this, each with its [`Observer`].

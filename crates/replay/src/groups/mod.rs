@@ -5,7 +5,7 @@
 //! is shown if one of them is on the lists that were asked for; paths are those of listed packets alone.
 //!
 //! Contract: packets come in capture order, so groups are the same for every number of workers. Memory is bounded:
-//! [`MOST`] groups of each kind, and [`MOST_ON_PAGE`] of one that only the page shows. Once there are so many, those without a listed packet make room, once; what finds no
+//! [`MOST`] groups of each kind, and `MOST_ON_PAGE` of one that only the page shows. Once there are so many, those without a listed packet make room, once; what finds no
 //! room after that is counted and said.
 
 mod key;
