@@ -11,33 +11,31 @@ use access::list::{Denied, List};
 use conntrack::defrag::{Carried, Defragged};
 use conntrack::steer::Shard;
 use conntrack::{Listing, Tracker, Zone};
-use host::Host;
 use packet::{Headers, L3, Link, Mark, Packet, Snap};
 use rules::eval::{self, Alive, Verdicts};
-use rules::model::{Family, Hook};
-use rules::{BridgeNote, Iface, Transit};
+use rules::model::Family;
+use rules::{BridgeNote, Transit};
 
-use crate::answers::{Answers, Found};
+use crate::answers::Found;
 use crate::arrival::{Arrival, Origin};
 use crate::bridge;
 use crate::course::{Course, course_of, family_of, of_host};
-use crate::delivery::{self, Delivered, Delivery};
+use crate::delivery::{self, Delivered};
 use crate::direct::{self, direct_of};
 use crate::disposition::{Disposition, DropReason, FinalVerdict, Outcome, Skip, Why};
 use crate::egress::{self, Egress, Exit, Parts};
 use crate::headers::{checksums_of, find_headers, find_headers_into};
 use crate::hooked;
+use crate::hooks::{self, Lasting};
 use crate::interfaces;
 use crate::observer::Observer;
 use crate::on_wire::on_wire;
-use crate::path::Path;
 use crate::program::Program;
-use crate::reroute::{self, Before};
 use crate::shared::Shared;
-use crate::stands::{Lasting, Settled, Stands};
+use crate::stands::{Before, Settled, Stands};
 use crate::state::{FamilyState, Follow, State};
-use crate::walk::{Below, Sizes, Walk};
-use crate::way::{Fate, Way, addresses};
+use crate::walk::{Below, Walk};
+use crate::way::addresses;
 
 /// Frames that are prefetched together.
 pub const BURST: usize = 32;
@@ -215,7 +213,7 @@ impl Handler {
             return end.because(FinalVerdict::Skip(Skip::Family));
         };
         let is_bridge = end.family == Some(Family::Bridge);
-        let is_others = packet.headers().link.packet_type == Some(OTHER_HOST);
+        let is_others = packet.headers().link.packet_type == Some(interfaces::OTHER_HOST);
         // A bridge's port gets what goes to all of its hosts, and its rules see it as the bridge's.
         if is_others && arrival.origin == Origin::Addresses && !is_bridge {
             return end.because(FinalVerdict::Skip(Skip::OtherHost));
@@ -339,7 +337,7 @@ impl Handler {
             walk.made_by_host();
         }
         let mut gone = *way;
-        let came = goes(&mut walk, &mut gone, &stands, answers, Some(delivery), observer);
+        let came = hooks::goes(&mut walk, &mut gone, &stands, answers, Some(delivery), observer);
         end.path = Some(gone.path).filter(|_| gone.is_sure());
         end.assumed = gone.assumed;
         end.midstream = walk.midstream();
@@ -375,7 +373,7 @@ impl Handler {
                     Some(taken) => {
                         let chance = chance.as_ref();
                         let lasting = Lasting { memories, answers, tracker, sets, chance };
-                        stands.again(taken, lasting, exit, &mut left, observer)
+                        hooks::again(&stands, taken, lasting, exit, &mut left, observer)
                     }
                 },
                 sure => sure,
@@ -387,106 +385,6 @@ impl Handler {
         let (leaves, reply) = egress::lent(left.map(|(made, _)| made), exit);
         let outcome = Outcome { end, input: gone.input, output: gone.output, tuple, len, answer };
         Egress { outcome, leaves, reply }
-    }
-}
-
-/// Its way through the hooks, from the first to the last, which rules may change; whether it came to INPUT.
-pub(crate) fn goes<'n: 'a, 'a>(
-    walk: &mut Walk<'a, '_, '_>,
-    way: &mut Way<'n>,
-    stands: &Stands<'n, '_>,
-    answers: &Answers,
-    delivery: Option<&mut Delivery>,
-    observer: &mut impl Observer,
-) -> Delivered {
-    let Way { path, input, output, .. } = *way;
-    let Stands { arrival, config, found, .. } = *stands;
-    if let Some(at) = arrival.at {
-        hooked::goes(walk, at.hook, way, observer);
-        return Delivered::AsItIs;
-    }
-    match path {
-        Path::Forward | Path::Input => {
-            walk.brouting(input, Iface::Absent, observer);
-            walk.hook(Hook::Prerouting, input, Iface::Absent, observer);
-            if !walk.is_unseen_before_routing() {
-                reroute::after(walk, way, stands.before, stands, observer);
-            }
-            let (host, sizes) = (&config.host, stands.sizes(way));
-            bridge::passed_on(walk, way, arrival, host, observer);
-            came_in(walk, way, &sizes, delivery, host, observer)
-        }
-        Path::Output | Path::Loopback => {
-            walk.answers(found, answers, observer);
-            let before = Before { addresses: addresses(walk.packet()), ..*stands.before };
-            walk.hook(Hook::Output, Iface::Absent, output, observer);
-            reroute::after(walk, way, &before, stands, observer);
-            goes_out(walk, way, observer);
-            Delivered::AsItIs
-        }
-    }
-}
-
-/// Packet type of a frame that was addressed to another host (`PACKET_OTHERHOST`).
-pub(crate) const OTHER_HOST: u8 = 3;
-
-/// After PREROUTING: to the host, or on.
-fn came_in<'a>(
-    walk: &mut Walk<'a, '_, '_>,
-    way: &Way<'a>,
-    sizes: &Sizes,
-    delivery: Option<&mut Delivery>,
-    host: &Host,
-    observer: &mut impl Observer,
-) -> Delivered {
-    let Way { path, input, output, .. } = *way;
-    walk.goes(way);
-    match way.fate {
-        Fate::Sure => {}
-        Fate::Open(why) => walk.fork(why, observer),
-        Fate::Refused(why) => walk.refuse(why),
-        Fate::Perhaps(refused, why) => walk.may_refuse(refused, why, observer),
-    }
-    if path == Path::Input && !walk.is_way_indeterminate() {
-        let came = delivery.map(|delivery| delivery.take(walk, host, observer));
-        match came {
-            None | Some(Delivered::AsItIs) => {}
-            Some(other) => return other,
-        }
-    }
-    if path == Path::Input || walk.is_way_indeterminate() {
-        walk.hook(Hook::Input, input, Iface::Absent, observer);
-        walk.other_way();
-    }
-    if path == Path::Forward || walk.is_way_indeterminate() {
-        if !sizes.bridged {
-            walk.lower_ttl(observer);
-            walk.measure(sizes, input, observer);
-            walk.turns_back(input, output);
-        }
-        walk.below(Hook::Forward, input, output, observer);
-        walk.hook(Hook::Forward, input, output, observer);
-        walk.below(Hook::Postrouting, input, output, observer);
-        walk.hook(Hook::Postrouting, input, output, observer);
-    }
-    walk.join();
-    walk.confirm(observer);
-    Delivered::AsItIs
-}
-
-/// After OUTPUT: away, and by `lo` back in.
-fn goes_out<'a>(walk: &mut Walk<'a, '_, '_>, way: &Way<'a>, observer: &mut impl Observer) {
-    let Way { path, input, output, .. } = *way;
-    walk.goes(way);
-    walk.hook(Hook::Postrouting, Iface::Absent, output, observer);
-    if path == Path::Loopback || walk.is_way_indeterminate() {
-        walk.loops_back();
-    }
-    walk.confirm(observer);
-    if path == Path::Loopback || walk.is_way_indeterminate() {
-        walk.is_out_of_sight();
-        walk.hook(Hook::Prerouting, input, Iface::Absent, observer);
-        walk.hook(Hook::Input, input, Iface::Absent, observer);
     }
 }
 

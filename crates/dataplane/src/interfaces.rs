@@ -12,6 +12,8 @@ use crate::config::Config;
 use crate::path::Path;
 use crate::way::addresses;
 
+/// Packet type of a frame that was addressed to another host (`PACKET_OTHERHOST`).
+pub(crate) const OTHER_HOST: u8 = 3;
 /// Packet type of a cooked capture for frames that the host sent (`PACKET_OUTGOING`).
 pub(crate) const OUTGOING: u8 = 4;
 

@@ -24,6 +24,7 @@ mod footprint;
 pub mod handler;
 mod headers;
 mod hooked;
+mod hooks;
 mod interfaces;
 pub mod keys;
 mod link;

@@ -6,10 +6,8 @@
 //!
 //! Source: Linux 6.18 `nf_nat_proto.c` (`nf_nat_ipv4_pre_routing`, `nf_nat_ipv4_local_fn`).
 
-use std::net::IpAddr;
 
 use packet::Mark;
-use packet::Packet;
 use rules::Iface;
 use rules::nat::Redirected;
 
@@ -20,24 +18,9 @@ use crate::course::{Course, arrived, is_told, sent, tos_of};
 use crate::interfaces;
 use crate::observer::Observer;
 use crate::path::Path;
-use crate::stands::Stands;
+use crate::stands::{Before, Stands};
 use crate::walk::Walk;
 use crate::way::{Fate, Way, addresses};
-
-/// What decided a packet's way when it came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Before {
-    pub(crate) addresses: Option<(IpAddr, IpAddr)>,
-    /// Its type of service, where routes may look at it.
-    pub(crate) tos: Option<u8>,
-}
-
-impl Before {
-    pub(crate) fn of(packet: &Packet<'_>, config: &Config) -> Self {
-        let tos = config.host.routes.as_ref().and_then(|_| tos_of(packet));
-        Self { addresses: addresses(packet), tos }
-    }
-}
 
 /// Sets the way from here on of a packet, as the tables before routing have left it.
 pub(crate) fn after<'n: 'a, 'a>(

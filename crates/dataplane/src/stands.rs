@@ -1,9 +1,10 @@
 //! [`Stands`]: what a walk is given of its packet besides bytes and rules, and what is settled when the walk is over.
 //! The full path and the direct one begin and end their walks here.
 
-use conntrack::{CtView, Proxy, Tracker, Visit};
-use packet::{FlowKey, Link, Mark, Packet, Snapshot};
-use rules::eval::{self, Memories};
+use std::net::IpAddr;
+
+use conntrack::{Proxy, Tracker, Visit};
+use packet::{FlowKey, Link, Mark, Packet};
 use rules::ext::Answer;
 use rules::ipset::Sets;
 use rules::model::Hook;
@@ -13,15 +14,13 @@ use crate::answers::{Answers, Found};
 use crate::arrival::{Arrival, Origin};
 use crate::bridge;
 use crate::config::Config;
-use crate::disposition::{Early, Either, FinalVerdict};
+use crate::course::tos_of;
+use crate::disposition::FinalVerdict;
 use crate::egress::{Exit, Leaving, Made, Parts};
-use crate::handler;
-use crate::observer::Observer;
 use crate::path::Path;
 use crate::program::Plan;
-use crate::reroute::Before;
 use crate::walk::{Sizes, Walk};
-use crate::way::Way;
+use crate::way::{Way, addresses};
 
 /// What a walk is given of its packet besides bytes and rules.
 pub(crate) struct Stands<'n, 's> {
@@ -40,13 +39,19 @@ pub(crate) struct Stands<'n, 's> {
     pub(crate) found: Found,
 }
 
-/// The state that a packet meets and leaves.
-pub(crate) struct Lasting<'h> {
-    pub(crate) memories: &'h mut Memories,
-    pub(crate) answers: &'h mut Answers,
-    pub(crate) tracker: &'h mut Option<Tracker>,
-    pub(crate) sets: &'h mut Option<Sets>,
-    pub(crate) chance: Option<&'h Chance>,
+/// What decided a packet's way when it came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Before {
+    pub(crate) addresses: Option<(IpAddr, IpAddr)>,
+    /// Its type of service, where routes may look at it.
+    pub(crate) tos: Option<u8>,
+}
+
+impl Before {
+    pub(crate) fn of(packet: &Packet<'_>, config: &Config) -> Self {
+        let tos = config.host.routes.as_ref().and_then(|_| tos_of(packet));
+        Self { addresses: addresses(packet), tos }
+    }
 }
 
 /// What the end of a walk settles besides the verdict; see [`Outcome`](crate::Outcome).
@@ -57,15 +62,6 @@ pub(crate) struct Settled<'p, 'a> {
     /// What leaves, and how, of a handler that sends.
     pub(crate) left: Option<(Made<'a>, Leaving<'p, 'a>)>,
 }
-
-/// Sees nothing.
-struct Nobody;
-
-impl eval::Observer for Nobody {
-    const SEES_RULES: bool = false;
-}
-
-impl Observer for Nobody {}
 
 impl<'n> Stands<'n, '_> {
     /// The packet before its first hook.
@@ -168,36 +164,5 @@ impl<'n> Stands<'n, '_> {
             (exit.make(walk, verdict, &leaving, sent.as_ref(), config), leaving)
         });
         Settled { answer, tuple, len, left }
-    }
-
-    /// Walks a packet once more, from before tracking and as what it is taken for, where the states of its connection
-    /// do not agree on a verdict: what is certain of it then.
-    #[inline(never)]
-    pub(crate) fn again(
-        &self,
-        (mut snapshot, view): (Snapshot, CtView),
-        lasting: Lasting<'_>,
-        exit: &mut Option<Exit>,
-        left: &mut Option<(Made<'n>, Leaving<'_, 'n>)>,
-        observer: &mut impl Observer,
-    ) -> Option<(FinalVerdict, Option<Either>, Early)> {
-        let Lasting { memories, answers, tracker, sets, chance } = lasting;
-        let mut packet = snapshot.packet();
-        let tracked = tracker.as_mut().filter(|_| self.plan.is_tracked);
-        let ct = Connection { tracker: tracked, again: true, ..Connection::before_tracking() };
-        let mut transit = self.transit(&mut packet, sets.as_mut(), chance, ct);
-        let mut walk = Walk::again(&mut transit, view, &self.plan.tables, memories);
-        handler::goes(&mut walk, &mut { *self.way }, self, answers, None, &mut Nobody);
-        let (verdict, either) = walk.end();
-        if let (Some(exit), Some((made, leaving))) = (exit, left) {
-            let (unknown, frames) = (self.config.unknown, &mut exit.frames);
-            made.place = leaving.copied().leave(&verdict, unknown, walk.packet(), frames);
-        }
-        if verdict == FinalVerdict::Unknown {
-            return None;
-        }
-        let is_first = tracker.as_mut().is_some_and(|tracker| tracker.take(&view));
-        observer.taken(view.states);
-        Some((verdict, either, if is_first { Early::First } else { Early::Later }))
     }
 }

@@ -16,13 +16,13 @@ use crate::course::{crossed, family_of};
 use crate::delivery::is_fragment;
 use crate::disposition::{Disposition, Early, FinalVerdict, Outcome};
 use crate::egress::{self, Egress, Exit};
-use crate::handler::OTHER_HOST;
+use crate::hooks::{self, Lasting};
 use crate::interfaces;
 use crate::observer::Observer;
 use crate::path::Path;
 use crate::program::Program;
-use crate::reroute::{self, Before};
-use crate::stands::{Lasting, Settled, Stands};
+use crate::reroute;
+use crate::stands::{Before, Settled, Stands};
 use crate::state::{FamilyState, State};
 use crate::walk::Walk;
 use crate::way::{Fate, Way};
@@ -48,8 +48,8 @@ pub(crate) fn direct_of<'a>(
     arrival: &Arrival<'a>,
 ) -> Option<Direct<'a>> {
     let is_whole = matches!(headers.l3, L3::Ipv4 { .. } | L3::Ipv6);
-    let is_others =
-        arrival.origin == Origin::Addresses && headers.link.packet_type == Some(OTHER_HOST);
+    let is_others = arrival.origin == Origin::Addresses
+        && headers.link.packet_type == Some(interfaces::OTHER_HOST);
     let is_usual = arrival.origin != Origin::Host
         && arrival.link != Link::Nflog
         && arrival.at.is_none()
@@ -134,7 +134,7 @@ pub(crate) fn forward<'h, 'a>(
                 Some(taken) => {
                     let chance = chance.as_ref();
                     let lasting = Lasting { memories, answers, tracker, sets, chance };
-                    stands.again(taken, lasting, exit, &mut left, observer)
+                    hooks::again(&stands, taken, lasting, exit, &mut left, observer)
                 }
             },
             sure => sure,

@@ -1,0 +1,171 @@
+//! The hooks that a packet passes on each path, one after the other, and the walk of one that walks once more.
+//!
+//! Contract: [`crate::handler`] finds the way that a packet takes; what rules make of it on the way is [`crate::reroute`]'s.
+
+use conntrack::{CtView, Tracker};
+use host::Host;
+use packet::Snapshot;
+use rules::eval::{self, Memories};
+use rules::ipset::Sets;
+use rules::model::Hook;
+use rules::{Chance, Connection, Iface};
+
+use crate::answers::Answers;
+use crate::bridge;
+use crate::delivery::{Delivered, Delivery};
+use crate::disposition::{Early, Either, FinalVerdict};
+use crate::egress::{Exit, Leaving, Made};
+use crate::hooked;
+use crate::observer::Observer;
+use crate::path::Path;
+use crate::reroute;
+use crate::stands::{Before, Stands};
+use crate::walk::{Sizes, Walk};
+use crate::way::{Fate, Way, addresses};
+
+/// Its way through the hooks, from the first to the last, which rules may change; whether it came to INPUT.
+pub(crate) fn goes<'n: 'a, 'a>(
+    walk: &mut Walk<'a, '_, '_>,
+    way: &mut Way<'n>,
+    stands: &Stands<'n, '_>,
+    answers: &Answers,
+    delivery: Option<&mut Delivery>,
+    observer: &mut impl Observer,
+) -> Delivered {
+    let Way { path, input, output, .. } = *way;
+    let Stands { arrival, config, found, .. } = *stands;
+    if let Some(at) = arrival.at {
+        hooked::goes(walk, at.hook, way, observer);
+        return Delivered::AsItIs;
+    }
+    match path {
+        Path::Forward | Path::Input => {
+            walk.brouting(input, Iface::Absent, observer);
+            walk.hook(Hook::Prerouting, input, Iface::Absent, observer);
+            if !walk.is_unseen_before_routing() {
+                reroute::after(walk, way, stands.before, stands, observer);
+            }
+            let (host, sizes) = (&config.host, stands.sizes(way));
+            bridge::passed_on(walk, way, arrival, host, observer);
+            came_in(walk, way, &sizes, delivery, host, observer)
+        }
+        Path::Output | Path::Loopback => {
+            walk.answers(found, answers, observer);
+            let before = Before { addresses: addresses(walk.packet()), ..*stands.before };
+            walk.hook(Hook::Output, Iface::Absent, output, observer);
+            reroute::after(walk, way, &before, stands, observer);
+            goes_out(walk, way, observer);
+            Delivered::AsItIs
+        }
+    }
+}
+
+/// After PREROUTING: to the host, or on.
+fn came_in<'a>(
+    walk: &mut Walk<'a, '_, '_>,
+    way: &Way<'a>,
+    sizes: &Sizes,
+    delivery: Option<&mut Delivery>,
+    host: &Host,
+    observer: &mut impl Observer,
+) -> Delivered {
+    let Way { path, input, output, .. } = *way;
+    walk.goes(way);
+    match way.fate {
+        Fate::Sure => {}
+        Fate::Open(why) => walk.fork(why, observer),
+        Fate::Refused(why) => walk.refuse(why),
+        Fate::Perhaps(refused, why) => walk.may_refuse(refused, why, observer),
+    }
+    if path == Path::Input && !walk.is_way_indeterminate() {
+        let came = delivery.map(|delivery| delivery.take(walk, host, observer));
+        match came {
+            None | Some(Delivered::AsItIs) => {}
+            Some(other) => return other,
+        }
+    }
+    if path == Path::Input || walk.is_way_indeterminate() {
+        walk.hook(Hook::Input, input, Iface::Absent, observer);
+        walk.other_way();
+    }
+    if path == Path::Forward || walk.is_way_indeterminate() {
+        if !sizes.bridged {
+            walk.lower_ttl(observer);
+            walk.measure(sizes, input, observer);
+            walk.turns_back(input, output);
+        }
+        walk.below(Hook::Forward, input, output, observer);
+        walk.hook(Hook::Forward, input, output, observer);
+        walk.below(Hook::Postrouting, input, output, observer);
+        walk.hook(Hook::Postrouting, input, output, observer);
+    }
+    walk.join();
+    walk.confirm(observer);
+    Delivered::AsItIs
+}
+
+/// After OUTPUT: away, and by `lo` back in.
+fn goes_out<'a>(walk: &mut Walk<'a, '_, '_>, way: &Way<'a>, observer: &mut impl Observer) {
+    let Way { path, input, output, .. } = *way;
+    walk.goes(way);
+    walk.hook(Hook::Postrouting, Iface::Absent, output, observer);
+    if path == Path::Loopback || walk.is_way_indeterminate() {
+        walk.loops_back();
+    }
+    walk.confirm(observer);
+    if path == Path::Loopback || walk.is_way_indeterminate() {
+        walk.is_out_of_sight();
+        walk.hook(Hook::Prerouting, input, Iface::Absent, observer);
+        walk.hook(Hook::Input, input, Iface::Absent, observer);
+    }
+}
+
+/// The state that a packet meets and leaves.
+pub(crate) struct Lasting<'h> {
+    pub(crate) memories: &'h mut Memories,
+    pub(crate) answers: &'h mut Answers,
+    pub(crate) tracker: &'h mut Option<Tracker>,
+    pub(crate) sets: &'h mut Option<Sets>,
+    pub(crate) chance: Option<&'h Chance>,
+}
+
+/// Sees nothing.
+struct Nobody;
+
+impl eval::Observer for Nobody {
+    const SEES_RULES: bool = false;
+}
+
+impl Observer for Nobody {}
+
+/// Walks a packet once more, from before tracking and as what it is taken for, where the states of its connection do not
+/// agree on a verdict: what is certain of it then.
+#[inline(never)]
+pub(crate) fn again<'n>(
+    stands: &Stands<'n, '_>,
+    (mut snapshot, view): (Snapshot, CtView),
+    lasting: Lasting<'_>,
+    exit: &mut Option<Exit>,
+    left: &mut Option<(Made<'n>, Leaving<'_, 'n>)>,
+    observer: &mut impl Observer,
+) -> Option<(FinalVerdict, Option<Either>, Early)> {
+    let Lasting { memories, answers, tracker, sets, chance } = lasting;
+    let Stands { plan, config, way, .. } = *stands;
+    let mut packet = snapshot.packet();
+    let tracked = tracker.as_mut().filter(|_| plan.is_tracked);
+    let ct = Connection { tracker: tracked, again: true, ..Connection::before_tracking() };
+    let mut transit = stands.transit(&mut packet, sets.as_mut(), chance, ct);
+    let mut walk = Walk::again(&mut transit, view, &plan.tables, memories);
+    goes(&mut walk, &mut { *way }, stands, answers, None, &mut Nobody);
+    let (verdict, either) = walk.end();
+    if let (Some(exit), Some((made, leaving))) = (exit, left) {
+        let frames = &mut exit.frames;
+        made.place = leaving.copied().leave(&verdict, config.unknown, walk.packet(), frames);
+    }
+    if verdict == FinalVerdict::Unknown {
+        return None;
+    }
+    let is_first = tracker.as_mut().is_some_and(|tracker| tracker.take(&view));
+    observer.taken(view.states);
+    Some((verdict, either, if is_first { Early::First } else { Early::Later }))
+}
