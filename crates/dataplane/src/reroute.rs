@@ -6,7 +6,6 @@
 //!
 //! Source: Linux 6.18 `nf_nat_proto.c` (`nf_nat_ipv4_pre_routing`, `nf_nat_ipv4_local_fn`).
 
-
 use packet::Mark;
 use rules::Iface;
 use rules::nat::Redirected;
