@@ -135,7 +135,10 @@ const MATCHES: [(&str, &str); 7] = [
     ("limit, over", "-m limit --limit 1/day --limit-burst 1"),
     ("quota", "-m quota --quota 1000000000000000"),
     ("nth", "-m statistic --mode nth --every 2 --packet 0"),
-    ("hashlimit", "-m hashlimit --hashlimit-upto 10000/sec --hashlimit-mode srcip --hashlimit-name h"),
+    (
+        "hashlimit",
+        "-m hashlimit --hashlimit-upto 10000/sec --hashlimit-mode srcip --hashlimit-name h",
+    ),
     ("recent", "-m recent --name r --rsource --set"),
 ];
 
@@ -153,7 +156,13 @@ pub(super) fn shared_rows(plan: Plan, rows: &mut Vec<Row>) {
             if !nanos.is_empty() {
                 let params = params(json!({ "match": name, "readers": readers }));
                 let engine = Layout::PackedChain.name();
-                rows.push(row("rules.readers.shared", engine, params, Runs::of(nanos), "ns/packet"));
+                rows.push(row(
+                    "rules.readers.shared",
+                    engine,
+                    params,
+                    Runs::of(nanos),
+                    "ns/packet",
+                ));
             }
         }
     }
