@@ -182,7 +182,9 @@ mod tests {
         let mut rows = Rows::kept();
         let row = || Row::new("x", "tamis", "1/s", &[6.0]);
         rows.push_beside(row(), &[6.0], [("a", vec![3.0]), ("b", vec![2.0])].into_iter());
+        // Alone, but it was measured beside a peer.
         rows.push_beside(row(), &[6.0], [].into_iter());
+        rows.push_beside(Row::new("y", "tamis", "1/s", &[6.0]), &[6.0], [].into_iter());
         let ratios = rows.rows().iter().map(|row| row.peer.as_ref().map(|peer| peer.ratio));
         assert_eq!(ratios.collect::<Vec<_>>(), [Some(2.0), Some(3.0), None]);
         for why in ["not there", "not there", "too old"] {

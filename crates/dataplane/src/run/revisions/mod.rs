@@ -297,7 +297,9 @@ impl Revisions {
         who: Option<Peer>,
         at: InForce<'_>,
     ) -> Result<Value, Refusal> {
-        let rules = lock(&self.history).rules(number).ok_or_else(|| self.not_kept())?;
+        // The lock is let go before the refusal takes it.
+        let rules = lock(&self.history).rules(number);
+        let rules = rules.ok_or_else(|| self.not_kept())?;
         let name = format!("revision {number}");
         let (mut texts, mut versions) = (Vec::new(), BTreeMap::new());
         for (family, (version, chain)) in rules {

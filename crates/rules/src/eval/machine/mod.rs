@@ -61,7 +61,9 @@ pub(crate) fn run<'r, S: Source<'r>, O: Observer>(
             (Some(false), _) => continue,
             (Some(true), Step::Accept) => Verdict::Accept,
             (Some(true), Step::Drop) => Verdict::Drop,
-            _ => break reached,
+            // It is not asked again.
+            (Some(true), _) => break Some((stored, Test::Yes)),
+            (None, _) => break reached,
         };
         transit.certain = certain;
         observer.counted(stored.slot(), certain, transit);
@@ -80,10 +82,11 @@ fn said<'r>(stored: &impl Stored<'r>, test: Test, transit: &Transit<'_, '_>) -> 
         Test::Yes => Some(true),
         Test::Ask => None,
         Test::AskMatches => {
-            for used in &stored.rule().matches {
-                if used.memory.is_some() || used.works {
-                    return None;
-                }
+            let matches = &stored.rule().matches;
+            if matches.iter().any(|used| used.memory.is_some() || used.works) {
+                return None;
+            }
+            for used in matches {
                 match used.body.evaluate(transit) {
                     Outcome::YES => {}
                     Outcome::NO => return Some(false),
