@@ -109,15 +109,32 @@ pub(crate) fn forward<'h, 'a>(
         false => BridgeNote::Unknown,
     };
     let mark = Mark { value: arrival.mark, unknown: 0 };
-    let before = if ages(arrival) { Before::of(packet, config) } else { Before::default() };
+    // Routes are asked again only on a wire where packets age: elsewhere they say what is given.
+    let routed = arrival.wire.filter(|wire| wire.ages);
+    let before = routed.map_or_else(Before::default, |_| Before::of(packet, config));
     let (found, fragment) = (Found::Nothing, None);
     let (way, before, note) = (&way, &before, &note);
     let stands = Stands { plan, config, arrival, way, before, fragment, note, mark, found };
     let ct = stands.connection(tracker);
     let mut transit = stands.transit(packet, sets.as_mut(), chance.as_ref(), ct);
     let mut walk = Walk::new(&mut transit, stands.visit(), tables, memories);
-    let rerouted = pass_hooks(&mut walk, &stands, observer);
-    let gone = rerouted.as_ref().unwrap_or(way);
+    walk.hook(Hook::Prerouting, input, Iface::Absent, observer);
+    let mut rerouted: Way<'a>;
+    let mut gone = way;
+    if routed.is_some() && !walk.is_unseen_before_routing() {
+        rerouted = *way;
+        reroute::after(&mut walk, &mut rerouted, before, &stands, observer);
+        gone = &rerouted;
+    }
+    walk.goes(gone);
+    if !gone.is_bridged() {
+        walk.lower_ttl(observer);
+        walk.measure(&stands.sizes(gone), input, observer);
+        walk.turns_back(input, output);
+    }
+    walk.hook(Hook::Forward, input, output, observer);
+    walk.hook(Hook::Postrouting, input, output, observer);
+    walk.confirm(observer);
 
     // How it leaves, and what is sent for it if it does not.
     let (mut verdict, mut either) = walk.end();
@@ -168,37 +185,4 @@ pub(crate) fn forward<'h, 'a>(
         leaves,
         reply,
     }
-}
-
-/// Whether a packet ages on its wire. Routes are asked again after PREROUTING only there: elsewhere they say what is given.
-#[inline]
-fn ages(arrival: &Arrival<'_>) -> bool {
-    arrival.wire.is_some_and(|wire| wire.ages)
-}
-
-/// Takes a packet through the hooks, one after the other: its way from PREROUTING on, if that is another one.
-#[inline(always)]
-fn pass_hooks<'n: 'p, 'p>(
-    walk: &mut Walk<'p, '_, '_>,
-    stands: &Stands<'n, '_>,
-    observer: &mut impl Observer,
-) -> Option<Way<'n>> {
-    let Way { input, output, .. } = *stands.way;
-    walk.hook(Hook::Prerouting, input, Iface::Absent, observer);
-    let mut rerouted = None;
-    if ages(stands.arrival) && !walk.is_unseen_before_routing() {
-        let way = rerouted.insert(*stands.way);
-        reroute::after(walk, way, stands.before, stands, observer);
-    }
-    let way = rerouted.as_ref().unwrap_or(stands.way);
-    walk.goes(way);
-    if !way.is_bridged() {
-        walk.lower_ttl(observer);
-        walk.measure(&stands.sizes(way), input, observer);
-        walk.turns_back(input, output);
-    }
-    walk.hook(Hook::Forward, input, output, observer);
-    walk.hook(Hook::Postrouting, input, output, observer);
-    walk.confirm(observer);
-    rerouted
 }
