@@ -366,18 +366,11 @@ impl Handler {
             stands.settle(&mut walk, &end.verdict, &gone, answers, exit, lies);
         // Where the states of its connection do not agree, as what it is taken for.
         if end.verdict == FinalVerdict::Unknown && !has_below {
-            let as_taken = if exit.is_none() { walk.as_taken(observer) } else { None };
-            let sure = match as_taken {
-                None => match walk.taken() {
-                    None => None,
-                    Some(taken) => {
-                        let chance = chance.as_ref();
-                        let lasting = Lasting { memories, answers, tracker, sets, chance };
-                        hooks::again(&stands, taken, lasting, exit, &mut left, observer)
-                    }
-                },
-                sure => sure,
-            };
+            let told = if exit.is_none() { walk.as_taken(observer) } else { None };
+            let taken = if told.is_none() { walk.taken() } else { None };
+            let lasting = Lasting { memories, answers, tracker, sets, chance: chance.as_ref() };
+            let again = |taken| hooks::again(&stands, taken, lasting, exit, &mut left, observer);
+            let sure = told.or_else(|| taken.and_then(again));
             if let Some(sure) = sure {
                 (end.verdict, end.either, end.early) = sure;
             }
