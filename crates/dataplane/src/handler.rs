@@ -19,6 +19,7 @@ use rules::{BridgeNote, Transit};
 use crate::answers::Found;
 use crate::arrival::{Arrival, Origin};
 use crate::bridge;
+use crate::context::{Before, Context, Settled};
 use crate::course::{Course, course_of, family_of, of_host};
 use crate::delivery::{self, Delivered};
 use crate::direct::{self, direct_of};
@@ -26,13 +27,12 @@ use crate::disposition::{Disposition, DropReason, FinalVerdict, Outcome, Skip, W
 use crate::egress::{self, Egress, Exit, Parts};
 use crate::headers::{checksums_of, find_headers, find_headers_into};
 use crate::hooked;
-use crate::hooks::{self, Lasting};
+use crate::hooks::{self, StateParts};
 use crate::interfaces;
 use crate::observer::Observer;
 use crate::on_wire::on_wire;
 use crate::program::Program;
 use crate::shared::Shared;
-use crate::stands::{Before, Settled, Stands};
 use crate::state::{FamilyState, Follow, State};
 use crate::walk::{Below, Walk};
 use crate::way::addresses;
@@ -321,12 +321,12 @@ impl Handler {
             sets.begin(arrival.time);
         }
         let (way, before, note) = (&way, &before, &note);
-        let stands = Stands { plan, config, arrival, way, before, fragment, note, mark, found };
-        let ct = stands.connection(tracker);
-        let mut transit = stands.transit(&mut packet, sets.as_mut(), chance.as_ref(), ct);
+        let context = Context { plan, config, arrival, way, before, fragment, note, mark, found };
+        let ct = context.connection(tracker);
+        let mut transit = context.transit(&mut packet, sets.as_mut(), chance.as_ref(), ct);
         let is_tapped = arrival.origin == Origin::Host && arrival.link != Link::Nflog;
         let has_below = below.is_some();
-        let mut walk = Walk::new(&mut transit, stands.visit(), &plan.tables, memories);
+        let mut walk = Walk::new(&mut transit, context.visit(), &plan.tables, memories);
         if let Some(below) = &mut below {
             walk.above(below);
         }
@@ -337,7 +337,7 @@ impl Handler {
             walk.made_by_host();
         }
         let mut gone = *way;
-        let came = hooks::goes(&mut walk, &mut gone, &stands, answers, Some(delivery), observer);
+        let came = hooks::goes(&mut walk, &mut gone, &context, answers, Some(delivery), observer);
         end.path = Some(gone.path).filter(|_| gone.is_sure());
         end.assumed = gone.assumed;
         end.midstream = walk.midstream();
@@ -363,13 +363,13 @@ impl Handler {
         // How it leaves, and what is sent for it if it does not.
         let lies = (came_at, parts.as_mut());
         let Settled { answer, tuple, len, mut left } =
-            stands.settle(&mut walk, &end.verdict, &gone, answers, exit, lies);
+            context.settle(&mut walk, &end.verdict, &gone, answers, exit, lies);
         // Where the states of its connection do not agree, as what it is taken for.
         if end.verdict == FinalVerdict::Unknown && !has_below {
             let told = if exit.is_none() { walk.as_taken(observer) } else { None };
             let taken = if told.is_none() { walk.taken() } else { None };
-            let lasting = Lasting { memories, answers, tracker, sets, chance: chance.as_ref() };
-            let again = |taken| hooks::again(&stands, taken, lasting, exit, &mut left, observer);
+            let state = StateParts { memories, answers, tracker, sets, chance: chance.as_ref() };
+            let again = |taken| hooks::again(&context, taken, state, exit, &mut left, observer);
             let sure = told.or_else(|| taken.and_then(again));
             if let Some(sure) = sure {
                 (end.verdict, end.either, end.early) = sure;

@@ -12,6 +12,7 @@ use rules::{Chance, Connection, Iface};
 
 use crate::answers::Answers;
 use crate::bridge;
+use crate::context::{Before, Context};
 use crate::delivery::{Delivered, Delivery};
 use crate::disposition::{Early, Either, FinalVerdict};
 use crate::egress::{Exit, Leaving, Made};
@@ -19,7 +20,6 @@ use crate::hooked;
 use crate::observer::Observer;
 use crate::path::Path;
 use crate::reroute;
-use crate::stands::{Before, Stands};
 use crate::walk::{Sizes, Walk};
 use crate::way::{Fate, Way, addresses};
 
@@ -27,13 +27,13 @@ use crate::way::{Fate, Way, addresses};
 pub(crate) fn goes<'n: 'a, 'a>(
     walk: &mut Walk<'a, '_, '_>,
     way: &mut Way<'n>,
-    stands: &Stands<'n, '_>,
+    context: &Context<'n, '_>,
     answers: &Answers,
     delivery: Option<&mut Delivery>,
     observer: &mut impl Observer,
 ) -> Delivered {
     let Way { path, input, output, .. } = *way;
-    let Stands { arrival, config, found, .. } = *stands;
+    let Context { arrival, config, found, .. } = *context;
     if let Some(at) = arrival.at {
         hooked::goes(walk, at.hook, way, observer);
         return Delivered::AsItIs;
@@ -43,17 +43,17 @@ pub(crate) fn goes<'n: 'a, 'a>(
             walk.brouting(input, Iface::Absent, observer);
             walk.hook(Hook::Prerouting, input, Iface::Absent, observer);
             if !walk.is_unseen_before_routing() {
-                reroute::after(walk, way, stands.before, stands, observer);
+                reroute::after(walk, way, context.before, context, observer);
             }
-            let (host, sizes) = (&config.host, stands.sizes(way));
+            let (host, sizes) = (&config.host, context.sizes(way));
             bridge::passed_on(walk, way, arrival, host, observer);
             came_in(walk, way, &sizes, delivery, host, observer)
         }
         Path::Output | Path::Loopback => {
             walk.answers(found, answers, observer);
-            let before = Before { addresses: addresses(walk.packet()), ..*stands.before };
+            let before = Before { addresses: addresses(walk.packet()), ..*context.before };
             walk.hook(Hook::Output, Iface::Absent, output, observer);
-            reroute::after(walk, way, &before, stands, observer);
+            reroute::after(walk, way, &before, context, observer);
             goes_out(walk, way, observer);
             Delivered::AsItIs
         }
@@ -120,8 +120,8 @@ fn goes_out<'a>(walk: &mut Walk<'a, '_, '_>, way: &Way<'a>, observer: &mut impl 
     }
 }
 
-/// The state that a packet meets and leaves.
-pub(crate) struct Lasting<'h> {
+/// Parts of the state of a family that a packet meets and leaves, lent for a second walk.
+pub(crate) struct StateParts<'h> {
     pub(crate) memories: &'h mut Memories,
     pub(crate) answers: &'h mut Answers,
     pub(crate) tracker: &'h mut Option<Tracker>,
@@ -142,21 +142,21 @@ impl Observer for Nobody {}
 /// agree on a verdict: what is certain of it then.
 #[inline(never)]
 pub(crate) fn again<'n>(
-    stands: &Stands<'n, '_>,
+    context: &Context<'n, '_>,
     (mut snapshot, view): (Snapshot, CtView),
-    lasting: Lasting<'_>,
+    state: StateParts<'_>,
     exit: &mut Option<Exit>,
     left: &mut Option<(Made<'n>, Leaving<'_, 'n>)>,
     observer: &mut impl Observer,
 ) -> Option<(FinalVerdict, Option<Either>, Early)> {
-    let Lasting { memories, answers, tracker, sets, chance } = lasting;
-    let Stands { plan, config, way, .. } = *stands;
+    let StateParts { memories, answers, tracker, sets, chance } = state;
+    let Context { plan, config, way, .. } = *context;
     let mut packet = snapshot.packet();
     let tracked = tracker.as_mut().filter(|_| plan.is_tracked);
     let ct = Connection { tracker: tracked, again: true, ..Connection::before_tracking() };
-    let mut transit = stands.transit(&mut packet, sets.as_mut(), chance, ct);
+    let mut transit = context.transit(&mut packet, sets.as_mut(), chance, ct);
     let mut walk = Walk::again(&mut transit, view, &plan.tables, memories);
-    goes(&mut walk, &mut { *way }, stands, answers, None, &mut Nobody);
+    goes(&mut walk, &mut { *way }, context, answers, None, &mut Nobody);
     let (verdict, either) = walk.end();
     if let (Some(exit), Some((made, leaving))) = (exit, left) {
         let frames = &mut exit.frames;

@@ -13,6 +13,7 @@ mod arrival;
 pub mod bans_text;
 mod bridge;
 pub mod config;
+mod context;
 pub mod counters;
 mod course;
 mod delivery;
@@ -41,7 +42,6 @@ mod reroute;
 #[cfg(feature = "live")]
 pub mod run;
 mod shared;
-mod stands;
 mod state;
 mod walk;
 mod way;

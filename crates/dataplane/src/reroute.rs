@@ -13,11 +13,11 @@ use rules::nat::Redirected;
 use crate::arrival::Arrival;
 use crate::bridge;
 use crate::config::Config;
+use crate::context::{Before, Context};
 use crate::course::{Course, arrived, is_told, sent, tos_of};
 use crate::interfaces;
 use crate::observer::Observer;
 use crate::path::Path;
-use crate::stands::{Before, Stands};
 use crate::walk::Walk;
 use crate::way::{Fate, Way, addresses};
 
@@ -26,10 +26,10 @@ pub(crate) fn after<'n: 'a, 'a>(
     walk: &mut Walk<'a, '_, '_>,
     way: &mut Way<'n>,
     before: &Before,
-    stands: &Stands<'n, '_>,
+    context: &Context<'n, '_>,
     observer: &mut impl Observer,
 ) {
-    let Stands { plan, arrival, config, .. } = *stands;
+    let Context { plan, arrival, config, .. } = *context;
     let now = addresses(walk.packet());
     let redirected = walk.redirected();
     let is_moved = now != before.addresses || redirected != Redirected::No;

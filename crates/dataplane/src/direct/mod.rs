@@ -12,17 +12,17 @@ use rules::{BridgeNote, Iface};
 use crate::answers::Found;
 use crate::arrival::{Arrival, Origin};
 use crate::bridge;
+use crate::context::{Before, Context, Settled};
 use crate::course::{crossed, family_of};
 use crate::delivery::is_fragment;
 use crate::disposition::{Disposition, Early, FinalVerdict, Outcome};
 use crate::egress::{self, Egress, Exit};
-use crate::hooks::{self, Lasting};
+use crate::hooks::{self, StateParts};
 use crate::interfaces;
 use crate::observer::Observer;
 use crate::path::Path;
 use crate::program::Program;
 use crate::reroute;
-use crate::stands::{Before, Settled, Stands};
 use crate::state::{FamilyState, State};
 use crate::walk::Walk;
 use crate::way::{Fate, Way};
@@ -114,22 +114,22 @@ pub(crate) fn forward<'h, 'a>(
     let before = routed.map_or_else(Before::default, |_| Before::of(packet, config));
     let (found, fragment) = (Found::Nothing, None);
     let (way, before, note) = (&way, &before, &note);
-    let stands = Stands { plan, config, arrival, way, before, fragment, note, mark, found };
-    let ct = stands.connection(tracker);
-    let mut transit = stands.transit(packet, sets.as_mut(), chance.as_ref(), ct);
-    let mut walk = Walk::new(&mut transit, stands.visit(), tables, memories);
+    let context = Context { plan, config, arrival, way, before, fragment, note, mark, found };
+    let ct = context.connection(tracker);
+    let mut transit = context.transit(packet, sets.as_mut(), chance.as_ref(), ct);
+    let mut walk = Walk::new(&mut transit, context.visit(), tables, memories);
     walk.hook(Hook::Prerouting, input, Iface::Absent, observer);
     let mut rerouted: Way<'a>;
     let mut gone = way;
     if routed.is_some() && !walk.is_unseen_before_routing() {
         rerouted = *way;
-        reroute::after(&mut walk, &mut rerouted, before, &stands, observer);
+        reroute::after(&mut walk, &mut rerouted, before, &context, observer);
         gone = &rerouted;
     }
     walk.goes(gone);
     if !gone.is_bridged() {
         walk.lower_ttl(observer);
-        walk.measure(&stands.sizes(gone), input, observer);
+        walk.measure(&context.sizes(gone), input, observer);
         walk.turns_back(input, output);
     }
     walk.hook(Hook::Forward, input, output, observer);
@@ -142,12 +142,12 @@ pub(crate) fn forward<'h, 'a>(
     let mut early = Early::No;
     let lies = (came_at, None);
     let Settled { answer, tuple, len, mut left } =
-        stands.settle(&mut walk, &verdict, gone, answers, exit, lies);
+        context.settle(&mut walk, &verdict, gone, answers, exit, lies);
     if verdict == FinalVerdict::Unknown {
         let told = if exit.is_none() { walk.as_taken(observer) } else { None };
         let taken = if told.is_none() { walk.taken() } else { None };
-        let lasting = Lasting { memories, answers, tracker, sets, chance: chance.as_ref() };
-        let again = |taken| hooks::again(&stands, taken, lasting, exit, &mut left, observer);
+        let state = StateParts { memories, answers, tracker, sets, chance: chance.as_ref() };
+        let again = |taken| hooks::again(&context, taken, state, exit, &mut left, observer);
         let sure = told.or_else(|| taken.and_then(again));
         if let Some(sure) = sure {
             (verdict, either, early) = sure;

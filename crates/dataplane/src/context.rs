@@ -1,5 +1,7 @@
-//! [`Stands`]: what a walk is given of its packet besides bytes and rules, and what is settled when the walk is over.
-//! The full path and the direct one begin and end their walks here.
+//! [`Context`]: the plan, the configuration, the arrival and the way of one packet. The full path and the direct path make
+//! the start of a walk from it, and settle the end of the walk with it.
+//!
+//! Contract: it borrows, and changes nothing but the answers that are expected and what leaves.
 
 use std::net::IpAddr;
 
@@ -22,8 +24,8 @@ use crate::program::Plan;
 use crate::walk::{Sizes, Walk};
 use crate::way::{Way, addresses};
 
-/// What a walk is given of its packet besides bytes and rules.
-pub(crate) struct Stands<'n, 's> {
+/// The context of one packet's walk.
+pub(crate) struct Context<'n, 's> {
     pub(crate) plan: &'n Plan,
     pub(crate) config: &'n Config,
     pub(crate) arrival: &'s Arrival<'n>,
@@ -63,7 +65,7 @@ pub(crate) struct Settled<'p, 'a> {
     pub(crate) left: Option<(Made<'a>, Leaving<'p, 'a>)>,
 }
 
-impl<'n> Stands<'n, '_> {
+impl<'n> Context<'n, '_> {
     /// The packet before its first hook.
     #[inline(always)]
     pub(crate) fn transit<'p, 'b>(
