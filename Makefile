@@ -6,7 +6,7 @@ PACKAGES := iptables arptables ebtables nftables ipset iproute2 tcpdump tar xz-u
 	openjdk-17-jdk-headless maven patch valgrind binutils
 # What the scenes of `make lab`, `tamis-bench tunnel` and `make tunnel-netem` run besides.
 LAB_PACKAGES := nginx-light vsftpd tftpd-hpa iperf3 nmap hping3 traceroute radvd udhcpc python3-scapy ufw perl \
-	libusrsctp-examples iputils-arping openssh-server openssh-client wireguard-tools
+	libusrsctp-examples iputils-arping openssh-server openssh-client wireguard-tools haproxy openvpn wireshark-common
 
 # Those of them that are not installed; all of them where there is no dpkg to ask.
 lacking = $(shell for p in $(1); do \
@@ -84,7 +84,7 @@ deps: ## Install the system packages that tests call (Debian, as root); only tho
 loom: ## Explore every interleaving of small programs on what threads share
 	cargo test -p tamis-dataplane --test loom
 	RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/loom cargo test -p tamis-lab-engines interleavings
-	RUSTFLAGS='--cfg loom --cfg orders' CARGO_TARGET_DIR=target/orders cargo test -p tamis-access --test orders
+	RUSTFLAGS='--cfg loom --cfg orders' CARGO_TARGET_DIR=target/orders cargo test -p tamis-lab-engines --test orders
 
 # Histories of each engine and number of threads.
 HISTORIES ?= 1000
@@ -114,13 +114,14 @@ golden: ## Compare all 32 workload streams, and what the model makes of them, wi
 # Packages that only the lab needs. (So is parking_lot, but for an older one that crossterm brings.)
 STUDIES := tamis-lab|tamis-lab-engines|plotters|rayon|papaya
 
-lint: ## Formatting, clippy and rustdoc, each without a warning; modules in circles; links of the book; what tamis links and depends on
+lint: ## Formatting, clippy and rustdoc, each without a warning; modules in circles; links of the book; turns of phrase; what tamis links and depends on
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
-	cargo clippy -p tamis --no-default-features -- -D warnings
+	cargo clippy -p tamis -p tamis-commands --no-default-features -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
 	cargo run --quiet -p tamis-modules
 	cargo run --quiet -p tamis-pages
+	@python3 -B .ci/prose
 	@! cargo tree -p tamis -e normal --prefix none | grep -E '^($(STUDIES)) ' || \
 		{ echo "lint: tamis links what only the lab needs"; exit 1; }
 	@$(MAKE) --no-print-directory supply
@@ -199,7 +200,7 @@ soak-live: ## Millions of frames through faults and flapping links: memory stays
 TUNNEL_PACKETS ?= 100000000
 
 tunnel-order: ## Packets through a tunnel by many workers: none is lost, repeated or out of order (TUNNEL_PACKETS=N)
-	TAMIS_TUNNEL_PACKETS=$(TUNNEL_PACKETS) cargo test --release -p tamis-dataplane --lib \
+	TAMIS_TUNNEL_PACKETS=$(TUNNEL_PACKETS) cargo test --release -p tamis-live --lib \
 		of_very_many -- --ignored
 
 # Packets of `make soak`, without connections and in conversations, and plays of the lab after them.

@@ -10,7 +10,7 @@ export RUSTFLAGS="--cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module \
 -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares"
 target=$(rustc -vV | sed -n 's/^host: //p')
 cargo build --release --target "$target"
-if [ $# -gt 0 ]; then targets=("$@"); else targets=(parse capture save bpf rules sets host control tunnel envelope tables conversations sightings cost); fi
+if [ $# -gt 0 ]; then targets=("$@"); else targets=(parse capture save bpf rules sets host control tunnel admission envelope pending signaling names tables conversations sightings cost nft); fi
 for name in "${targets[@]}"; do
     mkdir -p "found/$name"
     dict=()

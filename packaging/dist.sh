@@ -45,7 +45,9 @@ export SOURCE_DATE_EPOCH
 
 # DPDK is the system's: a program for others does without, so no package that pkg-config knows is linked.
 PKG_CONFIG_LIBDIR=/nonexistent cargo build --release --locked --target "$target" "${features[@]}" -p tamis --bin tamis
+cargo build --release --locked --target "$target" -p tamis-cloud
 tamis=target/$target/release/tamis
+cloud=target/$target/release/tamis-cloud
 size=$(stat -c %s "$tamis")
 say "$tamis: $size bytes"
 [ "$size" -lt 10000000 ] || say "that is more than the 10 MB that a program for others should have"
@@ -75,7 +77,7 @@ aged() { # FOLDER: every file as old as the commit
 name=tamis-$version-$target
 tree=$stage/$name
 mkdir -p "$tree"
-install -m 755 "$tamis" "$tree/tamis"
+install -m 755 "$tamis" "$cloud" "$tree"
 install -m 644 README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT crates/cli/THIRD-PARTY.md "$tree"
 pages "$tree/man"
 completions "$tree/completions/tamis.bash" "$tree/completions/_tamis" "$tree/completions/tamis.fish"
@@ -89,14 +91,14 @@ arch=$(dpkg --print-architecture)
 tree=$stage/deb
 doc=$tree/usr/share/doc/tamis
 mkdir -p "$tree/DEBIAN" "$tree/usr/bin" "$tree/usr/share/man/man1" "$tree/lib/systemd/system" "$doc/examples"
-install -m 755 "$tamis" "$tree/usr/bin/tamis"
+install -m 755 "$tamis" "$cloud" "$tree/usr/bin"
 pages "$tree/usr/share/man/man1"
 gzip -9n "$tree"/usr/share/man/man1/*
 completions "$tree/usr/share/bash-completion/completions/tamis" \
     "$tree/usr/share/zsh/vendor-completions/_tamis" "$tree/usr/share/fish/vendor_completions.d/tamis.fish"
 install -m 644 packaging/*.service "$tree/lib/systemd/system"
 install -m 644 packaging/bypass.conf examples/live/live.toml examples/live/rules.v4 examples/ci/cases.toml "$doc/examples"
-install -m 644 docs/live.md docs/tunnel.md docs/capturing.md crates/cli/THIRD-PARTY.md "$doc"
+install -m 644 docs/live.md docs/tunnel.md docs/cloud.md docs/capturing.md crates/cli/THIRD-PARTY.md "$doc"
 gzip -9nc CHANGELOG.md >"$doc/changelog.gz"
 {
     echo "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/"

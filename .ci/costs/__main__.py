@@ -1,8 +1,8 @@
 """What tamis costs that does not depend on load, held to ceilings that only go down: python3 .ci/costs [--lower]
 
 Builds the release program, measures every row of ceilings.txt (never a time), and exits with 1 if one is over its ceiling, or if a
-ceiling was raised otherwise than in a commit of its own. `--lower` writes the ceilings that may be lowered. What this machine cannot
-measure is skipped, and said.
+ceiling was raised otherwise than in a commit of its own, or if a row of growth.py is not linear. `--lower` writes the ceilings
+that may be lowered. What this machine cannot measure is skipped, and said.
 """
 import pathlib
 import platform
@@ -13,6 +13,7 @@ import sys
 import tempfile
 
 import ceilings
+import growth
 import rows
 
 TAKEN = "# Ceilings were taken with"
@@ -57,6 +58,14 @@ def measured(folder):
         print("skips: instructions a packet, for want of valgrind (make deps)")
 
 
+def grown(folder):
+    """How each row of growth grows, where valgrind is."""
+    if shutil.which("valgrind"):
+        return growth.measured(folder)
+    print("skips: growth, for want of valgrind (make deps)")
+    return ()
+
+
 def main():
     path = pathlib.Path(TABLE)
     text = path.read_text()
@@ -70,6 +79,11 @@ def main():
         print(f"costs: {there[2:] or 'no tools are noted;'} Here: {here[len(TAKEN) + 1:]}")
     lower = {}
     with tempfile.TemporaryDirectory() as folder:
+        for name, value in grown(pathlib.Path(folder)):
+            is_over = value > growth.MOST
+            print(f"growth.{name:21} {value:10.2f} of {growth.MOST:>10} times{'  OVER' * is_over}", flush=True)
+            if is_over:
+                wrong.append(f"growth.{name}: of twice the size the second half takes {value:.2f} times the first")
         for name, value in measured(pathlib.Path(folder)):
             ceiling, unit = table.pop(name, (None, None))
             if unit not in ceilings.MARGINS:

@@ -1,8 +1,8 @@
 //! Builds the shim where pkg-config knows DPDK 22.11, and says so to the compiler (`cfg(dpdk)`); elsewhere the crate
 //! has a stub.
 //!
-//! DPDK is linked dynamically: its EAL then loads all drivers from the folder that it was built with, so those of
-//! physical devices are there without a word from us.
+//! DPDK is linked dynamically: its EAL then loads all drivers from the folder that it was built with, so the drivers of
+//! physical devices are there without being named here.
 
 use std::path::Path;
 use std::process::Command;
@@ -33,7 +33,7 @@ fn main() {
         };
     }
     shim.file("src/shim.c").compile("tamis_dpdk_shim");
-    // After the shim, which uses them; the linker keeps those that it needs.
+    // After the shim, which uses them; the linker keeps the libraries that it needs.
     for library in libraries.split_whitespace().filter_map(|flag| flag.strip_prefix("-l")) {
         println!("cargo::rustc-link-lib={library}");
     }
@@ -46,7 +46,7 @@ fn pkg_config(option: &str) -> Option<String> {
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Builds anew once packages come or go: a folder changes with them. Without pkg-config, once it is there.
+/// Builds again once packages are added or removed: a folder changes with them. Without pkg-config, once it is there.
 fn watch_packages() {
     let asked = Command::new("pkg-config").args(["--variable", "pc_path", "pkg-config"]).output();
     let folders = asked.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());

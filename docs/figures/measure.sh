@@ -22,6 +22,7 @@ runs="--runs ${RUNS:-3}"
 	measure study2 access --profile study2 --only sizes $runs
 	measure study2-addresses access --profile study2 --only addresses $runs
 	measure study2-settings access --profile study2 --only settings $runs
+	measure access-tables access --engine fine,split_ordered --preset 1,3,8
 }
 for part in linear layouts memory fan growth; do
 	measure "xtables2-$part" rules --only "$part"

@@ -28,7 +28,7 @@ impl Edge {
     }
 }
 
-/// The edges between modules, the first use of each; none to a module's own ancestors.
+/// The edges between modules, the first use of each.
 pub(crate) fn edges(modules: &[Module]) -> Vec<Edge> {
     let names: Vec<Names> = modules.iter().map(|module| Names::of(&module.items)).collect();
     let tree = Tree { modules, names };
@@ -38,7 +38,7 @@ pub(crate) fn edges(modules: &[Module]) -> Vec<Edge> {
         module.items.iter().for_each(|item| paths.visit_item(item));
         for (path, span) in &paths.found {
             let Some(to) = tree.resolve(from, path, &mut HashSet::new()) else { continue };
-            if to == from || module.ancestors.contains(&to) {
+            if to == from {
                 continue;
             }
             let name = path.last().cloned().unwrap_or_default();
@@ -194,12 +194,26 @@ impl Tree<'_> {
 #[derive(Default)]
 struct Paths {
     found: Vec<(Vec<String>, Span)>,
+    /// How many modules within the file the visitor is in.
+    depth: usize,
+}
+
+impl Paths {
+    /// Adds a path as the file has it: what a module within the file calls `super` may be the file itself.
+    fn add(&mut self, path: Vec<String>, span: Span) {
+        let supers = path.iter().take_while(|name| *name == "super").count();
+        let within = supers.min(self.depth);
+        let own = (supers > 0 && within == supers).then(|| "self".to_owned());
+        self.found.push((own.into_iter().chain(path.into_iter().skip(within)).collect(), span));
+    }
 }
 
 impl<'a> Visit<'a> for Paths {
     fn visit_item_mod(&mut self, item: &'a ItemMod) {
         if !for_tests(&item.attrs) {
+            self.depth += 1;
             visit::visit_item_mod(self, item);
+            self.depth -= 1;
         }
     }
 
@@ -207,22 +221,25 @@ impl<'a> Visit<'a> for Paths {
     fn visit_item_use(&mut self, item: &'a ItemUse) {
         if matches!(item.vis, syn::Visibility::Inherited) {
             let span = item.span();
-            flatten(&item.tree, &mut Vec::new(), &mut |path, _| self.found.push((path, span)));
+            flatten(&item.tree, &mut Vec::new(), &mut |path, _| self.add(path, span));
         }
     }
 
     fn visit_path(&mut self, path: &'a syn::Path) {
         let segments = path.segments.iter().map(|segment| segment.ident.to_string());
-        self.found.push((segments.collect(), path.span()));
+        self.add(segments.collect(), path.span());
         visit::visit_path(self, path);
     }
+
+    /// A module that may see an item is not used by it.
+    fn visit_vis_restricted(&mut self, _: &'a syn::VisRestricted) {}
 
     /// Arguments of most macros are expressions.
     fn visit_macro(&mut self, item: &'a Macro) {
         let arguments = item.parse_body_with(Punctuated::<Expr, Token![,]>::parse_terminated);
         let Ok(arguments) = arguments else { return };
         // They live shorter than the text: walked by a visitor of their own.
-        let mut inner = Paths::default();
+        let mut inner = Paths { depth: self.depth, ..Paths::default() };
         arguments.iter().for_each(|expression| inner.visit_expr(expression));
         self.found.append(&mut inner.found);
     }

@@ -88,17 +88,23 @@ fn add(
     Ok(place)
 }
 
+/// The name of a module whose file lies where its name says; another one's is a file of tests, which they share.
 fn file_of_its_own(item: &Item) -> Option<String> {
+    let is_elsewhere = attributes(item).iter().any(|attribute| attribute.path().is_ident("path"));
     match item {
-        Item::Mod(module) if module.content.is_none() => Some(module.ident.to_string()),
+        Item::Mod(module) if module.content.is_none() && !is_elsewhere => {
+            Some(module.ident.to_string())
+        }
         _ => None,
     }
 }
 
+/// Whether an item is there for tests, or for the fuzzer and for tests, alone.
 pub(crate) fn for_tests(attributes: &[Attribute]) -> bool {
-    attributes.iter().any(|attribute| {
-        attribute.path().is_ident("cfg")
-            && attribute.parse_args::<syn::Path>().is_ok_and(|path| path.is_ident("test"))
+    attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).any(|attribute| {
+        let is_test = attribute.parse_args::<syn::Path>().is_ok_and(|path| path.is_ident("test"));
+        let words = attribute.meta.require_list().map(|list| list.tokens.to_string());
+        is_test || words.is_ok_and(|words| words.replace(' ', "") == "any(test,fuzzing)")
     })
 }
 

@@ -1,6 +1,6 @@
 //! The way in from Java, and out: [`enter`] runs the body of a native function; what it cannot do is a `TamisException`.
 //!
-//! Contract: a panic becomes an exception, too. An exception that Java has thrown already stays the one that is thrown.
+//! Contract: a panic becomes an exception, too. An exception that Java has thrown already stays as it is.
 
 use std::any::Any;
 
@@ -13,7 +13,7 @@ use replay::without_numbers;
 #[derive(Debug, PartialEq, Eq)]
 pub struct Thrown(pub String);
 
-/// In the words that the command line has for it.
+/// Takes the words that the command line has for the error.
 impl<E: std::error::Error> From<E> for Thrown {
     fn from(error: E) -> Self {
         Self(without_numbers(&error.to_string()))

@@ -22,7 +22,7 @@ pub(crate) enum Kind {
 
 #[derive(Debug)]
 struct Place<T> {
-    /// How many things have been here: part of the number of the one that is.
+    /// How many things have been here: part of the number of the present one.
     generation: u32,
     thing: Option<T>,
 }
@@ -30,18 +30,18 @@ struct Place<T> {
 /// Why a number is of no use.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Lost {
-    /// It names nothing, or nothing any more.
+    /// The number names nothing, or nothing any more.
     Unknown(Kind),
     /// Another thread has what it names.
     Busy(Kind),
-    /// Who had it panicked.
+    /// The thread that had it panicked.
     Panicked(Kind),
-    /// There is none, since there is no room.
+    /// The table has no room for another thing.
     Full(Kind, usize),
 }
 
 impl<T> Table<T> {
-    /// With room for so many.
+    /// Makes a table with room for `room` things.
     pub(crate) fn new(kind: Kind, room: u16) -> Self {
         let place = || Mutex::new(Place { generation: 0, thing: None });
         Self { kind, places: (0..room).map(|_| place()).collect() }

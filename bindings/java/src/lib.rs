@@ -1,13 +1,13 @@
 //! The native library of `dev.tamis`, tamis for Java: the functions of its class `Native`.
 //!
 //! Contract: [`natives`] is what the JVM calls, and it alone; what it calls knows no JVM. Nothing that Java hands over is
-//! trusted: handles are looked up (`handles`), texts are read as those of the command line, and what descriptors say
+//! trusted: handles are looked up (`handles`), texts are read as on the command line, and what descriptors say
 //! when they come back the hall looks into. No panic leaves the library (`entry`). It installs no handler of signals,
 //! and starts no thread that runs Java; but for `invocation` (a feature), by which `tamis run` starts a JVM and calls handlers itself.
 
-/// That of the command line: the crates below it do not know each other.
+/// The command line's own module: the crates below it do not know each other.
 #[cfg(feature = "dpdk")]
-#[path = "../../../crates/cli/src/dpdk_ports.rs"]
+#[path = "../../../crates/commands/src/dpdk_ports.rs"]
 mod dpdk_ports;
 mod entry;
 mod handles;

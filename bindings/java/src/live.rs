@@ -12,10 +12,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use dataplane::run::config::Settings;
-use dataplane::run::{self, GivenUp, Hosted, OpenDpdk, Run, Running};
+use live::config::Settings;
+use live::{DroppedPrivileges, Hosted, OpenDpdk, Run, Running};
 #[cfg(feature = "invocation")]
-use dataplane::run::{RunError, Status};
+use live::{RunError, Status};
 use pktio::{InProcess, Opener};
 #[cfg(feature = "invocation")]
 use replay::without_numbers;
@@ -26,7 +26,7 @@ use crate::handles::Lost;
 /// Frames that a poll shows at most.
 pub(crate) const BURST: usize = 256;
 
-/// Who ends a run stops it; no flag does.
+/// A flag that nothing raises: a run is ended by stopping it.
 static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// What a configuration is called in errors that came as text, in its folder.
@@ -43,7 +43,7 @@ enum Stage {
     /// Nothing is open yet.
     Configured(Box<Settings>),
     Started(Arc<Started>),
-    /// It could not start, or is given up.
+    /// The run could not start, or is given up.
     Over,
 }
 
@@ -51,21 +51,21 @@ enum Stage {
 #[derive(Debug)]
 pub(crate) struct Started {
     running: Running,
-    /// By their numbers.
+    /// Workers by their numbers.
     workers: Mutex<Vec<Worker>>,
     ended: Arc<Ended>,
     /// The thread that waits for its end.
     waiting: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// Who has a worker.
+/// The owner of a worker.
 #[derive(Debug)]
 enum Worker {
-    /// Nobody, yet.
+    /// Not given out yet.
     Here(Hosted),
-    /// Who knows it by this number.
+    /// Java, which knows it by this number.
     Given(i64),
-    /// Nobody any more.
+    /// Has ended, or was taken back.
     Gone,
 }
 
@@ -96,7 +96,7 @@ impl JavaRun {
         Ok(Self { stage: Mutex::new(Stage::Configured(Box::new(settings))) })
     }
 
-    /// One that tamis has started itself.
+    /// A run that tamis has started itself.
     #[cfg(feature = "invocation")]
     pub(crate) fn of_host(started: &Arc<Started>) -> Self {
         Self { stage: Mutex::new(Stage::Started(Arc::clone(started))) }
@@ -139,9 +139,9 @@ impl JavaRun {
 impl Started {
     fn new(settings: &Settings, dpdk: &mut dyn OpenDpdk) -> Result<Self, Thrown> {
         let opener: Arc<dyn Opener> = Arc::new(InProcess);
-        let opened = run::open(settings, &opener, dpdk)?;
+        let opened = live::open(settings, &opener, dpdk)?;
         opened.warnings().iter().for_each(|warning| tell(warning));
-        let (run, workers) = opened.start_hosted(GivenUp::default(), BURST)?;
+        let (run, workers) = opened.start_hosted(DroppedPrivileges::default(), BURST)?;
         let (running, ended) = (run.running(), Arc::<Ended>::default());
         let told = Arc::clone(&ended);
         let builder = thread::Builder::new().name("tamis run".to_owned());
@@ -219,7 +219,7 @@ impl Started {
         self.running.answer(line).to_string()
     }
 
-    /// Its last status, once it has ended; `None` after so long.
+    /// Waits for the run's end and returns its last status; `None` if that takes longer than `most`.
     ///
     /// # Errors
     /// A port or a worker failed.
@@ -268,13 +268,13 @@ fn tell(line: &str) {
     eprintln!("tamis: {line}");
 }
 
-/// Who opens ports of DPDK.
+/// The opener of ports of DPDK.
 #[cfg(feature = "dpdk")]
 fn dpdk() -> impl OpenDpdk {
     crate::dpdk_ports::DpdkPorts::default()
 }
 
-/// Who opens ports of DPDK: nobody.
+/// The opener of ports of DPDK, which opens none.
 #[cfg(not(feature = "dpdk"))]
 fn dpdk() -> impl OpenDpdk {}
 

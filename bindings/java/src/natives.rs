@@ -1,15 +1,15 @@
 //! The functions of the class `dev.tamis.Native`, whose documentation says what each does.
 //!
-//! Contract: each takes what Java gives it apart, and calls what knows no JVM. All come in by `enter`.
+//! Contract: each takes what Java gives it apart, and calls what knows no JVM. All enter through `enter`.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use dataplane::run::config::properties;
-use dataplane::run::{Descriptor, Hosted, LAYOUT_VERSION, Polled};
 use jni::objects::{JClass, JLongArray, JObjectArray, JString};
 use jni::sys::{jint, jlong};
 use jni::{Env, EnvUnowned, jni_mangle};
+use live::config::properties;
+use live::{Descriptor, Hosted, LAYOUT_VERSION, Polled};
 
 use crate::entry::{Thrown, enter};
 use crate::handles::{Kind, Lost, Table};

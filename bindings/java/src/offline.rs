@@ -1,8 +1,8 @@
 //! Replays and `why` as calls: the documents of the command line, without a process, a file that is written, or root.
 //!
-//! Contract: the documents are those of `tamis replay --json` and `tamis why --json`, and so are the options, but for those
-//! of files to write and of what stands on a terminal. Standard input is the JVM's, and is not read. A call holds
-//! nothing once it returns.
+//! Contract: documents and options are the same as for `tamis replay --json` and `tamis why --json`, but for options of
+//! files to write and of what stands on a terminal. Standard input is the JVM's, and is not read. A call holds nothing
+//! once it returns.
 
 use std::io::{self, Write};
 
@@ -15,10 +15,10 @@ use replay::{CaptureName, Filter, RulesFile, Selection, json_text, why};
 use crate::entry::Thrown;
 use crate::options::{Options, backend, number, one_of};
 
-/// Packets that a list shows unless it is told how many.
+/// Packets that a list shows without a limit.
 const LISTED: usize = 20;
 
-/// What a replay is asked, beside how packets walk.
+/// What a replay is asked, besides how packets walk.
 struct Asked {
     list: Option<List>,
     limit: Option<usize>,
@@ -48,9 +48,9 @@ pub fn replay(rules: &[String], captures: &[String], options: &str) -> Result<St
     }
     named(captures)?;
     let files = walk.open(rules)?;
-    let config = walk.config(rules, Mode::Midstream)?;
-    let mut wanted = asked.wanted(&walk)?;
-    let report = run::replay(&files, captures, &config, &mut wanted)?;
+    let setup = walk.setup(rules, Mode::Midstream)?;
+    let mut wanted = asked.wanted(rules, &walk)?;
+    let report = run::replay(&files, captures, &setup, &mut wanted)?;
     document(|out| report.write_json(out))
 }
 
@@ -75,14 +75,14 @@ pub fn why(
         (Some(capture), None) => {
             let captures = [capture.to_owned()];
             named(&captures)?;
-            let config = walk.config(rules, Mode::Midstream)?;
-            why::of_capture(&files, &config, &captures, &packet.to_string(), near)?
+            let setup = walk.setup(rules, Mode::Midstream)?;
+            why::of_capture(&files, &setup, &captures, &packet.to_string(), near)?
         }
         (None, Some((last, before))) => {
             let before = before.iter().map(|packet| spec::parse(packet));
             let before = before.collect::<Result<Vec<Spec>, _>>()?;
-            let config = walk.config(rules, spec::CT)?;
-            why::of_conversation(&files, &config, &before, &spec::parse(last)?, near)
+            let setup = walk.setup(rules, spec::CT)?;
+            why::of_conversation(&files, &setup, &before, &spec::parse(last)?, near)
         }
         (_, given) => {
             let found = if given.is_some() { "both" } else { "none" };
@@ -121,10 +121,11 @@ impl Asked {
         })
     }
 
-    fn wanted(self, walk: &WalkOptions) -> Result<Wanted<'static>, Thrown> {
+    fn wanted(self, host: &str, walk: &WalkOptions) -> Result<Wanted<'static>, Thrown> {
         let versus = |New { rules, rules6, semantics }: New| {
             named(rules6.iter().chain([&rules]))?;
-            Ok::<Vec<RulesFile>, Thrown>(walk.open_all(&rules, rules6.as_deref(), semantics)?)
+            let files = walk.open_on(host, &rules, rules6.as_deref(), semantics)?;
+            Ok::<Vec<RulesFile>, Thrown>(files)
         };
         Ok(Wanted {
             list: self.list.map(|list| (list.into(), self.limit.unwrap_or(LISTED))),
@@ -175,7 +176,7 @@ fn near(text: &str) -> Result<usize, String> {
     if (1..=1000).contains(&near) { Ok(near) } else { Err("expected 1 to 1000".to_owned()) }
 }
 
-/// What is written, as text.
+/// Returns what `write` writes, as text.
 fn document(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<String, Thrown> {
     let mut bytes = Vec::new();
     write(&mut bytes)?;

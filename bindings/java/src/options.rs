@@ -1,12 +1,12 @@
 //! [`Options`]: options of the command line as a call has them, a JSON object by their long names without dashes.
 //!
-//! Contract: a value is a string, a number, or a list of such, and `true` where the command line has none. Whoever reads an
+//! Contract: a value is a string, a number, or a list of such, and `true` where the command line has none. Reading an
 //! option takes it out; what is left at the end is refused ([`Options::end`]).
 
 use conntrack::Mode;
 use dataplane::Path;
 use packet::Checksums;
-use replay::walk::{WalkOptions, words};
+use replay::walk::{HostFacts, WalkOptions, words};
 use rules::Backend;
 use serde_json::{Map, Value};
 
@@ -17,10 +17,10 @@ use crate::entry::Thrown;
 pub(crate) struct Options(Map<String, Value>);
 
 impl Options {
-    /// Of a JSON object; an empty text is one without options.
+    /// Reads the options of a JSON object; an empty text is an object without options.
     ///
     /// # Errors
-    /// It is none.
+    /// The text is no JSON object.
     pub(crate) fn of(json: &str) -> Result<Self, Thrown> {
         if json.trim().is_empty() {
             return Ok(Self::default());
@@ -35,7 +35,7 @@ impl Options {
     /// All values of an option that may be repeated.
     ///
     /// # Errors
-    /// One is none.
+    /// A value is no string and no number.
     pub(crate) fn texts(&mut self, name: &str) -> Result<Vec<String>, Thrown> {
         match self.0.remove(name) {
             None | Some(Value::Null) => Ok(Vec::new()),
@@ -47,7 +47,7 @@ impl Options {
     /// The value of an option.
     ///
     /// # Errors
-    /// It is none, or there are several.
+    /// The value is no text, or there are several.
     pub(crate) fn text(&mut self, name: &str) -> Result<Option<String>, Thrown> {
         let mut all = self.texts(name)?;
         match all.len() {
@@ -56,10 +56,10 @@ impl Options {
         }
     }
 
-    /// The same, read further.
+    /// The parsed value of an option.
     ///
     /// # Errors
-    /// It is none, or there are several.
+    /// The value cannot be parsed, or there are several.
     pub(crate) fn value<T>(
         &mut self,
         name: &str,
@@ -69,10 +69,10 @@ impl Options {
         text.map(|text| parsed(name, &text, &parse)).transpose()
     }
 
-    /// The same of one that may be repeated.
+    /// The parsed values of an option that may be repeated.
     ///
     /// # Errors
-    /// One is none.
+    /// A value cannot be parsed.
     pub(crate) fn values<T>(
         &mut self,
         name: &str,
@@ -96,39 +96,44 @@ impl Options {
     /// How packets walk.
     ///
     /// # Errors
-    /// A value is none.
+    /// A value cannot be parsed.
     pub(crate) fn walk(&mut self) -> Result<WalkOptions, Thrown> {
-        let usual = WalkOptions::default();
         let local = self.texts("local")?;
         let local = local.iter().flat_map(|text| text.split(','));
-        Ok(WalkOptions {
-            family: self.value("family", words::family)?,
-            rules6: self.text("rules6")?,
-            table: self.text("table")?,
-            path: self.value("path", path)?.flatten(),
-            input: self.text("in")?,
-            output: self.text("out")?,
+        let host = HostFacts {
             nets: self.values("net", words::net)?,
             local: local
                 .map(|text| parsed("local", text, &words::network))
                 .collect::<Result<_, _>>()?,
+            addresses: self.values("addr", words::addr)?,
             routes: self.text("routes")?,
             links: self.text("links")?,
             bridge: self.text("bridge")?,
             ipset: self.text("ipset")?,
             geoip: self.text("geoip")?,
             osf_file: self.text("osf-file")?,
-            addresses: self.values("addr", words::addr)?,
-            bans: self.text("bans")?,
-            ct: self.value("ct", tracking)?,
-            ct_max: self.value("ct-max", words::ct_max)?.unwrap_or(usual.ct_max),
-            pair: !self.is_set("no-pair")?,
-            checksums: self.value("checksums", checksums)?.unwrap_or(usual.checksums),
-            semantics: self.value("semantics", backend)?,
             kernel: self.value("kernel", words::kernel)?,
             queue_verdicts: self.values("queue-verdict", words::queue_verdict)?,
             zone: self.value("tz", words::zone)?,
+            ignore_nft: self.is_set("ignore-nft")?,
+        };
+        Ok(WalkOptions {
+            host,
+            family: self.value("family", words::family)?,
+            rules6: self.text("rules6")?,
+            table: self.text("table")?,
+            path: self.value("path", path)?.flatten(),
+            input: self.text("in")?,
+            output: self.text("out")?,
+            bans: self.text("bans")?,
+            ct: self.value("ct", tracking)?,
+            ct_max: self.value("ct-max", words::ct_max)?,
+            no_pair: self.is_set("no-pair")?,
+            checksums: self.value("checksums", checksums)?.unwrap_or_default(),
+            semantics: self.value("semantics", backend)?,
             strict_input: self.is_set("strict-input")?,
+            legacy_apart: false,
+            named: Vec::new(),
         })
     }
 
@@ -165,7 +170,7 @@ pub(crate) fn number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
     text.parse().map_err(|_| "expected a number".to_owned())
 }
 
-/// One of these words.
+/// Returns the meaning of one of these words.
 pub(crate) fn one_of<T: Clone>(words: &[(&str, T)], text: &str) -> Result<T, String> {
     let found = words.iter().find(|(word, _)| *word == text).map(|(_, meaning)| meaning.clone());
     found.ok_or_else(|| {

@@ -1,6 +1,6 @@
 //! Which processors threads may run on.
 
-use dataplane::run::{Hosted, Processor, processors};
+use live::{Hosted, Processor, processors};
 use serde_json::{Value, json};
 
 use crate::entry::Thrown;
@@ -12,7 +12,7 @@ pub(crate) fn topology() -> String {
     json!({ "processors": all }).to_string()
 }
 
-/// Has the calling thread run on one processor.
+/// Pins the calling thread to one processor.
 ///
 /// # Errors
 /// There is none of this number, or this process may not run there.

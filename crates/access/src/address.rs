@@ -1,21 +1,14 @@
-//! What an address has to be: ordered, with a next one, and small enough to number where an engine needs it.
+//! What an address has to be: ordered, with a next one.
 
 use std::fmt::Debug;
-use std::hash::{BuildHasherDefault, Hash, Hasher};
 
-/// An address: `u32` for the studies and IPv4, `u128` for IPv6, both in host order.
-pub trait Address: Copy + Ord + Hash + Debug + Send + Sync + 'static {
+/// An address: `u32` for IPv4 and `u128` for IPv6, both in host order.
+pub trait Address: Copy + Ord + Debug + Send + Sync + 'static {
     /// The lowest address.
     const LOWEST: Self;
 
     /// The address after this one, if there is one.
     fn next(self) -> Option<Self>;
-
-    /// Its number, if that fits; engines that lay out a whole space use it.
-    fn index(self) -> Option<usize>;
-
-    /// A well-spread number made of it.
-    fn spread(self) -> u64;
 }
 
 impl Address for u32 {
@@ -24,16 +17,6 @@ impl Address for u32 {
     fn next(self) -> Option<Self> {
         self.checked_add(1)
     }
-
-    #[inline]
-    fn index(self) -> Option<usize> {
-        usize::try_from(self).ok()
-    }
-
-    #[inline]
-    fn spread(self) -> u64 {
-        mixed(u64::from(self))
-    }
 }
 
 impl Address for u128 {
@@ -41,56 +24,5 @@ impl Address for u128 {
 
     fn next(self) -> Option<Self> {
         self.checked_add(1)
-    }
-
-    fn index(self) -> Option<usize> {
-        usize::try_from(self).ok()
-    }
-
-    fn spread(self) -> u64 {
-        mixed(self as u64 ^ mixed((self >> 64) as u64))
-    }
-}
-
-/// The finalizer of SplitMix64: every bit of the input moves every bit of the result.
-#[inline]
-fn mixed(mut x: u64) -> u64 {
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
-}
-
-/// Hashes addresses for the engines' tables. Not keyed: the engines that use it serve the studies, whose
-/// addresses nobody chooses to collide; [`crate::list`] hashes nothing.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Spread(u64);
-
-/// Builds `Spread` hashers.
-pub type Mix = BuildHasherDefault<Spread>;
-
-impl Hasher for Spread {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u64(u64::from(byte));
-        }
-    }
-
-    #[inline]
-    fn write_u32(&mut self, value: u32) {
-        self.write_u64(u64::from(value));
-    }
-
-    #[inline]
-    fn write_u64(&mut self, value: u64) {
-        self.0 = mixed(self.0 ^ value);
-    }
-
-    #[inline]
-    fn write_u128(&mut self, value: u128) {
-        self.0 = mixed(self.0 ^ value.spread());
     }
 }

@@ -42,20 +42,26 @@ impl<A: Address> RangeSet<A> {
         self.flips.splice(first..last, begins.into_iter().chain(ends));
     }
 
-    /// As [`Self::set`] with each of them in turn, in the time that sorting them takes.
+    /// Makes all changes as [`Self::set`] would one by one, in the time that sorting them takes and a copy of the set.
     pub fn set_all(&mut self, changes: &[(A, Option<A>, bool)]) {
         let mut starts: Vec<usize> = (0..changes.len()).collect();
         starts.sort_by_key(|&at| changes[at].0);
         let ends = changes.iter().filter_map(|change| change.1);
-        let begins = changes.iter().map(|change| change.0);
-        let mut places: Vec<A> = self.flips.iter().copied().chain(begins).chain(ends).collect();
+        let mut places: Vec<A> = changes.iter().map(|change| change.0).chain(ends).collect();
         places.sort_unstable();
         places.dedup();
         let mut starts = starts.into_iter().peekable();
-        // Of the changes that hold at a place, the last one counts; those that ended leave from the top.
+        // Of the changes that hold at a place, the last one counts; ended changes leave from the top.
         let mut holding = std::collections::BinaryHeap::new();
-        let (mut new, mut member) = (Vec::with_capacity(places.len()), self.default);
+        let mut new = Vec::with_capacity(self.flips.len() + places.len());
+        let mut old = &self.flips[..];
         for place in places {
+            // Flips before the place stay where no change holds.
+            let (before, rest) = old.split_at(old.partition_point(|&flip| flip < place));
+            if holding.is_empty() {
+                new.extend_from_slice(before);
+            }
+            old = &rest[usize::from(rest.first() == Some(&place))..];
             while let Some(at) = starts.next_if(|&at| changes[at].0 <= place) {
                 holding.push(at);
             }
@@ -63,11 +69,14 @@ impl<A: Address> RangeSet<A> {
             while holding.peek().is_some_and(|&at| ended(at)) {
                 holding.pop();
             }
-            let now = holding.peek().map_or_else(|| self.contains(place), |&at| changes[at].2);
-            if now != member {
+            let unchanged = || self.default ^ odd(self.flips.len() - old.len());
+            let member = holding.peek().map_or_else(unchanged, |&at| changes[at].2);
+            if member != self.default ^ odd(new.len()) {
                 new.push(place);
-                member = now;
             }
+        }
+        if holding.is_empty() {
+            new.extend_from_slice(old);
         }
         self.flips = new;
     }
@@ -84,7 +93,7 @@ impl<A: Address> RangeSet<A> {
         Self { default: !self.default, flips: self.flips.clone() }
     }
 
-    /// Its members as first and last address of each run, in order; `None`: up to the highest.
+    /// Returns the first and last address of each run of members, in order; `None`: up to the highest.
     pub fn runs(&self) -> impl Iterator<Item = (A, Option<A>)> + '_ {
         let starts = self.default.then_some(A::LOWEST).into_iter();
         let mut flips = starts.chain(self.flips.iter().copied());

@@ -1,7 +1,7 @@
 //! A middlebox in Rust: `mac_swap CONFIG` runs a configuration of `tamis run`, and swaps the MAC addresses of each frame that
 //! its rules let leave.
 
-#[path = "../src/dpdk_ports.rs"]
+#[path = "../../commands/src/dpdk_ports.rs"]
 mod dpdk_ports;
 
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use std::sync::atomic::AtomicBool;
 use std::{env, fs};
 
 use anyhow::{Context, Result};
-use dataplane::run::config::Settings;
-use dataplane::run::{self, GivenUp, Middlebox, Waiting};
 use dpdk_ports::DpdkPorts;
+use live::config::Settings;
+use live::{DroppedPrivileges, Middlebox, Waiting};
 use pktio::{InProcess, Opener};
 
 /// Swaps the addresses of each frame; a frame passes unless it is said otherwise.
@@ -34,8 +34,8 @@ fn main() -> Result<()> {
     let text = fs::read_to_string(&config).with_context(|| config.clone())?;
     let settings = Settings::from_text(&config, &text)?;
     let opener: Arc<dyn Opener> = Arc::new(InProcess);
-    let opened = run::open(&settings, &opener, &mut DpdkPorts::default())?;
-    let run = opened.start_with(GivenUp::default(), &mut |_| Box::new(MacSwap))?;
+    let opened = live::open(&settings, &opener, &mut DpdkPorts::default())?;
+    let run = opened.start_with(DroppedPrivileges::default(), &mut |_| Box::new(MacSwap))?;
     eprintln!("ready");
     let (status, ended) = run.wait(&AtomicBool::new(false), |line| eprintln!("{line}"));
     print!("{}", status.text());

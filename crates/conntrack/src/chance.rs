@@ -1,10 +1,10 @@
 //! [`Chance`]: numbers drawn at random, where the packets are ours and not somebody's recording.
 //!
-//! The kernel draws from `get_random_u32`: ports, shares of packets. What it drew for a recorded packet nobody knows, so offline there is no
-//! chance, and what depends on it is unknown.
+//! The kernel draws from `get_random_u32`: ports, shares of packets. What it drew for a recorded packet is unknown, so
+//! offline there is no [`Chance`], and what depends on it is unknown.
 //!
-//! Contract: one worker's own. Without the key nobody can tell the next number from those before: each is the keyed
-//! hash (SipHash) of how many were drawn.
+//! Contract: private to a worker. Without the key nobody can tell the next number from those before: each is the keyed
+//! hash (SipHash) of the number of draws so far.
 
 use std::cell::Cell;
 use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
@@ -15,9 +15,9 @@ pub enum Entropy {
     /// Nowhere: what the kernel drew is not known.
     #[default]
     Unknown,
-    /// They are drawn here, by a key from the operating system.
+    /// Numbers are drawn here, with a key from the operating system.
     System,
-    /// They are drawn here, the same each time: for tests.
+    /// Numbers are drawn here, the same each time: for tests.
     Seed(u64),
 }
 

@@ -3,14 +3,10 @@
 //! Source: `Documentation/networking/nf_conntrack-sysctl.rst`, and the default tables of the protocol
 //! trackers of Linux 6.18. All times are nanoseconds.
 
-use std::sync::Arc;
-
 use crate::chance::Entropy;
-use crate::listing::Listing;
+use crate::second::SECOND;
 use crate::steer::Shard;
 use packet::Checksums;
-
-const SECOND: u64 = 1_000_000_000;
 
 /// Entries of the table unless the command line says otherwise.
 pub const DEFAULT_MAX: usize = 262_144;
@@ -23,7 +19,7 @@ const MOST: usize = 1 << 30;
 pub enum Mode {
     /// Their table was empty before it, and it holds every packet: nothing is in doubt.
     Kernel,
-    /// It may have begun in their middle, and may hold one side of them: see [`Unseen`](super::flow::Unseen).
+    /// The capture may have begun in their middle, and may hold one side of them: see [`Unseen`](super::flow::Unseen).
     #[default]
     Midstream,
     /// Nothing is tracked and every state is unknown.
@@ -35,12 +31,11 @@ pub enum Mode {
 pub struct Config {
     /// What is done with segments of unknown flows.
     pub mode: Mode,
-    /// The flows that there are when the first packet comes, where they were listed. Then none begins before.
-    pub start: Option<Arc<Listing>>,
     /// Most flows held at a time (`nf_conntrack_max`); at most 2^30.
     pub max: usize,
-    /// What random numbers are drawn from. Where they are drawn here, the packets are this table's own, live: what it
-    /// evicts is gone. Else it stands for the kernel's table, which drew what nobody knows, and may have evicted others.
+    /// The source of random numbers. Where they are drawn here, packets pass through this table, live, and a flow that
+    /// it evicts no longer exists. Otherwise the table stands for the kernel's, whose draws are unknown and which may
+    /// have evicted others.
     pub entropy: Entropy,
     /// Which worker's part of the flows this is, where several share them.
     pub shard: Option<Shard>,
@@ -52,8 +47,8 @@ pub struct Config {
     pub checksums: Checksums,
     /// Flows are picked up in their middle (`nf_conntrack_tcp_loose`).
     pub loose: bool,
-    /// For so many nanoseconds after the first packet, flows of TCP that begin in their middle, and all of UDP, count as
-    /// established: those that were there before, of which nothing is known.
+    /// Nanoseconds after the first packet in which TCP flows that begin in their middle, and all UDP flows, count as
+    /// established: they may be older than the table.
     pub grace: u64,
     /// Segments out of window are accepted (`nf_conntrack_tcp_be_liberal`).
     pub liberal: bool,
@@ -66,7 +61,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// The same for one worker of several, with as much room as it has.
+    /// Returns the settings of one worker of several, with room for the flows of its shard.
     #[must_use]
     pub fn of_shard(&self, shard: Shard) -> Self {
         Self { max: shard.max, shard: Some(shard), ..self.clone() }
@@ -94,18 +89,12 @@ impl Config {
     pub(crate) fn decides(&self) -> bool {
         self.entropy != Entropy::Unknown
     }
-
-    /// Whether flows may have begun before the capture of which nothing is known.
-    pub(crate) fn may_predate(&self) -> bool {
-        self.mode == Mode::Midstream && self.start.is_none()
-    }
 }
 
 impl Default for Config {
     fn default() -> Self {
         Self {
             mode: Mode::default(),
-            start: None,
             max: DEFAULT_MAX,
             entropy: Entropy::Unknown,
             shard: None,

@@ -14,7 +14,7 @@ pub struct Layer {
     pub network: usize,
     /// Whether it is of IPv6.
     pub is_v6: bool,
-    /// Its protocol.
+    /// Protocol number of the upper layer.
     pub protocol: u8,
     /// Offset of its own header in the frame.
     pub offset: usize,
@@ -23,7 +23,7 @@ pub struct Layer {
 /// Why a packet cannot be tracked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unparsable {
-    /// It is malformed: INVALID.
+    /// The packet is malformed: INVALID.
     Invalid,
     /// Bytes that decide were not captured.
     Unknown,
@@ -107,7 +107,7 @@ pub fn tuple(packet: &impl ReadAt, layer: &Layer) -> Result<Tuple, Unparsable> {
     tuple_here(packet, layer)
 }
 
-/// The same, without a call.
+/// `tuple` inlined, for the frame path.
 #[inline(always)]
 pub(crate) fn tuple_here(packet: &impl ReadAt, layer: &Layer) -> Result<Tuple, Unparsable> {
     let parts = parts(packet, layer)?;

@@ -1,6 +1,6 @@
 //! [`Edit`]: what the kernel writes into a packet of a connection whose helper rewrites payloads.
 //!
-//! The tracker says what; whoever translates writes it.
+//! The tracker says what to write; address translation writes it.
 
 use crate::ftp::text::Text;
 use crate::shift::Shift;
@@ -8,7 +8,7 @@ use crate::shift::Shift;
 /// What is written, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edit {
-    /// Into the payload. The TCP checksum is then computed anew, over all that is written.
+    /// The change to the payload. The TCP checksum is then recomputed over all that is written.
     pub text: Option<Replacement>,
     /// Into the header.
     pub numbers: Option<Renumbering>,
@@ -36,9 +36,9 @@ impl Replacement {
 /// What a segment's numbers move by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Renumbering {
-    /// Of its own direction: its sequence number.
+    /// The shift of its own direction: its sequence number.
     pub own: Shift,
-    /// Of the other direction: its acknowledgement number and selective acknowledgements, which move back.
+    /// The shift of the other direction: its acknowledgement number and selective acknowledgements, which move back.
     pub other: Shift,
 }
 

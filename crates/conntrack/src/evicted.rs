@@ -13,7 +13,7 @@ const MOST: usize = 1 << 16;
 #[derive(Debug, Default)]
 pub(crate) struct Evicted {
     until: HashMap<u64, u64>,
-    /// The same, the first to die on top; an end that was put off stands there twice.
+    /// Ends by time, earliest on top. An end that was put off is in here twice.
     ends: BinaryHeap<Reverse<(u64, u64)>>,
     /// Until then any may be.
     any_until: u64,

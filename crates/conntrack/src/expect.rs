@@ -19,7 +19,7 @@ const LIFETIME: u64 = 300_000_000_000;
 /// What an expectation fixes: source and destination, port and protocol there, and the number of the zone.
 type Fixed = (IpAddr, IpAddr, u16, u8, u16);
 
-/// Entries of the queue beside those of expectations that wait, before it is cleared of the others.
+/// Stale entries that the queue may hold, besides those of waiting expectations, before it is cleared of them.
 const STALE: usize = 64;
 
 /// A flow that is expected: any source port, everything else given.
@@ -43,22 +43,22 @@ pub(crate) struct Expectation {
 /// Result of adding an expectation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Added {
-    /// It waits.
+    /// The expectation waits.
     Yes,
-    /// Another master's fixes the same.
+    /// Another master's expectation fixes the same.
     Clash,
-    /// There is no room.
+    /// Too many masters have one.
     Full,
 }
 
 /// How a flow is translated whose master is translated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Followed {
-    /// Its source. The port stays.
+    /// The translated source address. The port stays.
     pub(crate) source: IpAddr,
-    /// Its destination.
+    /// The translated destination address.
     pub(crate) destination: IpAddr,
-    /// The port there: the one that the speaker named, or spoke from.
+    /// The destination port: the port that the speaker named, or spoke from.
     pub(crate) port: u16,
 }
 
@@ -116,7 +116,7 @@ impl Expectations {
         Some(found)
     }
 
-    /// The same, left waiting.
+    /// Returns the expectation that [`Self::take`] would take, and leaves it waiting.
     pub(crate) fn peek(&self, tuple: &Tuple, zone: u16, now: u64) -> Option<Expectation> {
         if self.of_master.is_empty() {
             return None;

@@ -24,16 +24,16 @@ pub enum Doubt {
     History,
 }
 
-/// What there may be of a flow that was not captured ([`Mode::Midstream`](super::Mode::Midstream)). Its packets are
-/// taken for those of a new flow, of TCP for those of an established one, until its other direction is seen.
+/// How much of a flow may have been missed by the capture ([`Mode::Midstream`](super::Mode::Midstream)). Until its
+/// other direction is seen, its packets count as packets of a new flow, or, in TCP, of an established flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Unseen {
     /// Nothing.
     #[default]
     Nothing,
-    /// It may have begun, and been answered, before the capture.
+    /// The flow may have begun, and been answered, before the capture.
     Beginning,
-    /// It began in the capture with a SYN, and goes on as if it was answered.
+    /// The flow began in the capture with a SYN, and goes on as if it was answered.
     Answers,
 }
 
@@ -82,20 +82,23 @@ pub struct Flow {
     pub(crate) vague_window: bool,
     pub(crate) assumed: bool,
     pub(crate) unseen: Unseen,
-    /// It was listed: what it counted, and its labels, are not known.
+    /// The flow was listed: what it counted, and its labels, are not known.
     pub(crate) listed: bool,
-    /// It was picked up in its middle shortly after a start, and counts as established ([`Config::grace`]).
+    /// The flow was picked up in its middle shortly after a start, and counts as established ([`Config::grace`]).
     ///
     /// [`Config::grace`]: crate::Config::grace
     pub(crate) picked_up: bool,
     /// A verdict was taken by what its packets are taken for.
     pub(crate) was_taken: bool,
-    /// Its mark and labels may have been changed.
+    /// Whether the mark and the labels may have been changed.
     pub(crate) vague_mark: bool,
     /// How the source, or the destination, is translated is not known.
     pub(crate) indeterminate_ends: [bool; 2],
-    /// It may be no flow of its own, but answers to one that was not found.
+    /// The flow may consist of answers to a flow that was not found.
     pub(crate) stand_in: bool,
+    /// The source, or the destination, of its first packet may have been another one: the host made it, and it was recorded
+    /// as it left.
+    pub(crate) hidden_ends: [bool; 2],
     // What replies read.
     pub(crate) reply: Tuple,
     /// The connection mark (`connmark`).
@@ -130,6 +133,7 @@ impl Flow {
             vague_mark: false,
             indeterminate_ends: [false; 2],
             stand_in: false,
+            hidden_ends: [false; 2],
             proto: Proto::Generic,
             counters: [Counters::default(); 2],
             born,
@@ -170,6 +174,11 @@ impl Flow {
     #[must_use]
     pub fn is_translated(&self) -> bool {
         self.status.contains(Status::SRC_NAT) || self.status.contains(Status::DST_NAT)
+    }
+
+    /// Whether it is translated, and it is known how.
+    pub(crate) fn is_known_to_translate(&self) -> bool {
+        self.is_translated() && self.doubt == Doubt::None && self.indeterminate_ends == [false; 2]
     }
 
     /// Status bits.
@@ -216,19 +225,13 @@ impl Flow {
         self.born
     }
 
-    /// Number of the frame that created the flow that expected it; 0 where none did.
-    #[must_use]
-    pub fn master(&self) -> u64 {
-        self.master
-    }
-
     /// What cannot be known of it.
     #[must_use]
     pub fn doubt(&self) -> Doubt {
         self.doubt
     }
 
-    /// It was taken for established because its beginning was not captured.
+    /// Whether the flow was taken for established because its beginning was not captured.
     #[must_use]
     pub fn is_assumed(&self) -> bool {
         self.assumed
@@ -268,7 +271,7 @@ impl Flow {
         self.vague_mark
     }
 
-    /// Its mark and labels may be changed by a rule, or not.
+    /// Notes that a rule may have changed the mark and the labels, or not.
     pub fn blur_mark(&mut self) {
         self.vague_mark = true;
     }
@@ -278,6 +281,17 @@ impl Flow {
     pub fn is_indeterminate(&self, side: Side) -> bool {
         let [source, destination] = self.indeterminate_ends;
         if side == Side::Source { source } else { destination }
+    }
+
+    /// Whether this end may have been another one when the host made its packets, which were recorded as they left.
+    #[must_use]
+    pub fn is_hidden(&self, side: Side) -> bool {
+        self.hidden_ends[side as usize]
+    }
+
+    /// Notes that the host made the packets, perhaps with other ends than the recorded ones.
+    pub fn hide(&mut self, ends: [bool; 2]) {
+        self.hidden_ends = ends;
     }
 
     /// Whether its first packet survived.
@@ -297,7 +311,7 @@ impl Flow {
         self.helper != Helper::None || self.expecting != 0
     }
 
-    /// It may be no flow of its own, but answers to one that was not found: either end of its packets may be
+    /// Notes that the flow may consist of answers to a flow that was not found: either end of its packets may be
     /// translated.
     pub fn stand_in(&mut self) {
         self.stand_in = true;
@@ -309,7 +323,7 @@ impl Flow {
         self.stand_in
     }
 
-    /// It is decided that this end stays as it is.
+    /// Notes the decision that this end stays as it is.
     pub fn decide(&mut self, side: Side) {
         self.status.set(side.decided());
     }

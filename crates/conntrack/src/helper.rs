@@ -52,7 +52,7 @@ impl Helper {
         }
     }
 
-    /// Its name; of several, one.
+    /// Returns the kernel's name of the helper; one of them where it has several.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::None => "",

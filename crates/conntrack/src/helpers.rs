@@ -7,7 +7,7 @@ use crate::dissect::{Unparsable, known, segment};
 use crate::expect::{Expectation, Followed};
 use crate::flow::Flow;
 use crate::ftp::text::Form;
-use crate::ftp::{Found, LineStarts};
+use crate::ftp::{Found, KnownStarts};
 use crate::helper::Helper;
 use crate::index::Handle;
 use crate::key::Direction;
@@ -23,10 +23,10 @@ use std::net::IpAddr;
 #[derive(Debug, Default)]
 pub(crate) struct Helpers {
     /// Where lines begin in FTP control connections.
-    lines: HashMap<Handle, LineStarts>,
-    /// How far the numbers moved of those that were rewritten.
+    lines: HashMap<Handle, KnownStarts>,
+    /// How far the sequence numbers of rewritten flows moved.
     shifts: HashMap<Handle, Shifts>,
-    /// The first number that a client was given in the server's place, of those that the host opened.
+    /// Of connections that the host opened: the first number that the client was given in the server's place.
     promised: HashMap<Handle, u32>,
 }
 
@@ -47,13 +47,13 @@ pub(crate) struct Mention {
 pub(crate) enum Help {
     /// The packet goes on.
     Pass,
-    /// It goes on, and this is expected. FTP states it as text.
+    /// The packet goes on, and this is expected. FTP states it as text.
     Expect(Expectation, Option<Mention>),
     /// The kernel drops it.
     Drop,
     /// Not all of the payload was captured: it goes on or is dropped, and this may be expected.
     Uncertain([Pattern; 2]),
-    /// It goes on, and this may be expected.
+    /// The packet goes on, and this may be expected.
     Broadcast(Pattern),
     /// What it makes of the packet is not known.
     Unmodelled,

@@ -15,7 +15,7 @@ const CELLS: usize = 7;
 /// Places that an average bucket holds when the table is full.
 const LOAD: usize = 4;
 
-/// A flow by its slot; it leads nowhere once the flow is gone, also when the slot is used again.
+/// A flow by its slot. It leads nowhere once the flow has ended, even if the slot is used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Handle {
     pub(crate) slot: u32,

@@ -1,7 +1,7 @@
 //! [`Tuple`]: what identifies one direction of a flow, its inverse, and [`Zone`].
 //!
-//! Contract: plain values, hashed with a [`HashKey`] that every table draws anew, so that nobody makes packets whose
-//! hashes collide. Ports and identifiers are in host byte order.
+//! Contract: plain values, hashed with a [`HashKey`] that every table draws for itself, so that nobody makes packets
+//! whose hashes collide. Ports and identifiers are in host byte order.
 //!
 //! Source: Linux `nf_conntrack_core.c` (tuples, inversion, zones), `nf_conntrack_proto_icmp.c` and
 //! `_icmpv6.c` (which ICMP types answer which).
@@ -31,14 +31,14 @@ impl Direction {
     }
 }
 
-/// Where flows are told apart beyond their tuples: `-j CT --zone`, `--zone-orig`, `--zone-reply`.
+/// What separates flows with equal tuples: `-j CT --zone`, `--zone-orig`, `--zone-reply`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Zone {
     /// The zone's number.
     pub id: u16,
-    /// It separates original tuples.
+    /// Whether the zone separates original tuples.
     pub original: bool,
-    /// It separates reply tuples.
+    /// Whether the zone separates reply tuples.
     pub reply: bool,
 }
 
@@ -70,9 +70,9 @@ impl Default for Zone {
 /// Addresses, protocol and the protocol's own identifiers of one direction of a flow, and its zone.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Tuple {
-    /// Everything else, first, as it differs most: tuples are compared and hashed as five words. From the highest bits down: source port,
-    /// ICMP identifier, or key of the GRE source; destination port, ICMP type (high byte) and code, or GRE key; the
-    /// zone; the protocol; whether it is IPv6.
+    /// Everything else, first, as it differs most: tuples are compared and hashed as five words. From the highest bits
+    /// down: source port, ICMP identifier, or key of the GRE source; destination port, ICMP type (high byte) and code,
+    /// or GRE key; the zone; the protocol; whether it is IPv6.
     parts: u64,
     source: [u64; 2],
     destination: [u64; 2],
@@ -172,7 +172,7 @@ impl Tuple {
         (self.parts >> ZONE) as u16
     }
 
-    /// The same tuple in another zone.
+    /// Returns the tuple moved to another zone.
     #[inline]
     #[must_use]
     pub fn in_zone(mut self, zone: u16) -> Self {
@@ -180,14 +180,14 @@ impl Tuple {
         self
     }
 
-    /// The same tuple from another source, as source translation gives it.
+    /// Returns the tuple with another source, as source translation gives it.
     #[must_use]
     pub fn with_source(mut self, address: IpAddr, part: u16) -> Self {
         self.source = words(address, self.is_ipv6());
         self.with_parts(part, self.destination_part())
     }
 
-    /// The same tuple to another destination, as destination translation gives it.
+    /// Returns the tuple with another destination, as destination translation gives it.
     #[must_use]
     pub fn with_destination(mut self, address: IpAddr, part: u16) -> Self {
         self.destination = words(address, self.is_ipv6());
@@ -324,7 +324,7 @@ fn icmp_answer(kind: u8) -> Option<u8> {
     })
 }
 
-/// The same for ICMPv6: echo, and node information.
+/// Returns the ICMPv6 type that answers this one: echo, and node information.
 fn icmpv6_answer(kind: u8) -> Option<u8> {
     Some(match kind {
         128 => 129,

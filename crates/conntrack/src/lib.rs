@@ -32,6 +32,7 @@ mod masters;
 mod others;
 mod protocol;
 pub mod sctp;
+mod second;
 mod shift;
 mod slab;
 mod sources;
@@ -57,12 +58,13 @@ pub use helper::Helper;
 pub use index::Handle;
 pub use key::{Direction, Tuple, Zone, has_ports};
 pub use listing::{Listed, Listing, ListingError};
+pub use second::SECOND;
 pub use status::{Side, Status};
 pub use table::TableStats;
 pub use told::{Alive, Life};
 pub use tracker::{
-    AnswerKind, Attachment, Confirmation, EntryHook, InStates, Part, Proxy, Template, Tracker,
-    Visit, answerable, answered,
+    AnswerKind, Attachment, Before, Confirmation, EntryHook, InStates, Part, Proxy, Template,
+    Tracker, Visit, answerable, answered,
 };
 pub use view::{Certainty, CtState, CtView, Space, States, Taken};
 pub use wanted::{Prefix, Wanted};

@@ -35,7 +35,7 @@ struct Master {
 #[derive(Debug, Default)]
 pub(crate) struct Masters {
     known: Vec<Master>,
-    /// There were more.
+    /// Whether more flows were met than are kept.
     overflowed: bool,
 }
 

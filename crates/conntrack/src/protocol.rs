@@ -84,7 +84,7 @@ pub(crate) fn track(
     }
 }
 
-/// The same of a flow that stands in no table.
+/// Tracks a packet of a flow that is in no table; not inlined.
 #[inline(never)]
 pub(crate) fn track_apart(
     flow: &mut Flow,

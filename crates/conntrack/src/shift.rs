@@ -11,7 +11,7 @@
 use crate::key::Direction;
 use crate::tcp::{after, before};
 
-/// Of one direction.
+/// How far the numbers of one direction moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Shift {
     /// Sequence number, as it was sent, of the last segment that was rewritten.
@@ -47,18 +47,18 @@ impl Shift {
     }
 }
 
-/// Of both directions.
+/// The shifts of both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Shifts([Shift; 2]);
 
 impl Shifts {
-    /// Of packets that go this way.
+    /// Returns the shift of packets in this direction.
     pub(crate) fn of(&self, direction: Direction) -> Shift {
         let [original, reply] = self.0;
         if direction == Direction::Original { original } else { reply }
     }
 
-    /// As [`Shift::numbers`] has them of each direction.
+    /// Restores both directions from what [`Shift::numbers`] returned for each.
     pub(crate) fn from_numbers(numbers: [[u32; 3]; 2]) -> Self {
         Self(numbers.map(|[position, before, after]| Shift { position, before, after }))
     }

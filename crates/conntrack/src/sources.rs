@@ -1,7 +1,7 @@
 //! [`Sources`]: which flows of a source are translated, for another flow of the same source is given the same
 //! mapping where it can be.
 //!
-//! Contract: bounded by a multiple of the living flows; flows that are gone are left out when the index, or the flows
+//! Contract: bounded by a multiple of the living flows; flows that have ended are removed when the index, or the flows
 //! of their source, have doubled, or when they are met as the latest. An addition costs the same on average, however
 //! many flows a source has. Source: Linux 6.18 `nf_nat_core.c` (`nf_nat_bysource`).
 

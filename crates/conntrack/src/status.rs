@@ -9,27 +9,27 @@ use crate::key::Direction;
 pub struct Status(u32);
 
 impl Status {
-    /// It was expected.
+    /// The flow was expected.
     pub const EXPECTED: Self = Self(1);
     /// Packets went both ways.
     pub const SEEN_REPLY: Self = Self(1 << 1);
-    /// It is not dropped early.
+    /// The flow is not dropped early.
     pub const ASSURED: Self = Self(1 << 2);
-    /// Its first packet survived.
+    /// The flow's first packet survived.
     pub const CONFIRMED: Self = Self(1 << 3);
-    /// Its source is translated.
+    /// The flow's source is translated.
     pub const SRC_NAT: Self = Self(1 << 4);
-    /// Its destination is translated.
+    /// The flow's destination is translated.
     pub const DST_NAT: Self = Self(1 << 5);
-    /// Its payload was rewritten to another length: its TCP numbers are moved.
+    /// The flow's payload was rewritten to another length: its TCP numbers are moved.
     pub const SEQ_ADJUST: Self = Self(1 << 6);
     /// Source translation was decided (also where it changes nothing).
     pub const SRC_NAT_DONE: Self = Self(1 << 7);
     /// Destination translation was decided.
     pub const DST_NAT_DONE: Self = Self(1 << 8);
-    /// It is no longer in the table.
+    /// The flow is no longer in the table.
     pub const DYING: Self = Self(1 << 9);
-    /// Its timeout is not renewed.
+    /// The flow's timeout is not renewed.
     pub const FIXED_TIMEOUT: Self = Self(1 << 10);
 
     /// The bits as the kernel numbers them (`enum ip_conntrack_status`).
@@ -38,7 +38,7 @@ impl Status {
         self.0
     }
 
-    /// Those of these bits that outlast the table: which flows are in it, it says itself.
+    /// Returns the bits that outlast the table: which flows are in it, it says itself.
     pub(crate) const fn kept(bits: u32) -> Self {
         let lasting = Self::EXPECTED.0
             | Self::SEEN_REPLY.0

@@ -1,20 +1,19 @@
-//! [`Step`]: what a protocol's tracker makes of one packet, and [`Arrival`], what it is told besides the
-//! packet.
+//! [`Step`]: what a protocol's tracker makes of one packet, and [`Arrival`], what the tracker gets besides the packet.
 
 use crate::key::Direction;
 
 /// What a protocol's tracker makes of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// It belongs to the flow, which was brought up to date.
+    /// The packet belongs to the flow, which was brought up to date.
     Accept,
-    /// It belongs to the flow; neither timeout nor counters move.
+    /// The packet belongs to the flow; neither timeout nor counters move.
     Ignore,
-    /// It belongs to the flow, as far as is known; bytes that matter were not captured.
+    /// The packet belongs to the flow, as far as is known; bytes that matter were not captured.
     Vague,
-    /// It is INVALID.
+    /// The packet is INVALID.
     Invalid,
-    /// It belongs to the flow, which ends with it.
+    /// The packet belongs to the flow, which ends with it.
     Kill,
     /// The flow is over and the packet begins another of the same tuple.
     Reopen,
@@ -30,11 +29,11 @@ impl Step {
 /// What is known of a packet besides its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Arrival {
-    /// Its time in nanoseconds.
+    /// The packet's time in nanoseconds.
     pub(crate) now: u64,
     /// Which way of the flow it goes.
     pub(crate) direction: Direction,
-    /// Its length in bytes from the network header on.
+    /// The packet's length in bytes from the network header on.
     pub(crate) bytes: usize,
     /// How far its acknowledgement numbers are ahead of what the other side sent, where that was rewritten.
     pub(crate) ahead: u32,

@@ -1,9 +1,9 @@
-//! [`Life`]: whether a flow is there, told to workers that do not hold it, which count it (`connlimit`).
+//! [`Life`]: a flow's liveness, published for workers that do not hold the flow but count it (`connlimit`).
 //!
 //! Contract: the tracker that holds a flow writes after each of its packets, once it was asked for the flow's
-//! [`Life`]; others read without waiting. When a flow dies by time is known from the word alone. What ends it
-//! without a packet of its own, early drop and helpers, is told with the next packet of a flow of that tuple, or
-//! when its own worker looks. Bounded: what nobody else holds is let go as the map grows.
+//! [`Life`]; others read without waiting. The word alone shows when a flow dies of its timeout. An end without a packet
+//! of its own, by early drop or a helper, is published with the next packet of a flow of that tuple, or when the flow's
+//! own worker looks. Bounded: words that nobody else holds are dropped as the map grows.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,13 +27,13 @@ const LEAST: u64 = 4;
 /// Whether a flow is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Alive {
-    /// It is, or is about to be.
+    /// The flow is there, or is about to be.
     Yes,
-    /// It is, but TCP and over (TIME_WAIT or CLOSE).
+    /// The flow is there, but TCP and over (TIME_WAIT or CLOSE).
     Over,
-    /// It is not.
+    /// The flow is not there.
     No,
-    /// That is not known.
+    /// Unknown.
     Maybe,
 }
 
@@ -70,11 +70,11 @@ fn word(flow: &Flow) -> u64 {
     (flow.deadline.saturating_mul(2) & !1).max(LEAST) | u64::from(is_over)
 }
 
-/// The flows of a tracker that others were told of, by their original tuples.
+/// The words that a tracker published of its flows, by the flows' original tuples.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     lives: HashMap<Tuple, Arc<Life>>,
-    /// When there are more, those that nobody has are let go.
+    /// Beyond this number, words that nobody else holds are dropped.
     enough: usize,
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct Told {
 const FEW: usize = 64;
 
 impl Told {
-    /// Of the flow under way, by its original tuple.
+    /// Returns the published word of the flow under way, by its original tuple.
     pub(crate) fn life(&mut self, tuple: &Tuple) -> Arc<Life> {
         if self.lives.len() > self.enough.max(FEW) {
             self.lives.retain(|_, life| Arc::strong_count(life) > 1);
@@ -97,12 +97,12 @@ impl Told {
         self.lives.get(tuple).is_some_and(|own| Arc::ptr_eq(own, life))
     }
 
-    /// Whether nobody was told of any.
+    /// Whether no word was published.
     pub(crate) fn is_empty(&self) -> bool {
         self.lives.is_empty()
     }
 
-    /// A packet of the flow has passed, which is no more if it is `None`.
+    /// Publishes what a packet left of the flow; `None` if the flow has ended.
     pub(crate) fn tell(&self, original: &Tuple, flow: Option<&Flow>) {
         if let Some(life) = self.lives.get(original) {
             life.tell(flow);

@@ -11,9 +11,9 @@ use crate::dissect::{Unparsable, known, rest, segment};
 use crate::flow::Flow;
 use crate::helper::Helper;
 use crate::key::Direction;
+use crate::second::SECOND;
 use packet::{Packet, tcp, udp};
 
-const SECOND: u64 = 1_000_000_000;
 /// `master_timeout` of the Amanda helper.
 const AMANDA: u64 = 300 * SECOND;
 /// `sip_timeout` of the SIP helper.

@@ -17,9 +17,9 @@ const MOST: usize = 1 << 16;
 /// What is known of a reply, or of the first packet of a flow that may have been expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Pattern {
-    /// It comes from here, and where to is not known.
+    /// The packet comes from here, to an unknown destination.
     From(u8, IpAddr, u16),
-    /// It goes to here, and where from is not known.
+    /// The packet goes to here, from an unknown source.
     To(u8, IpAddr, u16),
     /// Nothing but its protocol.
     Any(u8),

@@ -2,8 +2,10 @@
 //!
 //! Source: Linux `net/netfilter/utils.c` (`nf_checksum`); RFC 9260 appendix A (CRC32c of SCTP).
 
-use crate::dissect::{Layer, rest};
-use packet::{Packet, Read, checksum, icmpv4, icmpv6, ipv4, ipv6, tcp, udp};
+use crate::dissect::{Layer, layer_of, rest};
+use packet::{
+    Checksums, L4, Link, Packet, Read, checksum, icmpv4, icmpv6, ipv4, ipv6, parse, tcp, udp,
+};
 
 /// Whether the Internet checksum over the first `covered` bytes of the layer holds. Addresses, protocol
 /// and whole length are summed with them, except in ICMP. Unknown where bytes were not captured. One that was left
@@ -25,7 +27,49 @@ pub(crate) fn internet(packet: &Packet<'_>, layer: &Layer, covered: usize) -> Re
     let is_unfinished = [len, 0].into_iter().any(
         |len| matches!(pseudo(packet, layer, len), Read::Known(pseudo) if stored == Some(pseudo)),
     );
-    pseudo(packet, layer, len).map(|pseudo| checksum::add(sum, pseudo) == 0xffff || is_unfinished)
+    pseudo(packet, layer, len).map(|pseudo| {
+        checksum::add(sum, pseudo) == 0xffff
+            || is_unfinished
+            || layer.protocol == udp::PROTOCOL && holds_once_finished(packet, layer, pseudo)
+    })
+}
+
+/// Whether the sum of a datagram that carries a frame (VXLAN, GENEVE) holds once a network card has finished the checksum
+/// within: the sender's kernel reckons with that one (`lco_csum`).
+#[cold]
+fn holds_once_finished(packet: &Packet<'_>, layer: &Layer, pseudo: u16) -> bool {
+    let Read::Known(bytes) = rest(packet, layer.offset) else { return false };
+    let Some(at) = carried_at(bytes) else { return false };
+    let headers = parse(Link::Ethernet, &bytes[at..], bytes.len() - at, Checksums::Ignore);
+    let (L4::Upper(upper), Ok(inner)) = (headers.l4, layer_of(&headers)) else { return false };
+    let within = |from: usize, len: usize| bytes.get(at + from..)?.get(..len);
+    let addresses = match inner.is_v6 {
+        true => within(inner.network + ipv6::SOURCE.start, 32),
+        false => within(inner.network + ipv4::SOURCE.start, 8),
+    };
+    let has_sum = matches!(upper.protocol, tcp::PROTOCOL | udp::PROTOCOL | icmpv6::PROTOCOL);
+    let stored = within(upper.offset + place_of(upper.protocol), 2).filter(|_| has_sum);
+    let (Some(addresses), Some(stored)) = (addresses, stored) else { return false };
+    let len = headers.end.saturating_sub(upper.offset) as u16;
+    let words = [u16::from(upper.protocol), len];
+    let unfinished = words.into_iter().fold(checksum::sum(addresses), checksum::add);
+    let stored = checksum::sum(stored);
+    let before = bytes.get(..at + upper.offset).map_or(0, checksum::sum);
+    // What lies within then sums up to the complement of its pseudo header's sum.
+    let sum = [before, pseudo].into_iter().fold(!stored, checksum::add);
+    stored == unfinished && sum == 0xffff
+}
+
+/// Where a datagram has the Ethernet frame that it carries.
+fn carried_at(datagram: &[u8]) -> Option<usize> {
+    const HEADERS: usize = 8 + 8;
+    match datagram.get(8..HEADERS)? {
+        [0x08, 0, 0, 0, ..] => Some(HEADERS),
+        // Version 0 with options, whose length stands in the low bits.
+        [first @ 0..=0x3f, _, 0x65, 0x58, ..] => Some(HEADERS + 4 * usize::from(*first)),
+        _ => None,
+    }
+    .filter(|at| *at <= datagram.len())
 }
 
 /// Where the checksum of a layer stands.
@@ -37,7 +81,7 @@ fn place_of(protocol: u8) -> usize {
     }
 }
 
-/// The same over the whole layer.
+/// Whether the Internet checksum over the whole layer holds.
 pub(crate) fn whole(packet: &Packet<'_>, layer: &Layer) -> Read<bool> {
     internet(packet, layer, usize::MAX)
 }

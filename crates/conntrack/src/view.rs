@@ -25,7 +25,7 @@ impl CtState {
     pub const ALL: [Self; 5] =
         [Self::Invalid, Self::Established, Self::Related, Self::New, Self::Untracked];
 
-    /// Its name, as `--ctstate` has it.
+    /// Returns the state's name in `--ctstate`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -38,7 +38,7 @@ impl CtState {
     }
 }
 
-/// A non-empty set of states: those that remain possible.
+/// A non-empty set of states that remain possible.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct States(u8);
 
@@ -58,7 +58,7 @@ impl States {
         Self(self.0 | other.0)
     }
 
-    /// Those of them that are not among others, if any.
+    /// Returns the states that are not among others, if any.
     #[inline]
     #[must_use]
     pub const fn without(self, others: Self) -> Option<Self> {
@@ -118,10 +118,10 @@ impl fmt::Debug for States {
 /// How surely something happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Certainty {
-    /// It does.
+    /// Something happens for certain.
     #[default]
     Certain,
-    /// It may.
+    /// Something may happen.
     Maybe,
 }
 
@@ -148,12 +148,12 @@ pub enum Space {
     Tight,
     /// The flow is new, and the kernel may drop its packet here for want of room.
     MayBeFull,
-    /// It drops it.
+    /// The flow is new, and the kernel drops its packet here for want of room.
     Full,
 }
 
 impl Space {
-    /// The same, with the flow perhaps evicted.
+    /// Adds to an unlimited answer that the flow may have been evicted.
     pub(crate) fn or_tight(self) -> Self {
         if self == Self::Enough { Self::Tight } else { self }
     }
@@ -162,16 +162,16 @@ impl Space {
 /// What tracking says of one packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CtView {
-    /// Its state, or those that remain possible.
+    /// The state, or all that remain possible.
     pub states: States,
-    /// The flow that it is part of, or in an ICMP error the one that it is about. In doubt this is the
-    /// flow that there may be.
+    /// The flow of the packet, or, for an ICMP error, the flow that it is about. In doubt this is the flow that there
+    /// may be.
     pub flow: Option<Handle>,
     /// Which way of the flow it goes; original where there is none.
     pub direction: Direction,
-    /// It created the flow, which is not confirmed yet: this is the packet that the nat chains see.
+    /// The packet created the flow, which is not confirmed yet: this is the packet that the nat chains see.
     pub is_first: bool,
-    /// Its flow was taken for established because its beginning was not captured.
+    /// The flow was taken for established because its beginning was not captured.
     pub assumed: bool,
     /// What it is taken for, if not all of its flow was captured.
     pub taken: Taken,
@@ -209,7 +209,7 @@ impl CtView {
         self.states.only()
     }
 
-    /// The same packet, in no other state than the one that it is taken for; `None` where it is taken for none.
+    /// Returns the packet's view in the state that it is taken for; `None` where it is taken for none.
     #[must_use]
     pub fn as_taken(&self) -> Option<Self> {
         match self.taken {

@@ -1,6 +1,6 @@
 //! [`Wanted`]: which flows are meant by who lists or deletes some, in the words of conntrack(8).
 //!
-//! Contract: what is not said fits every flow. Addresses and ports are those that a listing prints: of the original
+//! Contract: a field without a value fits every flow. Addresses and ports are those in a listing: of the original
 //! direction, or of the reply where the name says so.
 
 use std::net::IpAddr;

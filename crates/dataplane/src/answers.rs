@@ -1,85 +1,85 @@
-//! [`Answers`]: what the host sends by itself for packets that it has just refused. A reset or an ICMP error that is
-//! one of them is the host's own, whatever its source, and carries the connection of the packet it answers.
+//! [`Answers`]: resets and ICMP errors that the host sends for packets that it has just refused. Such an answer is the
+//! host's own, whatever its source, and carries the connection of the packet that it answers.
 //!
-//! Contract: bounded by [`KEPT`] packets and [`WITHIN`] nanoseconds each. Where more wait at once the oldest is
-//! given up; an answer that nothing waits for is then doubtful for as long as that one could have come.
+//! Contract: bounded by [`KEPT`] packets and [`WITHIN`] nanoseconds each. Where more wait at once the oldest is given
+//! up; an answer that nothing waits for is then doubtful for as long as the abandoned one could have come.
 //!
 //! Source: Linux 6.18 `nf_reject_ipv4.c`, `icmp.c` (`icmp_glue_bits`): both attach the connection as they send.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-use conntrack::{AnswerKind, Attachment, Tuple, answered};
+use conntrack::{AnswerKind, Attachment, SECOND, Tuple, answered};
 use packet::Packet;
 
-/// Packets whose answers are waited for at once.
+/// Packets whose answers are waited for at once, at most.
 pub const KEPT: usize = 1024;
 /// How long an answer takes at most, in nanoseconds.
-const WITHIN: u64 = 1_000_000_000;
-/// The same for packets that rules logged: they have the time at which they were read, and the kernel hands them out
-/// once a second (`NFULNL_TIMEOUT_DEFAULT`).
+const WITHIN: u64 = SECOND;
+/// How long an answer to a packet that rules logged takes at most, in nanoseconds: such a packet has the time at which
+/// it was read, and the kernel hands logged packets out once a second (`NFULNL_TIMEOUT_DEFAULT`).
 const WITHIN_LOGGED: u64 = 2_500_000_000;
-/// How long it asks for a neighbour before it says that there is none, in nanoseconds, and some.
+/// How long the host asks for a neighbour before it says that there is none, in nanoseconds, and some.
 const STRAYS_WITHIN: u64 = 5_000_000_000;
-/// How long what is kept may be asked for, in nanoseconds.
+/// How long a kept packet may be asked for, in nanoseconds.
 pub const LONGEST: u64 = WITHIN_LOGGED + STRAYS_WITHIN;
 
 /// A packet that the host answers.
 #[derive(Debug, Clone)]
 pub(crate) struct Answerable {
-    /// What it is answered by; `None` where that is not known.
+    /// The kind of answer; `None` where that is not known.
     pub(crate) kind: Option<AnswerKind>,
-    /// Its tuple as its sender sent it: what the answer goes back to.
+    /// The packet's tuple as its sender sent it: the answer's destination.
     pub(crate) sent: Tuple,
-    /// Its tuple where it was refused.
+    /// The packet's tuple where it was refused.
     pub(crate) here: Tuple,
-    /// Its connection, if it had one.
+    /// The packet's connection, if it had one.
     pub(crate) connection: Option<Attachment>,
-    /// It was on its way to the host itself.
+    /// The packet was on its way to the host itself.
     pub(crate) to_host: bool,
-    /// The host's IPv6 address at the device by which it came, which an error about it comes from (`icmp6_send`).
+    /// The host's IPv6 address at the input device, which is the source of an error about the packet (`icmp6_send`).
     pub(crate) came_to: Option<IpAddr>,
-    /// It surely was refused.
+    /// The packet certainly was refused.
     pub(crate) certain: bool,
 }
 
 impl Answerable {
-    /// Whether its destination was translated.
+    /// Whether the packet's destination was translated.
     pub(crate) fn is_moved(&self) -> bool {
         let destination = |tuple: &Tuple| (tuple.destination(), tuple.destination_part());
         destination(&self.here) != destination(&self.sent)
     }
 }
 
-/// Packets whose answers are expected, a bounded number of them.
+/// Packets whose answers are expected, in a bounded number.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
-    /// With the time until which each is waited for.
+    /// Each packet with the time until which its answer is waited for.
     waiting: Vec<(u64, Answerable)>,
-    /// Index of the oldest, once there are as many as are kept.
+    /// Index of the oldest, once [`KEPT`] packets wait.
     oldest: usize,
-    /// Until when one may come that is not waited for any more.
+    /// The time until which an answer may come that is no longer waited for.
     given_up: u64,
-    /// Packets that were let go, with connections that are in no table, the oldest first.
+    /// Packets that left, with connections that are in no table, the oldest first.
     strays: VecDeque<(u64, Answerable)>,
-    /// How many packets were kept so far: refused ones, and those that were let go.
+    /// Numbers of packets kept so far: refused ones, and ones that left.
     pub(crate) kept: [u64; 2],
-    /// How often one was looked for.
+    /// How often an answer's packet was looked for.
     pub(crate) asked: u64,
 }
 
-/// What a packet answers.
+/// The refused packet that a packet answers, if any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// Nothing that was refused.
+    /// No packet that was refused.
     Nothing,
-    /// Perhaps something.
+    /// Perhaps one.
     Maybe,
-    /// What waits at this place.
+    /// The packet that waits at this place.
     Refused(usize),
-    /// The packet at this place of those that were let go.
+    /// The packet at this place among the packets that left.
     Stray(usize),
-    /// The reset for what waits at this place, which found no neighbour and so was not seen.
+    /// The reset for the packet that waits at this place: the reset found no neighbour and so was not seen.
     AboutReset(usize),
 }
 
@@ -99,7 +99,7 @@ impl Answers {
         Some(packet)
     }
 
-    /// A packet was refused at `now`, which is when its log was read if it is a logged one.
+    /// Keeps a packet that was refused at `now`, which for a logged packet is the time when its log was read.
     pub(crate) fn expect(&mut self, refused: Answerable, now: u64, is_logged: bool) {
         self.kept[0] += 1;
         let until = now.saturating_add(if is_logged { WITHIN_LOGGED } else { WITHIN });
@@ -116,7 +116,7 @@ impl Answers {
         self.oldest = (self.oldest + 1) % KEPT;
     }
 
-    /// An error may yet be sent about a packet that was let go. The oldest gives way to it.
+    /// Keeps a packet that left and about which an error may still be sent. It takes the place of the oldest.
     pub(crate) fn remember(&mut self, stray: Answerable, now: u64) {
         self.kept[1] += 1;
         if self.strays.len() == KEPT {
@@ -125,7 +125,7 @@ impl Answers {
         self.strays.push_back((now.saturating_add(STRAYS_WITHIN), stray));
     }
 
-    /// What a packet of the host's own answers, if it does; it is waited for no longer.
+    /// The packet that one of the host's own answers, if it answers any; its answer is no longer waited for.
     pub(crate) fn take(&mut self, packet: &Packet<'_>, now: u64) -> Found {
         let Some((kind, sent)) = answered(packet) else { return Found::Nothing };
         let found = self.waiting.iter_mut().zip(0..).find(|((until, refused), _)| {
@@ -134,7 +134,7 @@ impl Answers {
         match found {
             Some(((until, refused), place)) => {
                 *until = 0;
-                // Nothing else on this host answers what was to go on.
+                // Nothing else on this host answers packets that were to be forwarded.
                 refused.kind = Some(kind);
                 match refused.certain || !refused.to_host {
                     true => Found::Refused(place),
@@ -146,7 +146,7 @@ impl Answers {
         }
     }
 
-    /// What else an error is about: a packet that was let go, or a reset that was sent and not seen.
+    /// The other packet that an error may be about: a packet that left, or a reset that was sent and not seen.
     fn stray(&self, kind: AnswerKind, sent: &Tuple, now: u64) -> Found {
         if kind != AnswerKind::Error {
             return Found::Nothing;

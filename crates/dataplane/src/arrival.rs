@@ -1,100 +1,112 @@
-//! [`Arrival`]: what is given of a frame besides its bytes.
+//! [`Arrival`]: what is known of a frame besides its bytes.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use conntrack::CtState;
 use host::sighting::Ports;
-use packet::{Headers, Link};
+use packet::{Gaps, Headers, Link, Mark};
 use rules::Iface;
 use rules::model::Hook;
 
 use crate::config::Config;
-use crate::path::Path;
+use crate::routing::path::Path;
 use crate::wires::Crossing;
 
 /// A frame that arrived.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrival<'a> {
-    /// Its number in the captures, from 1.
+    /// The frame's number in the captures, from 1.
     pub number: u64,
-    /// How its first byte is to be read.
+    /// How the first byte is to be read.
     pub link: Link,
-    /// Its length on the wire in bytes.
+    /// The frame's length on the wire in bytes.
     pub wire_len: usize,
-    /// When, in nanoseconds since the Unix epoch.
+    /// Time of arrival, in nanoseconds since the Unix epoch.
     pub time: Option<u64>,
-    /// Which way, if the capture says so.
+    /// Inbound or outbound, if the capture says so.
     pub direction: pktio::Direction,
-    /// The interface that captured it.
+    /// The interface that captured the frame.
     pub interface: Option<&'a str>,
-    /// The interfaces it is given to pass, before anything else names them.
+    /// The given input interface, which takes precedence over any other source.
     pub input: Option<&'a str>,
-    /// See `input`.
+    /// The given output interface; see `input`.
     pub output: Option<&'a str>,
-    /// It crosses a wire like this, from `input` to `output`: it is forwarded whatever its addresses, and nothing
+    /// How the frame crosses a wire from `input` to `output`: it is forwarded whatever its addresses, and nothing
     /// routes it.
     pub wire: Option<&'a Crossing>,
-    /// Bytes of the longest packet that it stands for, if it stands for several.
+    /// Bytes of the longest packet that the frame stands for, if it stands for several.
     pub segment: Option<u32>,
-    /// Where it comes from, if the capture tells.
+    /// Where the packet comes from, if the capture says so.
     pub origin: Origin,
-    /// The capture shows no packet of the host's own.
+    /// Whether the capture shows no packet of the host's own.
     pub one_sided: bool,
-    /// What is known of its way over a bridge.
+    /// Whether packets may have passed on links that were not captured.
+    pub unrecorded: bool,
+    /// What is known of the packet's way over a bridge.
     pub bridge: Bridge<'a>,
-    /// It was seen leaving under these rules, and is the host's own: none of them dropped it.
+    /// The packet is the host's own and was seen leaving under these rules: none of them dropped it.
     pub was_let_go: bool,
+    /// The packet is an ICMP error that the host sent itself, about a packet that no capture shows.
+    pub quotes_unseen: bool,
+    /// The packet is for a group that the host was seen joining, whatever its list of groups says.
+    pub is_joined: bool,
     /// How the same packet was seen leaving, if it was.
     pub left: Option<Left<'a>>,
-    /// When the first frame of all came, in nanoseconds since the Unix epoch; `None`: the first that a handler sees.
+    /// When the first frame of all came, in nanoseconds since the Unix epoch; `None` takes the first that a handler
+    /// sees.
     pub began: Option<u64>,
-    /// Where it was recorded, if not at the beginning of its way.
+    /// Where the packet was recorded, if not at the beginning of its way.
     pub at: Option<Hooked>,
-    /// The way that it is on, if that is given: its addresses say nothing of it then.
+    /// The packet's path, if that is given: its addresses do not decide it then.
     pub path: Option<Path>,
-    /// Its mark on arrival.
+    /// The packet's mark on arrival.
     pub mark: u32,
-    /// The state of its connection, if that is given and not for tracking to find.
+    /// Whether the mark is given, 0 included: a capture has none, and an own packet may have one of its socket.
+    pub mark_given: bool,
+    /// The state of the packet's connection, if that is given and not for tracking to find.
     pub ctstate: Option<CtState>,
-    /// Its headers, if they were found before: by [`find_headers`](crate::find_headers) in the same bytes, under the
-    /// same program.
+    /// What is not known of the packet, if it was not captured but described.
+    pub gaps: Option<&'a Gaps>,
+    /// The frame's headers, if they were found before: by [`find_headers`](crate::find_headers) in the same bytes,
+    /// under the same program.
     pub headers: Option<&'a Headers>,
 }
 
 /// Where a packet comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Origin {
-    /// Its addresses tell, as far as they can.
+    /// The packet's addresses decide, as far as they can.
     #[default]
     Addresses,
-    /// It came in by an interface.
+    /// The packet was received on an interface.
     Wire,
-    /// The host made it.
+    /// The host made the packet.
     Host,
 }
 
-/// A packet as it was seen leaving: translated, and by which interface.
+/// A packet as it was seen leaving: its translated addresses, and the output interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Left<'a> {
-    /// Number of that frame.
+    /// Number of the frame that showed it leaving.
     pub number: u64,
-    /// The interface that it left by.
+    /// The output interface.
     pub interface: Option<&'a str>,
-    /// Its source, translated.
+    /// The packet's source, translated.
     pub source: IpAddr,
-    /// Its destination, translated.
+    /// The packet's destination, translated.
     pub destination: IpAddr,
-    /// Its ports, or the identifier of an ICMP request twice; none where it has none, or they were not captured.
+    /// The packet's ports, or the identifier of an ICMP request twice; none where it has none, or they were not
+    /// captured.
     pub ports: Option<[u16; 2]>,
-    /// A bridge passed it on: it was not routed.
+    /// Whether a bridge passed the packet on: it was not routed.
     pub bridged: bool,
-    /// It is to be walked under the rules that let it go, which so are known not to have dropped it.
+    /// Whether it is walked under the rules that let it out, which therefore did not drop it.
     pub let_go: bool,
 }
 
 impl Arrival<'_> {
-    /// A frame of which nothing else is given.
+    /// A frame with no other facts given.
     #[must_use]
     pub fn new(number: u64, link: Link, wire_len: usize) -> Self {
         Self {
@@ -110,25 +122,35 @@ impl Arrival<'_> {
             segment: None,
             origin: Origin::default(),
             one_sided: false,
+            unrecorded: false,
             bridge: Bridge::default(),
             was_let_go: false,
+            quotes_unseen: false,
+            is_joined: false,
             left: None,
             began: None,
             at: None,
             path: None,
             mark: 0,
+            mark_given: false,
             ctstate: None,
+            gaps: None,
             headers: None,
         }
     }
 
-    /// The smaller MTU of both ports of its wire.
+    /// The smaller MTU of both ports of the wire.
     pub(crate) fn path_mtu(&self) -> Option<u32> {
         let Crossing { mtu, mtu_back, .. } = self.wire?;
         Some((*mtu)?.min((*mtu_back)?))
     }
 
-    /// The path that it takes, if something else than its addresses says so.
+    /// The mark with which the packet came.
+    pub(crate) fn came_with(&self) -> Mark {
+        Mark { value: self.mark, unknown: 0 }
+    }
+
+    /// The packet's path, if something other than its addresses decides it.
     pub(crate) fn given_path(&self, config: &Config) -> Option<Path> {
         let recorded = self.at.map(|at| at.path);
         let forward = self.wire.map(|_| Path::Forward);
@@ -141,36 +163,36 @@ impl Arrival<'_> {
 pub struct Hooked {
     /// The hook at which the rule stands.
     pub hook: Hook,
-    /// The way that it is on there.
+    /// The packet's path there.
     pub path: Path,
 }
 
 /// A packet's way over a bridge, as far as it is known; by default nothing is.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Bridge<'a> {
-    /// The port that it came in by.
+    /// The port on which the bridge received the packet.
     pub port: Option<&'a str>,
-    /// Ports by which it was seen leaving.
+    /// Ports on which the packet was seen leaving.
     pub ports: Ports,
     /// Names of devices, by their numbers from 1.
     pub names: &'a [Option<Arc<str>>],
-    /// By how many more ports it may have been passed on, unseen.
+    /// The number of further ports on which it may have left unseen.
     pub more: u8,
-    /// It was passed on between ports, and not given to the host.
+    /// The bridge passed the packet on between ports, and not to the host.
     pub is_passed_on: bool,
 }
 
 /// A packet as a bridge passes it on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Passed<'a> {
-    /// The port that it leaves by.
+    /// The output port.
     pub(crate) port: Iface<'a>,
-    /// It was seen leaving.
+    /// Whether the packet was seen leaving.
     pub(crate) is_seen: bool,
 }
 
 impl<'a> Bridge<'a> {
-    /// What was passed on, and then what may have been.
+    /// The copies that were seen leaving, and then the copies that may have left unseen.
     pub(crate) fn copies(self) -> impl Iterator<Item = Passed<'a>> {
         let name = move |device: u32| {
             let place = (device as usize).checked_sub(1)?;

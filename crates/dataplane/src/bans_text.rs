@@ -1,9 +1,9 @@
-//! A file of bans: timed changes of the access list; and changes that are made at once.
+//! Files of bans: timed changes of the access list; and immediate changes.
 //!
-//! One change a line, as [`parse`] reads it: `TIME ban|unban|accept|deny SOURCE [DESTINATION]`. TIME is RFC 3339, `+SECONDS` after
-//! the first packet, or `-` for before it; SOURCE and DESTINATION are addresses or prefixes of one family,
-//! a DESTINATION only with accept and deny. What is made at once has no TIME, and where all lines are for one action
-//! they need not say which ([`changes`]). Empty lines and lines that begin with `#` do not count.
+//! One change per line, as [`parse`] reads it: `TIME ban|unban|accept|deny SOURCE [DESTINATION]`. TIME is RFC 3339,
+//! `+SECONDS` after the first packet, or `-` for before it; SOURCE and DESTINATION are addresses or prefixes of one
+//! family, a DESTINATION only with accept and deny. Immediate changes have no TIME, and where all lines are for one
+//! action they need not name it ([`changes`]). Empty lines and lines that begin with `#` do not count.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use packet::visible;
 
 use crate::moment::Moment;
 
-/// What is wrong with a line, and where; both count from 1, columns in bytes.
+/// An error in a line, with its place; both numbers count from 1, columns in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BansError {
     /// Line.
@@ -31,10 +31,10 @@ impl fmt::Display for BansError {
 
 impl std::error::Error for BansError {}
 
-/// Reads the text of a file, whose name the list has.
+/// Reads the text of a file; `file` becomes the list's name.
 ///
 /// # Errors
-/// A line says something else than a change.
+/// A line is no change.
 pub fn parse(file: &str, text: &str) -> Result<Schedule, BansError> {
     let mut changes = Vec::new();
     for (line, number) in text.lines().zip(1..) {
@@ -54,7 +54,7 @@ pub fn parse(file: &str, text: &str) -> Result<Schedule, BansError> {
     Ok(Schedule::new(file, changes))
 }
 
-/// A change that is made at once, as its line.
+/// Prints an immediate change as its line.
 #[must_use]
 pub fn line(Change { action, source, destination }: &Change) -> String {
     match destination {
@@ -63,10 +63,10 @@ pub fn line(Change { action, source, destination }: &Change) -> String {
     }
 }
 
-/// Reads changes that are made at once, at most so many; lines that name no action are for `action`.
+/// Reads immediate changes, at most `most`; lines that name no action are for `action`.
 ///
 /// # Errors
-/// A line says something else than a change, or there are more.
+/// A line is no change, or there are too many.
 pub fn changes(text: &str, action: Option<Action>, most: usize) -> Result<Vec<Change>, BansError> {
     let mut changes = Vec::new();
     for (line, number) in text.lines().zip(1..) {
@@ -111,7 +111,7 @@ impl<'l> Iterator for Words<'l> {
 }
 
 impl Words<'_> {
-    /// Where another word would be.
+    /// The column of another word after the last one.
     fn end(&self) -> usize {
         self.line.trim_end().len() + 1
     }
@@ -132,7 +132,7 @@ fn change(column: usize, word: &str, words: &mut Words<'_>) -> Result<(When, Cha
     Ok((when, made(action, words)?))
 }
 
-/// What stands after the action.
+/// Reads what follows the action.
 fn made(action: Action, words: &mut Words<'_>) -> Result<Change, Misread> {
     let (_, source) = block(words)?.ok_or_else(|| (words.end(), missing("a source")))?;
     let destination = match action {
@@ -157,7 +157,7 @@ fn block(words: &mut Words<'_>) -> Result<Option<(usize, Block)>, Misread> {
     }
 }
 
-/// Most bytes of a word that are repeated.
+/// Bytes of a word that are quoted in an error, at most.
 const LONGEST_FOUND: usize = 100;
 
 fn misread(expected: &str, found: &str) -> String {

@@ -1,26 +1,29 @@
-//! What the handler is told about the host it stands for.
+//! [`Config`]: how packets walk the rules, and the host that they meet; nothing changes it. [`Start`]: what packets and
+//! persons change from then on.
+
+use std::sync::Arc;
 
 use access::list::Schedule;
+use conntrack::Listing;
 use host::{Host, Network};
 use packet::Checksums;
 use rules::Entropy;
 use rules::ipset::Sets;
-use rules::layout::Kind;
 
 use crate::disposition::FinalVerdict;
-use crate::path::Path;
+use crate::routing::path::Path;
 use crate::wires::Wires;
 
-/// How packets are taken to walk.
+/// The configuration of a handler: how packets walk the rules.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// What the rules are laid out as, to be walked; `None` walks them as they were read, which is the reference.
-    pub layout: Option<Kind>,
-    /// The path of every packet; `None` finds it packet by packet.
+    /// Packets walk the rules as they were read, rule by rule, and not as they are packed: the reference for tests.
+    pub reference: bool,
+    /// The path of every packet; `None` decides it packet by packet.
     pub path: Option<Path>,
-    /// The interface that packets come in by.
+    /// The input interface of packets.
     pub input: Option<String>,
-    /// The interface that packets go out by.
+    /// The output interface of packets.
     pub output: Option<String>,
     /// Networks behind interfaces, for packets whose interfaces nothing else names.
     pub nets: Vec<(String, Network)>,
@@ -28,30 +31,37 @@ pub struct Config {
     pub checksums: Checksums,
     /// How connections are tracked, where the rules need it.
     pub ct: conntrack::Config,
-    /// The access list and its changes, if there is one.
-    pub bans: Option<Schedule>,
-    /// The host's sets, as they were when the first packet came; `None` where they are not given.
-    pub sets: Option<Sets>,
-    /// What random numbers are drawn from: shares of packets, ports. Where they are drawn here, what a full table of
-    /// connections lets go is decided here, too.
+    /// The source of random numbers: shares of packets, ports. Where they are drawn here, a full table of connections
+    /// chooses here, too, which connection it drops.
     pub entropy: Entropy,
     /// What becomes of packets with an unknown verdict, where packets are sent.
     pub unknown: Unresolved,
-    /// What frames that show packets leaving tell of them is used.
+    /// Whether egress sightings settle NAT ports and possible drops.
     pub pair: bool,
-    /// Wires that the interfaces of captures are the ports of.
+    /// Wires whose ports are the interfaces of captures.
     pub wires: Wires,
     /// The host's own addresses.
     pub host: Host,
 }
 
-/// What an unknown verdict becomes of packets that are sent.
+/// The initial state: what there is when the first packet comes, and changes from then on.
+#[derive(Debug, Clone, Default)]
+pub struct Start {
+    /// The access list and its changes, if there is one.
+    pub bans: Option<Schedule>,
+    /// The host's sets; `None` where they are not given.
+    pub sets: Option<Sets>,
+    /// The connections, where they were listed. Then none began before.
+    pub connections: Option<Arc<Listing>>,
+}
+
+/// The treatment of packets with an unknown verdict, where packets are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Unresolved {
-    /// They do not leave.
+    /// The packets do not leave.
     #[default]
     Drop,
-    /// They leave, unless some byte of them is not known.
+    /// The packets leave, unless some byte of them is not known.
     Accept,
 }
 
@@ -70,15 +80,13 @@ impl Unresolved {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            layout: Some(Kind::default()),
+            reference: false,
             path: None,
             input: None,
             output: None,
             nets: Vec::new(),
             checksums: Checksums::default(),
             ct: conntrack::Config::default(),
-            bans: None,
-            sets: None,
             entropy: Entropy::default(),
             unknown: Unresolved::default(),
             pair: true,

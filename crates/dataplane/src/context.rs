@@ -3,8 +3,6 @@
 //!
 //! Contract: it borrows, and changes nothing but the answers that are expected and what leaves.
 
-use std::net::IpAddr;
-
 use conntrack::{Proxy, Tracker, Visit};
 use packet::{FlowKey, Link, Mark, Packet};
 use rules::ext::Answer;
@@ -14,15 +12,15 @@ use rules::{BridgeNote, Chance, Connection, Transit};
 
 use crate::answers::{Answers, Found};
 use crate::arrival::{Arrival, Origin};
-use crate::bridge;
 use crate::config::Config;
-use crate::course::tos_of;
 use crate::disposition::FinalVerdict;
 use crate::egress::{Exit, Leaving, Made, Parts};
-use crate::path::Path;
 use crate::program::Plan;
+use crate::routing::bridge;
+use crate::routing::course::{Before, first_source};
+use crate::routing::path::Path;
+use crate::routing::way::Way;
 use crate::walk::{Sizes, Walk};
-use crate::way::{Way, addresses};
 
 /// The context of one packet's walk.
 pub(crate) struct Context<'n, 's> {
@@ -39,21 +37,6 @@ pub(crate) struct Context<'n, 's> {
     pub(crate) mark: Mark,
     /// What it answers.
     pub(crate) found: Found,
-}
-
-/// What decided a packet's way when it came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Before {
-    pub(crate) addresses: Option<(IpAddr, IpAddr)>,
-    /// Its type of service, where routes may look at it.
-    pub(crate) tos: Option<u8>,
-}
-
-impl Before {
-    pub(crate) fn of(packet: &Packet<'_>, config: &Config) -> Self {
-        let tos = config.host.routes.as_ref().and_then(|_| tos_of(packet));
-        Self { addresses: addresses(packet), tos }
-    }
 }
 
 /// What the end of a walk settles besides the verdict; see [`Outcome`](crate::Outcome).
@@ -86,7 +69,6 @@ impl<'n> Context<'n, '_> {
             sets,
             chance,
             mark: *mark,
-            backend: plan.tables.backend(),
             time: arrival.time,
             ct,
             to_host: way.ends_here(),
@@ -117,6 +99,26 @@ impl<'n> Context<'n, '_> {
             proxy: if one_sided { Proxy::Unseen } else { Proxy::Seen },
             came_in: origin == Origin::Wire,
             ..Visit::default()
+        }
+    }
+
+    /// Notes how the packet was recorded, and on the host's own what its sender gave it before translation.
+    #[inline(always)]
+    pub(crate) fn recorded<'p>(&self, walk: &mut Walk<'p, '_, '_>)
+    where
+        'n: 'p,
+    {
+        let Self { arrival, config, way, found, .. } = *self;
+        let is_tapped = arrival.origin == Origin::Host && arrival.link != Link::Nflog;
+        walk.seen_leaving(arrival.left.as_ref());
+        walk.recorded_leaving(is_tapped, arrival.was_let_go);
+        if arrival.unrecorded || arrival.ctstate.is_some() {
+            let is_partial = arrival.unrecorded && arrival.given_path(config).is_none();
+            walk.is_told(arrival.ctstate, is_partial);
+        }
+        // An answer's ends are found by what it answers.
+        if is_tapped && matches!(found, Found::Nothing) && arrival.ctstate.is_none() {
+            walk.made_by_host(way.output, |packet| first_source(packet, arrival, config));
         }
     }
 

@@ -1,17 +1,17 @@
-//! Counters of rules and policies, as the kernel counts: every packet that a rule's matches accept,
-//! whatever its target; bytes from the network header on. Possible hits are counted beside.
+//! Counters of rules and policies, as the kernel counts: every packet that a rule's matches accept, whatever its
+//! target; bytes from the network header on. Possible hits have counters of their own.
 //!
-//! Contract: plain numbers, one set per worker, added up by whoever reads.
+//! Contract: plain numbers, one set per worker; the reader adds them up.
 
 use rules::eval::{By, RuleRef};
 use rules::model::Ruleset;
 
-/// What one rule or policy counted.
+/// The counters of one rule or policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HitCount {
     /// Packets that certainly hit.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes of the packets that certainly hit.
     pub bytes: u64,
     /// Packets that may have hit.
     pub maybe: u64,
@@ -49,7 +49,7 @@ impl HitCount {
 /// A value for every rule and every policy of a ruleset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places<T> {
-    /// By [`rules::model::Rule::slot`].
+    /// The rules' values, by [`rules::model::Rule::slot`].
     rules: Vec<T>,
     /// The slots of all rules, in the order of the file.
     slots: Vec<u32>,
@@ -62,7 +62,7 @@ pub struct Places<T> {
 pub type Counters = Places<HitCount>;
 
 impl<T: Copy + Default> Places<T> {
-    /// The default everywhere.
+    /// The default value for each place.
     #[must_use]
     pub fn of(ruleset: &Ruleset) -> Self {
         let (mut policy, mut slots) = (0, Vec::with_capacity(ruleset.rule_count()));
@@ -123,7 +123,7 @@ impl<T: Copy + Default> Places<T> {
 
     /// Joins the values of another worker in, place by place.
     pub fn merge(&mut self, other: &Self, mut join: impl FnMut(&mut T, &T)) {
-        // Where they lie is the same for all of a ruleset.
+        // The places are the same for all counters of a ruleset.
         let Self { rules, policies, slots: _, starts: _ } = other;
         for (ours, theirs) in self.rules.iter_mut().zip(rules) {
             join(ours, theirs);

@@ -1,12 +1,13 @@
-//! Fragments for the host itself where no connections are tracked: IPv4 puts them together between routing and INPUT.
+//! Fragments for the host itself where no connections are tracked: IPv4 reassembles them between routing and INPUT.
 //!
-//! PREROUTING sees each fragment; those that it lets go wait here, and INPUT sees the packet that they make. Its mark is
-//! that of the fragment at offset 0, its input interface that of the fragment that came last. IPv6 puts fragments
-//! together after INPUT, which so sees each of them.
+//! PREROUTING sees each fragment; fragments that it accepts wait here, and INPUT sees the packet that they make. Its
+//! mark is the mark of the fragment at offset 0, its input interface the one of the last fragment to arrive. IPv6
+//! reassembles fragments after INPUT, which so sees each of them.
 //!
 //! Source: Linux 6.18 `ip_local_deliver` (`net/ipv4/ip_input.c`), `ip_frag_reasm` (`net/ipv4/ip_fragment.c`: `skb->dev =
 //! dev`), `inet_frag_reasm_prepare` (`net/ipv4/inet_fragment.c`: `skb_morph`), `ip6_input_finish` (`net/ipv6/ip6_input.c`).
 
+use conntrack::SECOND;
 use conntrack::defrag::{Carried, Defrag, Defragged, Limits, Whole};
 use host::Host;
 use packet::ipv6_ext::{self, Find};
@@ -18,11 +19,11 @@ use crate::disposition::{DropReason, FinalVerdict, Skip, Why};
 use crate::observer::Observer;
 use crate::walk::Walk;
 
-/// What the host's settings allow fragments.
+/// The limits that the host's settings set for fragments.
 pub(crate) fn limits(host: &Host) -> Limits {
     let usual = Limits::default();
     let number = |name| host.sysctl.as_ref()?.number(name);
-    let seconds = |name| u64::try_from(number(name)?).ok()?.checked_mul(1_000_000_000);
+    let seconds = |name| u64::try_from(number(name)?).ok()?.checked_mul(SECOND);
     let memory = number("net.ipv4.ipfrag_high_thresh");
     let distance = number("net.ipv4.ipfrag_max_dist");
     Limits {
@@ -40,13 +41,13 @@ pub(crate) fn limits(host: &Host) -> Limits {
 #[derive(Debug, Default)]
 pub(crate) struct Delivery(Option<Defrag>);
 
-/// What delivery makes of a packet that is for the host.
+/// The result of delivering a packet to the host.
 pub(crate) enum Delivered {
-    /// It is no fragment that waits here: it is at INPUT.
+    /// The packet is no fragment that waits here: it is at INPUT.
     AsItIs,
-    /// It came to this without INPUT.
+    /// The packet got this verdict without INPUT.
     Ended(FinalVerdict),
-    /// It completed this packet, which is at INPUT in its place.
+    /// The fragment completed this packet, which is at INPUT in its place.
     Whole(Whole),
 }
 
@@ -69,7 +70,7 @@ impl Delivery {
         match defrag.push_with(walk.packet(), walk.now(), 0, carried) {
             Defragged::Pass => Delivered::AsItIs,
             Defragged::Whole(whole) => Delivered::Whole(whole),
-            // One that may have been dropped before may wait here.
+            // A fragment that may have been dropped before may wait here.
             Defragged::Held if !walk.is_certain() => Delivered::Ended(walk.verdict()),
             Defragged::Held => Delivered::Ended(FinalVerdict::Skip(Skip::Fragment)),
             Defragged::Dropped(_) => {
@@ -84,8 +85,8 @@ impl Delivery {
     }
 }
 
-/// The way on of a packet that was put together.
-pub(crate) fn goes<'a>(
+/// Walks a reassembled packet on.
+pub(crate) fn deliver<'a>(
     walk: &mut Walk<'a, '_, '_>,
     input: Iface<'a>,
     is_certain: bool,
@@ -99,14 +100,15 @@ pub(crate) fn goes<'a>(
     walk.verdict()
 }
 
-/// A fragment of any kind, the first included.
+/// Whether a packet is a fragment of any kind, including the first.
 #[must_use]
 pub fn is_fragment(packet: &Packet<'_>) -> bool {
     match packet.headers().l3 {
         L3::Ipv4 { .. } => match packet.net::<2>(6) {
             // More fragments, or an offset.
             Read::Known(field) => u16::from_be_bytes(field) & 0x3fff != 0,
-            _ => true,
+            // A packet spec of a fragment says so, and its field is known; in other specs DF alone is not.
+            _ => packet.described().is_none(),
         },
         L3::Ipv6 => {
             let network = packet.headers().network;

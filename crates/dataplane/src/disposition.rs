@@ -8,28 +8,28 @@ use rules::eval::{By, Cause, RuleRef};
 use rules::ext::Answer;
 use rules::model::Family;
 
-use crate::path::Path;
+use crate::routing::path::Path;
 
 /// A packet's result, and how it leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outcome<'a> {
-    /// Its result.
+    /// The packet's result.
     pub end: Disposition,
-    /// The interface that it came in by, as decided.
+    /// The packet's input interface, as decided.
     pub input: Iface<'a>,
-    /// The interface that it goes out by.
+    /// The packet's output interface.
     pub output: Iface<'a>,
-    /// Its addresses and ports after all translation, if they are known: where rules translate, or the packet was seen
-    /// leaving. Elsewhere they are as they came.
+    /// The packet's addresses and ports after all translation, if they are known: where rules translate, or the packet
+    /// was seen leaving. Elsewhere they are as they came.
     pub tuple: Option<FlowKey>,
-    /// Its length as it leaves, from the network header on.
+    /// The packet's length as it leaves, from the network header on.
     pub len: u64,
-    /// What the host sends its sender, if it certainly sends something.
+    /// The answer that the host sends to the packet's sender, if it certainly sends one.
     pub answer: Option<Answer>,
 }
 
 impl From<Disposition> for Outcome<'_> {
-    /// Of a packet that passed no hook.
+    /// The outcome of a packet that passed no hook.
     fn from(end: Disposition) -> Self {
         Self {
             input: Iface::Unknown,
@@ -42,161 +42,167 @@ impl From<Disposition> for Outcome<'_> {
     }
 }
 
-/// A packet's verdict, and what is to be known of it.
+/// A packet's verdict and the facts behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Disposition {
     /// The verdict, and what gave it.
     pub verdict: FinalVerdict,
-    /// The family whose rules evaluated it.
+    /// The family whose rules evaluated the packet.
     pub family: Option<Family>,
-    /// The way it took.
+    /// The packet's path through the host.
     pub path: Option<Path>,
-    /// Its length as the kernel counts it: from the network header on.
+    /// The packet's length as the kernel counts it: from the network header on.
     pub bytes: u64,
-    /// Its IPv4 total length was left to the network card of the capturing host.
+    /// The IPv4 total length was left to the network card of the capturing host.
     pub offload: bool,
-    /// Its last IPv6 extension header claims more bytes than there are, which kernels take differently.
+    /// The last IPv6 extension header claims more bytes than there are, which kernels take differently.
     pub overrun: bool,
-    /// Whether it is part of a connection that was taken for established.
+    /// Whether the packet is part of a connection that was taken for established.
     pub midstream: Midstream,
     /// What routing took as usual, because it is not given.
     pub assumed: Assumed,
-    /// What may have given its verdict, where the verdict is certain and what gave it is not.
+    /// The candidates for what gave the verdict, where the verdict is certain and its giver is not.
     pub either: Option<Either>,
-    /// Whether its verdict is that of the state that it was taken for, because not all of its connection was captured.
+    /// Whether the verdict is that of an assumed connection state, because not all of the connection was captured.
     pub early: Early,
 }
 
-/// What may have given a verdict of which nothing else is uncertain: a rule of which nobody knows whether it matched,
-/// and one after it that does the same.
+/// What may have given a verdict that is itself certain: a rule that may or may not have matched, and a later rule that
+/// does the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Either {
-    /// The first that may have; as of a drop, whatever the verdict.
+    /// The first candidate; as the reason of a drop, whatever the verdict.
     pub first: DropReason,
-    /// The last that may have.
+    /// The last candidate.
     pub last: DropReason,
-    /// There are more between them.
+    /// Whether there are more candidates between them.
     pub others: bool,
 }
 
-/// Whether a verdict depends on what a packet was taken for, because not all of its connection was captured.
+/// Whether a verdict depends on an assumed connection state, because not all of the connection was captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Early {
-    /// It does not.
+    /// The verdict does not depend on it.
     #[default]
     No,
-    /// It does, as the first one of its connection.
+    /// The verdict depends on it, as the first of the connection.
     First,
-    /// It does, as one did before.
+    /// The verdict depends on it, and so did an earlier one of the connection.
     Later,
 }
 
 /// Whether a packet's connection was taken for established because its beginning was not captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Midstream {
-    /// It was not.
+    /// The connection was not taken for established.
     #[default]
     No,
-    /// It was, with this packet.
+    /// The connection was taken for established with this packet.
     First,
-    /// It was, with an earlier one.
+    /// The connection was taken for established with an earlier packet.
     Later,
 }
 
-/// The five ends of a packet.
+/// The five possible ends of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FinalVerdict {
-    /// It went through; by what, if any rule or policy let it.
+    /// The packet went through; by what, if any rule or policy let it.
     Accept(Option<By>),
-    /// It was dropped silently.
+    /// The packet was dropped: without a word, unless the host answers it (time to live, size, route).
     Drop(DropReason),
-    /// It was dropped and its sender told.
+    /// A rule dropped the packet and had its sender informed.
     Reject(By),
-    /// It depends on something that is not known.
+    /// The verdict depends on something that is not known.
     Unknown,
-    /// It was not evaluated.
+    /// The packet was not evaluated.
     Skip(Skip),
 }
 
 /// Why a packet was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DropReason {
-    /// A rule's target drops it.
+    /// A rule's target drops the packet.
     Rule(RuleRef),
-    /// The policy of a built-in chain.
+    /// The policy of a built-in chain drops the packet.
     Policy {
         /// Index of the table.
         table: u32,
         /// Index of the chain.
         chain: u32,
     },
-    /// A match of this rule dropped it on the spot.
+    /// A match of this rule dropped the packet on the spot.
     HotDrop(RuleRef),
-    /// The kernel's stack refuses it before its hooks.
+    /// The kernel's stack refuses the packet before its hooks.
     Stack(L3Fault),
-    /// Routing refuses it, after PREROUTING.
+    /// Routing refuses the packet, after PREROUTING.
     Route(Refused),
-    /// Its time to live ran out between the hooks.
+    /// The time to live ran out between the hooks.
     Ttl,
-    /// It is larger than the link that it would leave by can carry, and must not be fragmented.
+    /// The packet is larger than the MTU of its output link, and must not be fragmented.
     TooBig,
-    /// Connection tracking: no room in the table, another connection has its tuple, or it is a fragment
-    /// that cannot be put together with others.
+    /// Connection tracking refuses the packet: the table has no room, another connection has its tuple, or it is a
+    /// fragment that cannot be reassembled with others.
     Conntrack,
-    /// It is a fragment for the host that cannot be put together with others, and no connections are tracked.
+    /// It is a fragment for the host that cannot be reassembled with others, and no connections are tracked.
     Reassembly,
-    /// The access list: its source is banned, or its destination does not accept its source.
+    /// The access list denies the packet: its source is banned, or its destination does not accept its source.
     Denied(Denied),
+    /// A chain of another ruleset on the host, by its place in [`host::Host::foreign`], which may have dropped the
+    /// packet before something else did: where that chain alone drops it, the verdict is unknown.
+    Foreign(u16),
 }
 
 /// Why a packet was not evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Skip {
-    /// There are no rules for its family.
+    /// No rules are for the packet's family.
     Family,
-    /// Another frame showed the packet before: this one shows it leaving, or coming in by `lo`.
+    /// Another frame showed the packet before: this one shows it leaving, or entering on `lo`.
     Second,
-    /// The device above the one that showed it shows it, too.
+    /// The device above this frame's device shows the packet, too.
     Lower,
-    /// The link type of its capture is not known.
+    /// The link type of the capture is not known.
     LinkType,
-    /// It is a fragment that waited for others: the last one stands for the whole packet.
+    /// The frame is a fragment that waited for others: the last one stands for the whole packet.
     Fragment,
-    /// Its frame was addressed to another host.
+    /// The frame was addressed to another host.
     OtherHost,
 }
 
 /// Why a verdict is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Why {
-    /// A rule could not tell.
+    /// A rule could not decide.
     Rule(Family, RuleRef, Cause),
-    /// The capture does not hold its network header.
+    /// The capture does not hold the packet's network header.
     NotCaptured,
-    /// A fragment, and the rules make the kernel reassemble it first.
+    /// The packet is a fragment, and the rules make the kernel reassemble it first.
     Fragment,
-    /// Where it goes, or whether its connection has a place in the table, depends on a translation that is
-    /// not known.
+    /// The route, or whether the connection has a place in the table, depends on a translation that is not known.
     Translation,
     /// The table of connections is full: whether there was room for one more is not known.
     Room,
-    /// Whether it is for the host or goes on is not given.
+    /// Local delivery or forwarding is undecided by what is given.
     Way,
-    /// Where it goes depends on this, which the host's files would tell.
+    /// Whether the host made the packet, or it arrived on a link that was not recorded.
+    Unrecorded,
+    /// The route depends on this, which the host's files would say.
     Host(Missing),
-    /// Whether it fits the link that it leaves by is not known.
+    /// The output link's MTU, and so whether the packet fits it, is not known.
     Size,
+    /// What a chain of another ruleset does to the packet, by its place in [`host::Host::foreign`].
+    Foreign(u16),
 }
 
 impl Disposition {
-    /// A frame that no rule was asked about.
+    /// The disposition of a frame that was not evaluated.
     #[must_use]
     pub fn skipped(skip: Skip) -> Self {
         Self { verdict: FinalVerdict::Skip(skip), ..Self::of(None, &Headers::default(), 0) }
     }
 
-    /// A packet before its walk, whose verdict is still unknown: the family whose rules evaluate it, its headers, and
-    /// its length from the network header on.
+    /// The disposition of a packet before its walk, whose verdict is still unknown: the family whose rules evaluate it,
+    /// its headers, and its length from the network header on.
     #[inline]
     pub(crate) fn of(family: Option<Family>, headers: &Headers, len: usize) -> Self {
         Self {
@@ -225,7 +231,7 @@ impl From<By> for DropReason {
 }
 
 impl FinalVerdict {
-    /// The one word of `--verdicts`.
+    /// The verdict's word in `--verdicts`.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self {

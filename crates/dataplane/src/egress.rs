@@ -1,16 +1,16 @@
 //! [`Egress`]: what becomes of a frame, with the bytes that leave for it. This is the one place where they are
 //! decided.
 //!
-//! A packet leaves where it lies, unless it came to be longer, shorter or whole, or leaves as fragments: then its
+//! A packet leaves where it lies, unless its length changed, it was reassembled, or it leaves as fragments: then its
 //! frames are made in the handler's [`Exit`] and lent until the next frame. So is the reply of the host to a packet
-//! that it refuses. A reply is as it leaves: the translation of the packet that it answers is undone. Whoever sends
-//! it first takes it through OUTPUT, by handling it as one of the host's own ([`Origin::Host`](crate::Origin::Host)).
-//! On a wire there is no host: a reply comes as from a bridge, or from the port's address where packets age, goes back by
-//! the port of arrival, and no rule sees it.
+//! that it refuses. A reply is in its final form: the translation of the packet that it answers is undone. The sender
+//! of a reply takes it through OUTPUT first, by handling it as one of the host's own packets
+//! ([`Origin::Host`](crate::Origin::Host)). On a wire there is no host: a reply comes as from a bridge, or from the
+//! port's address where packets age, leaves through the port of arrival, and no rule sees it.
 //!
 //! Contract: only a handler that was made to send ([`Handler::sending`](crate::Handler::sending)) makes any of it. No
-//! allocation once its buffers have grown. What holds a byte that is not known does not leave. Bytes before the
-//! network header stay as they came.
+//! allocation once its buffers have grown. A packet that holds a byte that is not known does not leave. Bytes before
+//! the network header stay as they came.
 //!
 //! Source: Linux 6.18 `ip_finish_output` and `ip_fragment` (`net/ipv4/ip_output.c`), `ip6_finish_output`
 //! (`net/ipv6/ip6_output.c`), `icmp_send` (`net/ipv4/icmp.c`), `icmp6_send` (`net/ipv6/icmp.c`), `nf_reject_ipv4.c`,
@@ -29,49 +29,49 @@ use rules::ext::Answer;
 
 use crate::config::{Config, Unresolved};
 use crate::disposition::{FinalVerdict, Outcome};
-use crate::path::Path;
+use crate::routing::path::Path;
+use crate::routing::way::{Way, addresses};
 use crate::walk::Walk;
-use crate::way::{Way, addresses};
 
-/// What becomes of a frame.
+/// The outcome of a frame, with the bytes that leave for it.
 #[derive(Debug)]
 pub struct Egress<'h, 'a> {
-    /// Its verdict, with everything else that is to be known of it.
+    /// The frame's verdict, with the facts behind it.
     pub outcome: Outcome<'a>,
-    /// What leaves.
+    /// The bytes that leave.
     pub leaves: Leaves<'h>,
-    /// What the host sends to its sender.
+    /// The host's reply to the sender.
     pub reply: Option<Own<'h, 'a>>,
 }
 
-/// Where the bytes are that leave, to the host itself or by the output interface.
+/// The place of the bytes that leave, to the host itself or through the output interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leaves<'h> {
-    /// None leave.
+    /// No bytes leave.
     Nothing,
-    /// The frame does, as rewritten: its first so many bytes. Padding after the packet goes.
+    /// The frame itself leaves, as rewritten: its first bytes, of this number. Padding after the packet is cut off.
     InPlace(usize),
-    /// These frames do in its place.
+    /// These frames leave in its place.
     Others(&'h Frames),
 }
 
 /// A packet of the host's own, from its network header on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Own<'h, 'a> {
-    /// Its bytes.
+    /// The packet's bytes.
     pub bytes: &'h [u8],
-    /// The interface that it leaves by.
+    /// The output interface.
     pub output: Iface<'a>,
 }
 
 impl<'a> From<Outcome<'a>> for Egress<'_, 'a> {
-    /// Nothing leaves.
+    /// An outcome for which nothing leaves.
     fn from(outcome: Outcome<'a>) -> Self {
         Self { outcome, leaves: Leaves::Nothing, reply: None }
     }
 }
 
-/// Where frames are made that leave in place of the one that came, and replies.
+/// Buffers for frames that leave in place of the received one, and for replies.
 #[derive(Debug, Default)]
 pub(crate) struct Exit {
     pub(crate) frames: Frames,
@@ -81,6 +81,7 @@ pub(crate) struct Exit {
 impl Exit {
     /// Makes what leaves for a packet at the end of its walk; `sent` is its tuple as its sender sent it, where its
     /// destination was translated.
+    #[inline]
     pub(crate) fn make<'a>(
         &mut self,
         walk: &mut Walk<'_, '_, '_>,
@@ -106,7 +107,7 @@ impl Exit {
     }
 }
 
-/// Lends what was made for a frame: what leaves, and the reply.
+/// Lends what was made for a frame: the bytes that leave, and the reply.
 #[inline]
 pub(crate) fn lent<'h, 'a>(
     made: Option<Made<'a>>,
@@ -122,12 +123,13 @@ pub(crate) fn lent<'h, 'a>(
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Made<'a> {
     pub(crate) place: Place,
-    /// The interface by which the reply leaves, if there is one.
+    /// The output interface of the reply, if there is one.
     reply: Option<Iface<'a>>,
 }
 
 impl<'a> Made<'a> {
-    /// What leaves, and the reply.
+    /// The bytes that leave, and the reply.
+    #[inline]
     fn lent(self, Exit { frames, replies }: &Exit) -> (Leaves<'_>, Option<Own<'_, 'a>>) {
         let leaves = match self.place {
             Place::Nowhere => Leaves::Nothing,
@@ -138,7 +140,7 @@ impl<'a> Made<'a> {
     }
 }
 
-/// Where the bytes are.
+/// Where the bytes that leave are.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) enum Place {
     #[default]
@@ -147,20 +149,20 @@ pub(crate) enum Place {
     Frames,
 }
 
-/// What a packet was put together of.
+/// The fragments that a packet was reassembled from.
 #[derive(Debug)]
 pub(crate) struct Parts {
     pieces: Vec<u32>,
     longest: u32,
-    /// They must not be fragmented further.
+    /// Whether they must not be fragmented further.
     must_stay: bool,
     id: u32,
-    /// Length of the frame when it was put together.
+    /// Length of the frame when it was reassembled.
     len: usize,
 }
 
 impl Parts {
-    /// Of a packet that is taken apart no further than `whole` says.
+    /// The parts of a packet that is fragmented again into pieces no longer than `whole` says.
     pub(crate) fn of(whole: &mut Whole) -> Self {
         Self {
             pieces: std::mem::take(&mut whole.pieces),
@@ -171,7 +173,7 @@ impl Parts {
         }
     }
 
-    /// The bytes before `end` are in one piece now, where more are than came in one.
+    /// Puts the bytes before `end` into one piece, where the first that came was shorter.
     pub(crate) fn pull(&mut self, end: usize) {
         let before = self.len - self.pieces.iter().map(|piece| *piece as usize).sum::<usize>();
         let Some((first, later)) = self.pieces.split_first_mut() else { return };
@@ -185,7 +187,7 @@ impl Parts {
         self.pieces.retain(|piece| *piece > 0);
     }
 
-    /// The pieces, unless a change of its length has made one piece of the packet.
+    /// The pieces, unless a change of the packet's length has made one piece of it.
     fn pieces(&self, packet: &Packet<'_>) -> &[u32] {
         if packet.headers().end == self.len { &self.pieces } else { &[] }
     }
@@ -194,16 +196,17 @@ impl Parts {
 /// How a packet leaves.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Leaving<'p, 'a> {
-    /// It lies where it came.
+    /// The packet is where it came.
     in_place: bool,
     way: Way<'a>,
     parts: Option<&'p Parts>,
-    /// The longest packet that it stands for, if it stands for several.
+    /// The longest packet that the frame stands for, if it stands for several.
     segment: Option<u32>,
 }
 
 impl<'p, 'a> Leaving<'p, 'a> {
-    /// Of a packet at the end of its way, which came with its first byte here.
+    /// Describes a packet at the end of its way, which came with its first byte at `came_at`.
+    #[inline]
     pub(crate) fn new(
         walk: &Walk<'_, '_, '_>,
         way: Way<'a>,
@@ -217,17 +220,19 @@ impl<'p, 'a> Leaving<'p, 'a> {
         Self { in_place, way, parts: parts.map(|parts| &*parts), segment: None }
     }
 
-    /// The same of a frame that stands for several packets, none of which is longer.
+    /// Sets the length of the longest packet that the frame stands for, if it stands for several.
+    #[inline]
     pub(crate) fn of(self, segment: Option<u32>) -> Self {
         Self { segment, ..self }
     }
 
-    /// The same of a copy of the packet.
+    /// Describes a copy of the packet.
     pub(crate) fn copied(self) -> Self {
         Self { in_place: false, ..self }
     }
 
-    /// Where the bytes are of a packet that is let go.
+    /// Where the bytes of a packet are that may leave.
+    #[inline]
     pub(crate) fn leave(
         &self,
         verdict: &FinalVerdict,
@@ -257,7 +262,7 @@ impl<'p, 'a> Leaving<'p, 'a> {
         let is_for_host = matches!(self.way.path, Path::Input | Path::Loopback);
         match (packet.headers().l3, self.parts) {
             _ if is_for_host => Fit::Whole,
-            // Always as fragments, no longer than those that came.
+            // Always as fragments, no longer than the received ones.
             (L3::Ipv4 { .. }, Some(parts)) => Fit::Cut(Cut {
                 most: mtu.min(parts.longest as usize),
                 pieces: parts.pieces(packet),
@@ -280,14 +285,14 @@ impl<'p, 'a> Leaving<'p, 'a> {
     }
 }
 
-/// RFC 8200, section 5.
+/// The least MTU of a link of IPv6 (RFC 8200, section 5).
 const LEAST_MTU_V6: usize = 1280;
 
 /// Whether a packet fits the link.
 enum Fit<'p> {
     Whole,
     Cut(Cut<'p>),
-    /// It came to be too long for it after FORWARD.
+    /// A change after FORWARD made it too long for the link.
     TooBig,
 }
 
@@ -299,14 +304,14 @@ fn may_be_cut(packet: &Packet<'_>) -> bool {
 /// A packet that the host answers.
 #[derive(Debug, Clone, Copy)]
 struct Refused<'p, 'a> {
-    /// As it was when it was refused, with the destination that its sender gave it.
+    /// The packet as it was when it was refused, with the destination that its sender gave it.
     packet: &'p Packet<'p>,
     answer: Answer,
-    /// Its destination was translated.
+    /// The packet's destination was translated.
     was_translated: bool,
-    /// A rule rejects it, which looks at checksums; the stack's own errors do not.
+    /// A rule rejects the packet, and looks at checksums; the stack's own errors do not.
     by_rule: bool,
-    /// The way that it was on.
+    /// The packet's way.
     way: Way<'a>,
 }
 
@@ -319,7 +324,7 @@ struct Replies {
 }
 
 impl Replies {
-    /// Makes the reply to a packet, if there is one: the interface that it leaves by.
+    /// Makes the reply to a packet, if there is one; returns its output interface.
     fn make<'a>(&mut self, refused: &Refused<'_, 'a>, host: &'a Host) -> Option<Iface<'a>> {
         let Way { input, wire, .. } = refused.way;
         let (source, destination) = addresses(refused.packet)?;
@@ -334,12 +339,12 @@ impl Replies {
             reply::reply(refused.packet, refused.what()?, &terms, &mut self.bytes).ok()?;
             return Some(input);
         }
-        // On a wire it goes back where the packet came from: nothing is routed, nothing is the host's.
+        // On a wire the reply leaves through the port of arrival: nothing is routed, nothing is the host's.
         let (output, is_own) = match wire {
             Some(_) => (input, false),
             None => (back(source, input, host)?, host.is_local(destination) == Some(true)),
         };
-        // An IPv6 error comes from the address at which the packet came, one of IPv4 from that by which it goes.
+        // An IPv6 error has the address of the interface of arrival, an IPv4 error that of its own output interface.
         let device = if is_v6 { input } else { output };
         let own = match (refused.answer, device) {
             (Answer::Reset, _) => destination,
@@ -361,7 +366,7 @@ impl Replies {
 }
 
 impl Refused<'_, '_> {
-    /// What is sent; `None` where it has to name an MTU that is not known.
+    /// The reply that is sent; `None` where it has to name an MTU that is not known.
     fn what(&self) -> Option<reply::Reply> {
         Some(match self.answer {
             Answer::Reset => reply::Reply::Reset,
@@ -377,8 +382,8 @@ fn is_too_big(kind: u8, code: u8) -> bool {
     matches!((kind, code), (3, 4) | (2, 0))
 }
 
-/// The interface by which routes lead back to a packet's sender; where none are given, that by which it came. `None`
-/// where they lead nowhere.
+/// The output interface of the routes back to a packet's sender; where no routes are given, the packet's input
+/// interface. `None` where they lead nowhere.
 fn back<'a>(source: IpAddr, input: Iface<'a>, host: &'a Host) -> Option<Iface<'a>> {
     let outgoing = Outgoing { tos: Some(0), mark: Some(0), ..Outgoing::to(source) };
     match host.route_out(&outgoing) {

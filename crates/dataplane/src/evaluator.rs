@@ -1,4 +1,4 @@
-//! [`Evaluator`]: a handler with the one program that it walks, for whom it never changes: replay, `why`, tests.
+//! [`Evaluator`]: a handler with the one program that it walks, where that never changes: replay, `why`, tests.
 
 use conntrack::steer::Shard;
 use packet::Headers;
@@ -18,13 +18,13 @@ pub struct Evaluator<'p> {
 }
 
 impl<'p> Evaluator<'p> {
-    /// Nothing seen yet.
+    /// An evaluator that has seen no packet.
     #[must_use]
     pub fn new(program: &'p Program) -> Self {
         Self::of_shard(program, None)
     }
 
-    /// The same for one worker of several that share connections.
+    /// An evaluator for one worker of several that share connections.
     #[must_use]
     pub fn of_shard(program: &'p Program, shard: Option<Shard>) -> Self {
         Self { program, handler: Handler::of_shard(program, shard) }
@@ -36,15 +36,15 @@ impl<'p> Evaluator<'p> {
         self.program
     }
 
-    /// Whether it has so many connections that [`Evaluator::prefetch`] pays: fewer stay in the cache, and finding their
-    /// packets' places twice costs more than waiting for them.
+    /// Whether there are enough connections for [`Evaluator::prefetch`] to pay: fewer stay in the cache, and finding
+    /// their packets' places twice costs more than waiting for them.
     #[must_use]
     pub fn fetches(&self) -> bool {
         const CACHED: usize = 16 * 1024;
         self.program.tracks() && self.handler.state().flows() > CACHED
     }
 
-    /// As [`Handler::prefetch`].
+    /// Prefetches like [`Handler::prefetch`].
     pub fn prefetch<'b>(&self, frames: impl Iterator<Item = (&'b [u8], &'b Headers)> + Clone) {
         self.handler.prefetch(self.program, frames);
     }
@@ -55,7 +55,7 @@ impl<'p> Evaluator<'p> {
         self.handler.state().footprint()
     }
 
-    /// As [`Handler::handle`]: nothing is sent.
+    /// Evaluates a packet like [`Handler::handle`]; sends nothing.
     #[inline]
     pub fn handle<'a>(
         &mut self,

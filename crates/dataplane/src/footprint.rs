@@ -1,25 +1,25 @@
-//! [`Footprint`]: what a worker's packets left that concerns those of other workers, where connections are shared out.
+//! [`Footprint`]: state left by one worker's packets that can affect other workers, where connections are shared out.
 //!
-//! Contract: numbers only grow, so that whoever adds up those of all workers knows what came since.
+//! Contract: numbers only grow, so the sums over all workers show what came since an earlier look.
 
 pub use crate::answers::{KEPT as ANSWERS_KEPT, LONGEST as ANSWERS_LONGEST};
 
-/// What a worker's packets left.
+/// The state that a worker's packets left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Footprint {
-    /// Connections, those included that no packet confirmed.
+    /// Connections, including unconfirmed ones.
     pub connections: u64,
-    /// Packets that the host may answer: refused ones, and those that were let go. Of either kind [`ANSWERS_KEPT`] are
-    /// kept for all workers, for [`ANSWERS_LONGEST`] at most.
+    /// Packets that the host may answer: refused ones, and ones that left. Of either kind [`ANSWERS_KEPT`] are kept for
+    /// all workers, for [`ANSWERS_LONGEST`] at most.
     pub kept: [u64; 2],
     /// Packets of the host's own, which may be answers.
     pub own: u64,
-    /// Connections may concern those of other workers: see [`conntrack::Tracker::crosses`].
+    /// Whether connections may concern connections of other workers: see [`conntrack::Tracker::crosses`].
     pub crosses: bool,
 }
 
 impl Footprint {
-    /// What both left.
+    /// The sum of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {

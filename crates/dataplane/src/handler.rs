@@ -1,41 +1,38 @@
 //! One packet's whole path, in order, with its end at the bottom. Read `Handler::take` first; `direct` is what most
 //! packets need of it.
 //!
-//! The rooms: parse, the access list, the rules hook after hook with the bytes rewritten in place, and
-//! out. Replay, `why`, tests and live runs all call this, each with its [`Observer`].
+//! The stages: admit, reassemble, route, walk (`hooks` says which hooks in which order), settle, leave. Replay, `why`, tests and live runs all call this, each with its [`Observer`].
 //!
 //! Source: the order of hooks and tables is that of `nf_hook` calls in the kernel's `net/ipv4/ip_input.c`,
 //! `ip_forward.c`, `ip_output.c` and their IPv6 siblings, and of `NF_IP_PRI_*`.
 
-use access::list::{Denied, List};
-use conntrack::defrag::{Carried, Defragged};
 use conntrack::steer::Shard;
 use conntrack::{Listing, Tracker, Zone};
-use packet::{Headers, L3, Link, Mark, Packet, Snap};
+use packet::{Checksums, Headers, Link, Packet, Snap};
 use rules::eval::{self, Alive, Verdicts};
 use rules::model::Family;
 use rules::{BridgeNote, Transit};
 
-use crate::answers::Found;
-use crate::arrival::{Arrival, Origin};
-use crate::bridge;
-use crate::context::{Before, Context, Settled};
-use crate::course::{Course, course_of, family_of, of_host};
+use crate::admit::{Global, admit, parsed, reassemble, rooms};
+use crate::arrival::Arrival;
+use crate::context::{Context, Settled};
 use crate::delivery::{self, Delivered};
 use crate::direct::{self, direct_of};
-use crate::disposition::{Disposition, DropReason, FinalVerdict, Outcome, Skip, Why};
+use crate::disposition::{Disposition, FinalVerdict, Outcome, Skip, Why};
 use crate::egress::{self, Egress, Exit, Parts};
 use crate::headers::{checksums_of, find_headers, find_headers_into};
 use crate::hooked;
 use crate::hooks::{self, StateParts};
-use crate::interfaces;
 use crate::observer::Observer;
 use crate::on_wire::on_wire;
 use crate::program::Program;
+use crate::routing::bridge;
+use crate::routing::course::Before;
+use crate::routing::course::{self, family_of};
 use crate::shared::Shared;
-use crate::state::{FamilyState, Follow, State};
+use crate::state::{FamilyState, State};
+use crate::unseen;
 use crate::walk::{Below, Walk};
-use crate::way::addresses;
 
 /// Frames that are prefetched together.
 pub const BURST: usize = 32;
@@ -77,8 +74,8 @@ impl Handler {
     }
 
     /// Goes on under another program; see [`State::follow`].
-    pub fn follow(&mut self, new: &Program, how: Follow) {
-        self.state.follow(new, how);
+    pub fn follow(&mut self, new: &Program) {
+        self.state.follow(new);
     }
 
     /// What packets left.
@@ -147,11 +144,12 @@ impl Handler {
         observer: &mut impl Observer,
     ) -> Egress<'h, 'a> {
         let wires = &program.config().wires;
-        let crosses = match arrival.wire {
-            None if !wires.all.is_empty() => on_wire(wires, arrival),
-            _ => None,
-        };
-        let arrival = crosses.as_ref().unwrap_or(arrival);
+        if arrival.wire.is_none()
+            && !wires.all.is_empty()
+            && let Some(crosses) = on_wire(wires, arrival)
+        {
+            return self.handle_crossing(program, bytes, &crosses, observer);
+        }
         // Headers, found once: for the burst that it came in, or now.
         let mut packet = Packet::with_headers(bytes, Headers::default());
         packet.find(|headers, bytes| {
@@ -163,6 +161,9 @@ impl Handler {
             let found = || find_headers(program, bytes, link, wire_len, origin);
             debug_assert_eq!(*headers, found(), "headers of this frame under this program");
         });
+        if let Some(gaps) = arrival.gaps {
+            packet.describe(gaps);
+        }
         if let Some(way) = direct_of(program, packet.headers(), arrival)
             && self.state.bans_at(arrival.time).is_none()
             && !way.may_wait(program, &packet)
@@ -172,10 +173,27 @@ impl Handler {
             let packet = &mut packet;
             return direct::forward(way, program, state, exit, packet, arrival, observer);
         }
-        self.take(program, packet, arrival, observer)
+        // What a rule recorded says itself where it stands.
+        match hooked::arrival(packet.frame(), arrival, program.config()) {
+            Some(recorded) => self.take(program, packet, &recorded, observer),
+            None => self.take(program, packet, arrival, observer),
+        }
     }
 
-    /// Takes a frame, whose headers were found, along the full path.
+    /// What becomes of a frame of a capture that crosses a wire: an arrival of its own, so that others are looked at in one place.
+    #[inline(never)]
+    fn handle_crossing<'h, 'a>(
+        &'h mut self,
+        program: &'a Program,
+        bytes: &mut [u8],
+        crosses: &Arrival<'a>,
+        observer: &mut impl Observer,
+    ) -> Egress<'h, 'a> {
+        self.handle(program, bytes, crosses, observer)
+    }
+
+    /// Takes a frame, whose headers were found, along the full path: it is admitted, reassembled, routed and walked, its
+    /// connection is settled, and it leaves.
     #[inline(never)]
     pub(crate) fn take<'h, 'a>(
         &'h mut self,
@@ -184,200 +202,97 @@ impl Handler {
         arrival: &Arrival<'a>,
         observer: &mut impl Observer,
     ) -> Egress<'h, 'a> {
+        if arrival.quotes_unseen {
+            self.take_quoted(program, &came, arrival, observer);
+        }
         let Self { state: State { families, bans, sets, chance, .. }, room, exit } = self;
         debug_assert_eq!(families.len(), program.plans().len(), "it follows this program");
         let config = &**program.config();
+        let mut global = Global { bans: bans.as_mut(), sets, chance: chance.as_ref() };
 
-        // What a rule recorded says itself where it stands.
-        let hooked = hooked::arrival(came.frame(), arrival, config);
-        let arrival = hooked.as_ref().unwrap_or(arrival);
-
-        let checksums = checksums_of(config, arrival.origin);
-        let mut whole: Vec<u8>;
-        let (mut delivered, mut joined): (Vec<u8>, Packet<'_>);
-        let (mut fragment, mut parts) = (None, None);
         let came_at = came.frame().as_ptr();
+        let mut whole: Vec<u8>;
         let mut packet = came;
+
+        // Admit.
         let on_wire = arrival.wire.is_some();
         let family = program.family_for(packet.headers(), arrival.link, on_wire);
         let mut end = Disposition::of(family, packet.headers(), packet.len());
-        let (mut found, mut below) = (None, None);
-        for (plan, state) in program.plans().iter().zip(families) {
-            if Some(plan.family()) == end.family {
-                found = Some((plan, state));
-            } else if plan.family() == Family::Bridge && on_wire && arrival.link.is_ethernet() {
-                below = Some(Below::new(&plan.tables, &mut state.memories, arrival.mark));
-            }
-        }
-        let Some((plan, state)) = found else {
+        let Some((plan, state, mut below)) = rooms(program, families, arrival, family) else {
             return end.because(FinalVerdict::Skip(Skip::Family));
         };
-        let is_bridge = end.family == Some(Family::Bridge);
-        let is_others = packet.headers().link.packet_type == Some(interfaces::OTHER_HOST);
-        // A bridge's port gets what goes to all of its hosts, and its rules see it as the bridge's.
-        if is_others && arrival.origin == Origin::Addresses && !is_bridge {
-            return end.because(FinalVerdict::Skip(Skip::OtherHost));
+        let given = (arrival, config);
+        let admitted = admit(&mut packet, given, &mut global, below.as_mut(), &mut end, observer);
+        if let Err(verdict) = admitted {
+            return end.because(verdict);
         }
 
-        // The access list: what it denies no connection and no rule ever sees.
-        if let Some(bans) = bans {
-            match denied(bans.at(arrival.time), &packet) {
-                Some(Ok(())) => {}
-                Some(Err(why)) => return end.because(FinalVerdict::Drop(DropReason::Denied(why))),
-                None => return end.unknown(Why::NotCaptured, observer),
-            }
-        }
-
-        // The rules of a bridge that see it before anybody looks at what it holds.
-        if let Some(below) = &mut below {
-            let (sets, chance) = (sets.as_mut(), chance.as_ref());
-            let ended = below.comes_in(&mut packet, arrival, config, sets, chance, observer);
-            if let Some(verdict) = ended {
-                end.family = Some(Family::Bridge);
-                return end.because(verdict);
-            }
-        }
-
-        // What the kernel's stack refuses before any other hook.
-        match packet.headers().l3 {
-            L3::Fault(fault) => return end.because(FinalVerdict::Drop(DropReason::Stack(fault))),
-            L3::Unknown => return end.unknown(Why::NotCaptured, observer),
-            _ => {}
-        }
-
-        // Fragments are put together where connections are tracked: the last one brings the packet.
-        let is_whole = arrival.link == Link::Nflog;
-        let defragged = match is_whole {
-            true => Defragged::Pass,
-            false => {
-                let carried = below.as_ref().map_or_else(Carried::default, Below::carried);
-                state.defrag(plan, &packet, arrival, carried, config)
-            }
-        };
-        match defragged {
-            Defragged::Pass => {}
-            Defragged::Held => return end.because(FinalVerdict::Skip(Skip::Fragment)),
-            Defragged::Dropped(_) => return end.because(FinalVerdict::Drop(DropReason::Conntrack)),
-            Defragged::Unknown => return end.unknown(Why::Fragment, observer),
-            Defragged::Whole(mut put_together) => {
-                if let Some(below) = &mut below {
-                    below.joins(&put_together.carried);
-                }
-                parts = Some(Parts::of(&mut put_together));
-                whole = put_together.frame;
-                fragment = Some(put_together.largest);
-                let len = whole.len();
-                packet = Packet::parse(&mut whole, len, arrival.link, checksums);
-                put_together.unknown.into_iter().for_each(|range| packet.forget(range));
+        // Reassemble.
+        let room_of = (plan, &mut *state);
+        let (mut fragment, mut parts) = (None, None);
+        match reassemble(&mut packet, room_of, given, below.as_mut(), observer) {
+            Err(verdict) => return end.because(verdict),
+            Ok(None) => {}
+            Ok(Some(mut together)) => {
+                parts = Some(Parts::of(&mut together));
+                fragment = Some(together.largest);
+                whole = together.frame;
+                let checksums = checksums_of(config, arrival.origin);
+                packet = parsed(&mut whole, together.unknown, arrival.link, checksums);
                 end.bytes = packet.len() as u64;
             }
         }
 
-        // The way through the host.
-        let family = plan.family();
+        // Route.
         let before = Before::of(&packet, config);
         let found = state.answer_of(&packet, arrival, config);
-        let course = match (arrival.given_path(config), family) {
-            (Some(path), _) => Some(Course::sure(path)),
-            (None, Family::Arp) => {
-                let is_own = match arrival.origin {
-                    Origin::Host => true,
-                    Origin::Wire => false,
-                    Origin::Addresses => interfaces::is_outbound(&packet, arrival),
-                };
-                Some(Course::sure(of_host(is_own)))
-            }
-            (None, Family::Bridge) => Some(plan.of_rules),
-            (None, Family::Ipv4 | Family::Ipv6) => {
-                let is_answer = matches!(found, Found::Refused(_));
-                let origin = if is_answer { Origin::Host } else { arrival.origin };
-                course_of(&packet, before.addresses, arrival, origin, config, plan.of_rules)
-            }
+        let rules = (plan.family(), plan.of_rules);
+        let Some(course) = course::route(&packet, &before, found, arrival, rules, config) else {
+            observer.depends_on(Why::NotCaptured);
+            return end.because(FinalVerdict::Unknown);
         };
-        let Some(course) = course else { return end.unknown(Why::NotCaptured, observer) };
         let way = course.by(&packet, arrival, config);
-        // What a bridge does not hand over no rule sees.
-        if family.is_ip()
-            && bridge::crosses(&way, arrival, &config.host)
-            && bridge::hands_over(&config.host, family) == Some(false)
-        {
+        let is_kept = bridge::keeps(&way, arrival, &config.host, plan.family());
+        if is_kept == Some(true) {
             return end.because(FinalVerdict::Skip(Skip::OtherHost));
         }
-        end.path = Some(way.path);
-        observer.starts(family, way.path, way.input, way.output);
 
-        // The rules, hook after hook. A connection is confirmed where its packet leaves.
+        // Walk, settle, leave.
+        end.path = Some(way.path);
+        observer.starts(plan.family(), way.path, way.input, way.output);
         packet.lend(room);
-        let FamilyState { memories, answers, tracker, delivery, .. } = state;
-        let mark = match &below {
-            Some(below) => below.mark(),
-            None => Mark { value: arrival.mark, unknown: 0 },
-        };
+        let mark = below.as_ref().map_or_else(|| arrival.came_with(), Below::mark);
         let note = match plan.asks_for_ports {
-            true => bridge::note(&way, arrival, &config.host, family),
+            true => bridge::note(&way, arrival, &config.host, plan.family()),
             false => BridgeNote::Unknown,
         };
-        if let Some(sets) = sets {
-            sets.begin(arrival.time);
-        }
         let (way, before, note) = (&way, &before, &note);
         let context = Context { plan, config, arrival, way, before, fragment, note, mark, found };
-        let ct = context.connection(tracker);
-        let mut transit = context.transit(&mut packet, sets.as_mut(), chance.as_ref(), ct);
-        let is_tapped = arrival.origin == Origin::Host && arrival.link != Link::Nflog;
-        let has_below = below.is_some();
-        let mut walk = Walk::new(&mut transit, context.visit(), &plan.tables, memories);
-        if let Some(below) = &mut below {
-            walk.above(below);
-        }
-        walk.seen_leaving(arrival.left.as_ref());
-        walk.recorded_leaving(is_tapped, arrival.was_let_go);
-        // An answer's ends are found by what it answers.
-        if is_tapped && matches!(found, Found::Nothing) {
-            walk.made_by_host();
-        }
-        let mut gone = *way;
-        let came = hooks::goes(&mut walk, &mut gone, &context, answers, Some(delivery), observer);
-        end.path = Some(gone.path).filter(|_| gone.is_sure());
-        end.assumed = gone.assumed;
-        end.midstream = walk.midstream();
-        match came {
-            Delivered::AsItIs => end.verdict = walk.verdict(),
-            Delivered::Ended(verdict) => end.verdict = verdict,
-            Delivered::Whole(put_together) => {
-                delivered = put_together.frame;
-                let len = delivered.len();
-                joined = Packet::parse(&mut delivered, len, arrival.link, checksums);
-                put_together.unknown.into_iter().for_each(|range| joined.forget(range));
-                end.bytes = joined.len() as u64;
-                let carried = put_together.carried;
-                walk.becomes(&mut joined, carried.mark);
-                end.verdict = delivery::goes(&mut walk, gone.input, carried.is_certain, observer);
-            }
-        }
-        end.either = walk.either();
-        if walk.ended_below() {
-            end.family = Some(Family::Bridge);
-        }
+        let lent = Lent { state, global, below, exit, may_be_kept: is_kept.is_none() };
+        leave(&context, packet, lent, (came_at, parts.as_mut()), end, observer)
+    }
 
-        // How it leaves, and what is sent for it if it does not.
-        let lies = (came_at, parts.as_mut());
-        let Settled { answer, tuple, len, mut left } =
-            context.settle(&mut walk, &end.verdict, &gone, answers, exit, lies);
-        // Where the states of its connection do not agree, as what it is taken for.
-        if end.verdict == FinalVerdict::Unknown && !has_below {
-            let told = if exit.is_none() { walk.as_taken(observer) } else { None };
-            let taken = if told.is_none() { walk.taken() } else { None };
-            let state = StateParts { memories, answers, tracker, sets, chance: chance.as_ref() };
-            let again = |taken| hooks::again(&context, taken, state, exit, &mut left, observer);
-            let sure = told.or_else(|| taken.and_then(again));
-            if let Some(sure) = sure {
-                (end.verdict, end.either, end.early) = sure;
-            }
-        }
-        let (leaves, reply) = egress::lent(left.map(|(made, _)| made), exit);
-        let outcome = Outcome { end, input: gone.input, output: gone.output, tuple, len, answer };
-        Egress { outcome, leaves, reply }
+    /// Takes the packet of the host's own that an error quotes, as it was made: it passed OUTPUT before.
+    #[cold]
+    fn take_quoted<'a>(
+        &mut self,
+        program: &'a Program,
+        error: &Packet<'_>,
+        arrival: &Arrival<'a>,
+        observer: &mut impl Observer,
+    ) {
+        let Some(mut quoted) = unseen::quoted(error, &program.config().host) else { return };
+        let unseen::Quoted { bytes, len, path } = &mut quoted;
+        let own = Arrival {
+            time: arrival.time,
+            began: arrival.began,
+            one_sided: arrival.one_sided,
+            unrecorded: arrival.unrecorded,
+            path: Some(*path),
+            ..Arrival::new(arrival.number, Link::Raw, *len)
+        };
+        let packet = Packet::parse(bytes, *len, Link::Raw, Checksums::Ignore);
+        self.take(program, packet, &own, observer);
     }
 }
 
@@ -385,17 +300,84 @@ impl Disposition {
     fn because<'h, 'a>(self, verdict: FinalVerdict) -> Egress<'h, 'a> {
         Outcome::from(Self { verdict, ..self }).into()
     }
-
-    fn unknown<'h, 'a>(self, why: Why, observer: &mut impl Observer) -> Egress<'h, 'a> {
-        observer.depends_on(why);
-        self.because(FinalVerdict::Unknown)
-    }
 }
 
-/// What the access list says of a packet, if there is one; `None` if its addresses were not captured.
-fn denied(list: Option<&List>, packet: &Packet<'_>) -> Option<Result<(), Denied>> {
-    let is_ip = matches!(packet.headers().l3, L3::Ipv4 { .. } | L3::Ipv6);
-    let Some(list) = list.filter(|_| is_ip) else { return Some(Ok(())) };
-    let (source, destination) = addresses(packet)?;
-    Some(list.decide(source, destination))
+/// What the handler lends a packet for its walk.
+struct Lent<'h, 'w> {
+    state: &'h mut FamilyState,
+    global: Global<'h>,
+    below: Option<Below<'w>>,
+    exit: &'h mut Option<Exit>,
+    /// A bridge may pass the packet on without rules.
+    may_be_kept: bool,
+}
+
+/// Walks a packet through its hooks, settles what is expected after it, and lets it leave.
+#[inline(always)]
+fn leave<'h, 'a>(
+    context: &Context<'a, '_>,
+    packet: Packet<'_>,
+    Lent { state, global, mut below, exit, may_be_kept }: Lent<'h, '_>,
+    lies: (*const u8, Option<&mut Parts>),
+    mut end: Disposition,
+    observer: &mut impl Observer,
+) -> Egress<'h, 'a> {
+    let Global { sets, chance, .. } = global;
+    let FamilyState { memories, answers, tracker, delivery, .. } = state;
+    let Context { config, arrival, way, .. } = *context;
+    let (mut delivered, mut joined): (Vec<u8>, Packet<'_>);
+    // A packet that takes its place may live for less.
+    let mut packet = packet;
+    if let Some(sets) = sets {
+        sets.begin(arrival.time);
+    }
+    let has_below = below.is_some();
+    let ct = context.connection(tracker);
+    let mut transit = context.transit(&mut packet, sets.as_mut(), chance, ct);
+    let mut walk = Walk::new(&mut transit, context.visit(), &context.plan.tables, memories);
+    if let Some(below) = &mut below {
+        walk.above(below);
+    }
+    context.recorded(&mut walk);
+    if may_be_kept {
+        walk.may_be_kept(observer);
+    }
+
+    // The rules, hook after hook. A connection is confirmed where its packet leaves.
+    let mut gone = *way;
+    let came = hooks::pass(&mut walk, &mut gone, context, answers, Some(delivery), observer);
+    end.path = Some(gone.path).filter(|_| gone.is_sure());
+    end.assumed = gone.assumed;
+    end.midstream = walk.midstream();
+    match came {
+        Delivered::AsItIs => end.verdict = walk.verdict(),
+        Delivered::Ended(verdict) => end.verdict = verdict,
+        Delivered::Whole(together) => {
+            delivered = together.frame;
+            let checksums = checksums_of(config, arrival.origin);
+            joined = parsed(&mut delivered, together.unknown, arrival.link, checksums);
+            end.bytes = joined.len() as u64;
+            walk.becomes(&mut joined, together.carried.mark);
+            let is_certain = together.carried.is_certain;
+            end.verdict = delivery::deliver(&mut walk, gone.input, is_certain, observer);
+        }
+    }
+    end.either = walk.either();
+    if walk.ended_below() {
+        end.family = Some(Family::Bridge);
+    }
+
+    // How it leaves, and what is sent for it if it does not.
+    let Settled { answer, tuple, len, mut left } =
+        context.settle(&mut walk, &end.verdict, &gone, answers, exit, lies);
+    if end.verdict == FinalVerdict::Unknown && !has_below && !walk.may_pass() {
+        let doubt = walk.doubted(exit.is_none(), observer);
+        let state = StateParts { memories, answers, tracker, sets, chance };
+        if let Some(sure) = hooks::decided(context, doubt, state, exit, &mut left, observer) {
+            (end.verdict, end.either, end.early) = sure;
+        }
+    }
+    let (leaves, reply) = egress::lent(left.map(|(made, _)| made), exit);
+    let outcome = Outcome { end, input: gone.input, output: gone.output, tuple, len, answer };
+    Egress { outcome, leaves, reply }
 }

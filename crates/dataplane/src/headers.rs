@@ -1,9 +1,9 @@
 //! [`find_headers`]: the headers of a frame as its handler is to see them.
 //!
-//! Contract: they depend on the bytes, the program and where the frame comes from, and on nothing that packets leave.
-//! So a worker finds those of a burst first, prefetches by them, and gives each frame's to the handler
-//! ([`Arrival::headers`](crate::Arrival)), which finds them itself where it is given none. A debug build holds those
-//! that it is given to those that it finds.
+//! Contract: headers depend on the bytes, the program and the frame's origin, and on nothing that packets leave behind.
+//! So a worker finds the headers of a burst first, prefetches by them, and gives each frame's to the handler
+//! ([`Arrival::headers`](crate::Arrival)), which finds them itself where it is given none. A debug build compares given
+//! headers with the ones that it finds.
 
 use packet::{Checksums, Headers, Link, parse_frame, parse_into};
 use rules::model::Family;
@@ -28,9 +28,9 @@ pub fn find_headers(
     headers
 }
 
-/// As [`find_headers`], written where they are to stay.
+/// Finds headers like [`find_headers`], and writes them where they are to stay.
 #[inline]
-pub(crate) fn find_headers_into(
+pub fn find_headers_into(
     headers: &mut Headers,
     program: &Program,
     bytes: &[u8],
@@ -57,7 +57,7 @@ pub(crate) fn find_headers_into(
     parse_into(headers, link, bytes, wire_len, checksums_of(program.config(), origin));
 }
 
-/// What to do about the IPv4 header checksums of a frame that comes from there.
+/// How the IPv4 header checksums of a frame of this origin are checked.
 #[inline]
 pub(crate) fn checksums_of(config: &Config, origin: Origin) -> Checksums {
     match config.checksums {

@@ -1,8 +1,8 @@
 //! Packets that a rule of the firewall itself recorded (NFLOG): each walks on from the hook of that rule.
 //!
-//! Contract: the record names hook, interfaces and mark, and nothing else is asked for them. What came before that hook
-//! is done: its rules count nothing, the time to live is lowered in FORWARD, fragments are put together. Tracking finds
-//! the state of such a packet as that of one whose connection began before the capture.
+//! Contract: the record names hook, interfaces and mark, and nothing else is asked for them. Everything before that
+//! hook is done: its rules count nothing, the time to live is lowered in FORWARD, fragments are reassembled. Tracking
+//! treats the connection of such a packet as begun before the capture.
 //!
 //! Source: `net/netfilter/nfnetlink_log.c`, `__build_packet_message`; hooks of `linux/netfilter.h`.
 
@@ -14,9 +14,9 @@ use rules::model::Hook;
 use crate::arrival::{Arrival, Hooked, Origin};
 use crate::config::Config;
 use crate::observer::Observer;
-use crate::path::Path;
+use crate::routing::path::Path;
+use crate::routing::way::Way;
 use crate::walk::Walk;
-use crate::way::Way;
 
 /// The arrival of a packet that a rule recorded, as its record says.
 pub(crate) fn arrival<'a>(
@@ -30,22 +30,23 @@ pub(crate) fn arrival<'a>(
     Some(Arrival {
         origin,
         at,
-        // What listened to the netlink group is no interface.
+        // The listener of the netlink group is no interface.
         interface: None,
         input: name(record.input),
         output: name(record.output),
         mark: record.mark,
+        mark_given: true,
         ..*arrival
     })
 }
 
-/// Where a packet comes from, as the record of a rule says that is its frame.
+/// The origin of a packet, if its frame is the record of a rule.
 pub(crate) fn origin(bytes: &[u8], link: Link) -> Option<Origin> {
     let record = (link == Link::Nflog).then(|| Record::read(bytes))??;
     place(&record).map(|(origin, _)| origin)
 }
 
-/// Where a packet comes from, and the hook and way that it is on, as its record says.
+/// The origin of a packet, and its hook and path, as its record says.
 fn place(record: &Record) -> Option<(Origin, Option<Hooked>)> {
     let at = |hook, path| Some(Hooked { hook, path });
     Some(match record.hook {
@@ -59,15 +60,15 @@ fn place(record: &Record) -> Option<(Origin, Option<Hooked>)> {
     })
 }
 
-/// Its way from there on.
-pub(crate) fn goes<'n: 'a, 'a>(
+/// Walks the packet on from its hook.
+pub(crate) fn pass<'n: 'a, 'a>(
     walk: &mut Walk<'a, '_, '_>,
     hook: Hook,
     way: &Way<'n>,
     observer: &mut impl Observer,
 ) {
     let Way { path, input, output, .. } = *way;
-    walk.goes(way);
+    walk.follow(way);
     walk.was_tracked(path == Path::Output, observer);
     match hook {
         Hook::Input => walk.hook(Hook::Input, input, Iface::Absent, observer),

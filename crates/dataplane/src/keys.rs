@@ -1,7 +1,7 @@
 //! Reading TOML key by key, for configurations and for cases files.
 //!
-//! Contract: whatever is refused is a [`Wrong`], which names the bytes it stands at and says what is allowed there, in
-//! one line. A key that is not among those that there are is refused; of several, the first one.
+//! Contract: whatever is refused is a [`Wrong`], which names its bytes and says what is allowed there, in one line. An
+//! unknown key is refused; of several, the first one.
 //!
 //! Source: TOML (<https://toml.io>), read by the `toml` crate.
 
@@ -10,18 +10,43 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A value, and where it stands.
+/// A value and its place.
 pub type Value<'t> = Spanned<DeValue<'t>>;
 
-/// At which bytes something is wrong, and what: a whole line for the user.
+/// The bytes of an error, and the error: a whole line for the user.
 pub type Wrong = (Range<usize>, String);
+
+/// The beginnings of a text's lines, by which a place is found without reading the text again.
+#[derive(Debug)]
+pub struct LineStarts {
+    starts: Vec<usize>,
+    len: usize,
+}
+
+impl LineStarts {
+    /// Reads the text once.
+    #[must_use]
+    pub fn of(text: &[u8]) -> Self {
+        let ends = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        let starts = std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect();
+        Self { starts, len: text.len() }
+    }
+
+    /// Line and column of an offset, both from 1, the column in bytes; past the end the place is the end.
+    #[must_use]
+    pub fn place(&self, offset: usize) -> (usize, usize) {
+        let offset = offset.min(self.len);
+        let line = self.starts.partition_point(|start| *start <= offset);
+        (line, offset - self.starts[line - 1] + 1)
+    }
+}
 
 /// A table of the file.
 #[derive(Clone, Copy)]
 pub struct Section<'a, 't> {
-    /// As the file writes it, such as `[[port]]`.
+    /// The title as the file writes it, such as `[[port]]`.
     pub title: &'static str,
-    /// Where it begins and ends, in bytes.
+    /// Where the table begins and ends, in bytes.
     pub span: (usize, usize),
     table: &'a DeTable<'t>,
 }
@@ -37,7 +62,7 @@ impl<'a, 't> Section<'a, 't> {
         Ok(Self { title, span: (span.start, span.end), table })
     }
 
-    /// A table with these keys alone; those that are not built yet are refused by that reason.
+    /// A table with these keys alone; keys that are not built into this tamis are refused for that reason.
     ///
     /// # Errors
     /// The value is no table, or has another key.
@@ -58,10 +83,10 @@ impl<'a, 't> Section<'a, 't> {
         self.table.get(key)
     }
 
-    /// The value of a key that has to be there.
+    /// The value of a required key.
     ///
     /// # Errors
-    /// It is not.
+    /// The key is missing.
     pub fn need(&self, key: &str) -> Result<&'a Value<'t>, Wrong> {
         let (start, end) = self.span;
         let missing = || (start..end, format!("expected {key} = … in this {}", self.title));
@@ -71,7 +96,7 @@ impl<'a, 't> Section<'a, 't> {
     /// A whole number from 0 to `most`, if the key is there.
     ///
     /// # Errors
-    /// It is something else.
+    /// The value is something else.
     pub fn number(&self, key: &str, most: u64) -> Result<Option<u64>, Wrong> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let what = format!("a whole number from 0 to {most}");
@@ -83,10 +108,10 @@ impl<'a, 't> Section<'a, 't> {
         }
     }
 
-    /// What one of these words stands for, if the key is there.
+    /// The meaning of one of these words, if the key is there.
     ///
     /// # Errors
-    /// It is none of these words.
+    /// The value is none of these words.
     pub fn choice<T: Copy>(
         &self,
         key: &str,
@@ -130,7 +155,7 @@ pub fn only(table: &DeTable<'_>, keys: &[&str], not_built: &[&str]) -> Result<()
     }
 }
 
-/// A word that is not among those that there are, or that this tamis cannot do.
+/// The message about a word that is unknown, or not built into this tamis.
 fn refused(what: &str, word: &str, known: &[&str], not_built: &[&str]) -> String {
     let known = known.join(" ");
     match not_built.contains(&word) {
@@ -147,8 +172,21 @@ pub fn string<'a>(value: &'a Value<'_>) -> Result<&'a str, Wrong> {
     value.get_ref().as_str().ok_or_else(|| found(value, "a string"))
 }
 
-/// What is wrong with a value of another type: `what` was expected.
+/// The error for a value of another type: `what` was expected.
 #[must_use]
 pub fn found(value: &Value<'_>, what: &str) -> Wrong {
     (value.span(), format!("expected {what}, found {}", value.get_ref().type_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_columns_count_from_one() {
+        let starts = LineStarts::of(b"ab\ncd\n");
+        let places = [0, 2, 3, 6, 99].map(|offset| starts.place(offset));
+        assert_eq!(places, [(1, 1), (1, 3), (2, 1), (3, 1), (3, 1)]);
+        assert_eq!(LineStarts::of(b"").place(0), (1, 1));
+    }
 }

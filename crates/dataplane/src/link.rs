@@ -5,7 +5,6 @@ use pktio::LinkType;
 
 /// How to read frames of a capture's link type, if tamis can.
 #[must_use]
-#[inline]
 pub fn link_of(link_type: LinkType) -> Option<Link> {
     Some(match link_type {
         LinkType::ETHERNET => Link::Ethernet,
@@ -22,6 +21,6 @@ pub fn link_of(link_type: LinkType) -> Option<Link> {
 }
 
 /// Whether frames of this link type are packets of IP, with nothing before them.
-pub(crate) fn is_ip(link_type: LinkType) -> bool {
+pub fn is_ip(link_type: LinkType) -> bool {
     matches!(link_of(link_type), Some(Link::Raw | Link::Ipv4 | Link::Ipv6))
 }

@@ -1,5 +1,6 @@
 //! [`Moment`]: a point in time as users write it.
 
+use conntrack::SECOND;
 use pktio::Timestamp;
 
 /// A moment, on the clock or counted from the first packet.
@@ -25,7 +26,7 @@ impl Moment {
             return None;
         }
         let nanos: u64 = format!("{fraction:0<9}").parse().ok()?;
-        whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(nanos).map(Self::After)
+        whole.parse::<u64>().ok()?.checked_mul(SECOND)?.checked_add(nanos).map(Self::After)
     }
 
     /// Nanoseconds since the Unix epoch, where the first packet came at `start`.

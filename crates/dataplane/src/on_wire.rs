@@ -6,7 +6,7 @@ use pktio::Direction;
 use crate::arrival::{Arrival, Origin};
 use crate::wires::Wires;
 
-/// A frame that came in by a port, as it crosses the wire.
+/// A received frame of a port, as it crosses the wire.
 #[cold]
 pub(crate) fn on_wire<'a>(wires: &'a Wires, arrival: &Arrival<'a>) -> Option<Arrival<'a>> {
     let is_leaving = arrival.direction == Direction::Outbound || arrival.origin == Origin::Host;
@@ -21,7 +21,7 @@ pub(crate) fn on_wire<'a>(wires: &'a Wires, arrival: &Arrival<'a>) -> Option<Arr
         output: Some(&join.ports[1 - from]),
         wire: Some(&join.crossings[from]),
         origin: Origin::Wire,
-        // Those were found as of another link.
+        // They were found for another link type.
         headers: None,
         ..*arrival
     })

@@ -1,159 +1,172 @@
-//! [`Program`]: what packets walk, ready to be walked. Immutable, and without anything that packets leave behind:
-//! that is [`crate::State`]'s.
+//! [`Program`]: rules ready to be walked by packets. Immutable, and without the state that packets leave behind, which
+//! is [`crate::State`].
 //!
-//! Contract: owns its rules and its configuration, so it may be held, shared between threads and replaced by
-//! another one between two packets. One that is made of revisions looks at their tables and at no rule of them: it
-//! costs the same however many there are.
+//! Contract: owns its rules and its configuration, so it may be held, shared between threads and replaced by another
+//! one between two packets. Making a program of revisions looks at their tables and at none of their rules: it costs
+//! the same however many there are.
 
 use std::sync::Arc;
 
 use access::list::Schedule;
 use conntrack::Mode;
+use host::Host;
+use host::foreign::ForeignFamily;
 use packet::{Headers, Link};
 use rules::Class;
 use rules::eval::RuleRef;
 use rules::ipset::Sets;
 use rules::model::{Family, Rule, Ruleset};
-use rules::revision::Revision;
+use rules::revision::{Numbers, Revision};
 
-use crate::config::Config;
-use crate::course::{Course, bridged, family_of, family_of_type};
-use crate::path::Path;
+use crate::config::{Config, Start};
+use crate::routing::course::{Course, bridged, family_of, family_of_type};
+use crate::routing::path::Path;
 use crate::shared::Shared;
-use crate::walk::{Rules, Tables};
+use crate::walk::Tables;
 
-/// Families that there are.
+/// The number of families.
 const FAMILIES: usize = 4;
 
-/// The rules of one or more families, laid out, and what is given of the host that they stand on.
+/// The rules of one or more families, laid out, and what is given of the host that they protect.
+///
+/// Aligned to pairs of cache lines, as processors fetch them: all workers read it for each packet, and its neighbours on the
+/// stack may be written as often.
 #[derive(Debug)]
+#[repr(align(128))]
 pub struct Program {
     number: u64,
     plans: Vec<Plan>,
-    /// It has rules of a bridge, which sees frames before anybody else.
+    /// Whether a bridge's rules are among them; a bridge sees all frames first.
     bridges: bool,
-    /// By `Family as usize`: the place of the family's plan, if it has rules of the family.
+    /// By `Family as usize`: the place of the family's plan, if the family has rules.
     places: [Option<u8>; FAMILIES],
     config: Arc<Config>,
-    /// What workers that walk it have one of; `None` where each has its own.
+    start: Arc<Start>,
+    /// What all workers of this program share; `None` where each has its own.
     shared: Option<Shared>,
 }
 
-/// The rules of one family, with what their walk needs at hand.
+/// The rules of one family, with derived facts that their walk needs.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) tables: Tables,
-    /// Where packets go that came in, when no address tells.
+    /// The route of a packet that came in, where its addresses do not decide it.
     pub(crate) of_rules: Course<'static>,
-    /// What the host sends for a packet that it refused is expected. Not under rules whose packets are shared out
-    /// whatever their connections: the one worker would not see what another's packet is answered.
+    /// The host's answer to a packet that it refused is expected. Not under rules whose packets are shared out whatever
+    /// their connections: an answer may pass another worker than its packet.
     pub(crate) expects_answers: bool,
-    /// Some rule asks for ports of bridges.
+    /// Some rule matches ports of bridges.
     pub(crate) asks_for_ports: bool,
-    /// The kernel would track connections, and so reassemble fragments first.
+    /// Whether the kernel would track connections, and so reassemble fragments first.
     pub(crate) ruleset_tracks: bool,
-    /// They are tracked here, too.
+    /// Connections are tracked here, too.
     pub(crate) is_tracked: bool,
 }
 
 impl Program {
-    /// These rulesets, at most one for each family.
+    /// Makes a program of rulesets, at most one for each family.
     #[must_use]
     pub fn new(
         rulesets: impl IntoIterator<Item = impl Into<Arc<Ruleset>>>,
         config: impl Into<Arc<Config>>,
     ) -> Self {
-        let config = config.into();
-        let plans = rulesets.into_iter().map(|ruleset| Plan::new(ruleset.into(), &config));
-        Self::of_plans(0, plans.collect(), config)
+        Self::starting(rulesets, config, Start::default())
     }
 
-    /// These revisions, at most one for each family, as the program of this number. They are walked as they are laid
-    /// out, whatever the configuration says of that.
+    /// Makes a program like [`Program::new`] whose states start with this.
+    #[must_use]
+    pub fn starting(
+        rulesets: impl IntoIterator<Item = impl Into<Arc<Ruleset>>>,
+        config: impl Into<Arc<Config>>,
+        start: impl Into<Arc<Start>>,
+    ) -> Self {
+        let (config, start) = (config.into(), start.into());
+        let plan = |ruleset| Plan::new(ruleset, &config, start.sets.as_ref());
+        let plans = rulesets.into_iter().map(|ruleset| plan(ruleset.into())).collect();
+        Self::of_plans(0, plans, config, start)
+    }
+
+    /// Makes the program of this number of revisions, at most one for each family.
     #[must_use]
     pub fn of_revisions(
         number: u64,
         revisions: impl IntoIterator<Item = Arc<Revision>>,
         config: Arc<Config>,
+        start: Arc<Start>,
     ) -> Self {
         let plans = revisions.into_iter().map(|revision| Plan::of_revision(revision, &config));
-        Self::of_plans(number, plans.collect(), config)
+        Self::of_plans(number, plans.collect(), config, start)
     }
 
-    fn of_plans(number: u64, plans: Vec<Plan>, config: Arc<Config>) -> Self {
+    fn of_plans(number: u64, plans: Vec<Plan>, config: Arc<Config>, start: Arc<Start>) -> Self {
         let bridges = plans.iter().any(|plan| plan.family() == Family::Bridge);
         let mut places = [None; FAMILIES];
         (0..).zip(&plans).for_each(|(at, plan)| places[plan.family() as usize] = Some(at));
-        Self { number, plans, bridges, places, config, shared: None }
+        Self { number, plans, bridges, places, config, start, shared: None }
     }
 
-    /// The same for workers that share this.
+    /// Sets what the workers of this program share.
     pub(crate) fn sharing(self, shared: Shared) -> Self {
         Self { shared: Some(shared), ..self }
     }
 
-    /// The next one, with these revisions in place of those of their families.
+    /// Makes the next program: each of these revisions replaces the present one of its family.
     pub(crate) fn after(&self, next: &[Arc<Revision>]) -> Self {
         let config = &self.config;
         let of = |family| next.iter().find(|next| next.family() == family);
-        let kept = self.plans.iter().filter_map(|plan| {
-            let next = of(plan.family()).or(self.revision(plan.family()))?;
-            Some(plan.after(Arc::clone(next), config))
+        let kept = self.plans.iter().map(|plan| {
+            let next = of(plan.family()).unwrap_or(plan.tables.revision());
+            plan.after(Arc::clone(next), config)
         });
         let is_new = |next: &&Arc<Revision>| self.plan(next.family()).is_none();
         let new = next.iter().filter(is_new);
         let new = new.map(|next| Plan::of_revision(Arc::clone(next), config));
         let plans = kept.chain(new).collect();
-        let program = Self::of_plans(self.number + 1, plans, Arc::clone(&self.config));
+        let (config, start) = (Arc::clone(config), Arc::clone(&self.start));
+        let program = Self::of_plans(self.number + 1, plans, config, start);
         Self { shared: self.shared.clone(), ..program }
     }
 
-    /// The same with other sets and another access list.
+    /// Replaces the sets and the access list.
     #[must_use]
     pub fn with(self, sets: Option<Sets>, bans: Option<Schedule>) -> Self {
-        let config = Config { sets, bans, ..Config::clone(&self.config) };
-        let shared = self.shared.as_ref().map(|shared| shared.renewed(&config));
-        Self { config: Arc::new(config), shared, ..self }
+        let start = Start { sets, bans, connections: self.start.connections.clone() };
+        let shared = self.shared.as_ref().map(|shared| shared.renewed(&start));
+        Self { start: Arc::new(start), shared, ..self }
     }
 
-    /// What workers that walk it have one of.
+    /// What all workers of this program share.
     pub(crate) fn shared(&self) -> Option<&Shared> {
         self.shared.as_ref()
     }
 
-    /// Its number among the programs that were published one after the other, from 1; 0 if it was not.
+    /// The program's number among those published one after the other, from 1; 0 if it was not published.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// What is given of the host.
+    /// The given configuration of the host.
     #[must_use]
     pub fn config(&self) -> &Arc<Config> {
         &self.config
     }
 
-    /// The rules of a family, where it has them as they were read.
+    /// What its states start with.
     #[must_use]
-    pub fn ruleset(&self, family: Family) -> Option<&Arc<Ruleset>> {
-        match self.plan(family)?.tables.rules() {
-            Rules::Read(ruleset, _) => Some(ruleset),
-            Rules::Revised(_) => None,
-        }
+    pub fn start(&self) -> &Arc<Start> {
+        &self.start
     }
 
-    /// The revision of a family, where it was made of revisions.
+    /// The rules of a family, if it has some.
     #[must_use]
     pub fn revision(&self, family: Family) -> Option<&Arc<Revision>> {
-        match self.plan(family)?.tables.rules() {
-            Rules::Read(..) => None,
-            Rules::Revised(revision) => Some(revision),
-        }
+        Some(self.plan(family)?.tables.revision())
     }
 
-    /// All of its revisions.
-    pub(crate) fn revisions(&self) -> impl Iterator<Item = &Arc<Revision>> {
-        self.plans.iter().filter_map(|plan| self.revision(plan.family()))
+    /// All revisions of the program.
+    pub fn revisions(&self) -> impl Iterator<Item = &Arc<Revision>> {
+        self.plans.iter().map(|plan| plan.tables.revision())
     }
 
     /// A rule of a family, by the place that verdicts and observers name. Its [`Rule::id`] is the name that no other
@@ -169,7 +182,7 @@ impl Program {
         self.plans.iter().any(|plan| plan.is_tracked)
     }
 
-    /// One for each family.
+    /// The plans, one for each family.
     pub(crate) fn plans(&self) -> &[Plan] {
         &self.plans
     }
@@ -184,15 +197,16 @@ impl Program {
         self.places[family as usize].map(usize::from)
     }
 
-    /// Whether it has rules for an Ethernet frame of this EtherType.
+    /// Whether any rules evaluate an Ethernet frame of this EtherType.
     #[inline]
-    pub(crate) fn is_for(&self, ethertype: u16) -> bool {
+    pub fn is_for(&self, ethertype: u16) -> bool {
         let family = family_of_type(ethertype);
         self.bridges || family.is_some_and(|family| self.place_of(family).is_some())
     }
 
-    /// The family whose rules evaluate a frame with these headers: a bridge's see all frames. What crosses a wire the
-    /// rules of what it holds evaluate where there are any, with those of the bridge below them ([`crate::walk`]).
+    /// The family whose rules evaluate a frame with these headers: a bridge's rules see all frames. Frames that cross a
+    /// wire are evaluated by the rules of their payload's family, if there are any, and by the rules of the bridge
+    /// below them ([`crate::walk`]).
     #[inline]
     pub(crate) fn family_for(
         &self,
@@ -207,7 +221,7 @@ impl Program {
         held.filter(|family| is_on_wire && self.plan(*family).is_some()).or_else(|| bridged(link))
     }
 
-    /// Whether it has rules of a bridge.
+    /// Whether there are rules of a bridge.
     #[inline]
     pub(crate) fn bridges(&self) -> bool {
         self.bridges
@@ -215,21 +229,24 @@ impl Program {
 }
 
 impl Plan {
-    fn new(ruleset: Arc<Ruleset>, config: &Config) -> Self {
-        let tables = Tables::of(Arc::clone(&ruleset), config.layout);
+    fn new(ruleset: Arc<Ruleset>, config: &Config, sets: Option<&Sets>) -> Self {
+        let revision = Arc::new(Revision::first(&ruleset, &mut Numbers::default()));
+        let reference = config.reference.then(|| Arc::clone(&ruleset));
+        let tables = Tables::of(revision, reference, &config.host);
         let is_tracked = tables.tracks() && config.ct.mode != Mode::Off;
-        let is_pure = ruleset.class(is_tracked, config.sets.as_ref()) == Class::Pure;
+        let is_pure = ruleset.class(is_tracked, sets) == Class::Pure;
         Self::of(tables, config, !is_pure)
     }
 
-    /// Packets under revisions are always shared out by their connections: a worker sees what its own are answered.
+    /// Packets under revisions are always shared out by their connections: a worker sees the answers to its own
+    /// packets.
     fn of_revision(revision: Arc<Revision>, config: &Config) -> Self {
-        Self::of(Tables::of_revision(revision), config, true)
+        Self::of(Tables::of(revision, None, &config.host), config, true)
     }
 
-    /// The same family's with the next revision, or with its own.
+    /// The family's plan with its next revision, or with the present one.
     fn after(&self, next: Arc<Revision>, config: &Config) -> Self {
-        Self::of(self.tables.after(next), config, true)
+        Self::of(self.tables.after(next, &config.host), config, true)
     }
 
     fn of(tables: Tables, config: &Config, expects_answers: bool) -> Self {
@@ -239,7 +256,7 @@ impl Plan {
             of_rules: config.path.map_or_else(|| Course::of_rules(&tables), sure),
             expects_answers,
             asks_for_ports,
-            ruleset_tracks: tables.tracks(),
+            ruleset_tracks: tables.tracks() || foreign_tracks(&config.host, tables.family()),
             is_tracked: tables.tracks() && config.ct.mode != Mode::Off,
             tables,
         }
@@ -251,12 +268,21 @@ impl Plan {
     }
 }
 
+/// Whether chains that are not evaluated here make the kernel track connections of a family.
+fn foreign_tracks(host: &Host, family: Family) -> bool {
+    match family {
+        Family::Ipv4 => host.foreign.tracks(&[ForeignFamily::Ip, ForeignFamily::Inet]),
+        Family::Ipv6 => host.foreign.tracks(&[ForeignFamily::Ip6, ForeignFamily::Inet]),
+        Family::Arp | Family::Bridge => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    //! The next program beside one that is made from scratch of the same revisions.
+    //! The next program compared with a program made from scratch of the same revisions.
 
     use proptest::prelude::*;
-    use rules::revision::{Numbers, Transaction};
+    use rules::revision::Transaction;
     use rules::save::{LoadOptions, load};
 
     use super::*;
@@ -273,7 +299,7 @@ mod tests {
         ("mangle", "FORWARD"),
     ];
 
-    /// Nothing, and what asks for tracking, translation and ports.
+    /// A rule that asks for nothing, and rules that ask for tracking, translation and ports.
     const RULES: [&str; 4] = [
         "-j ACCEPT",
         "-m conntrack --ctstate NEW -j ACCEPT",
@@ -281,14 +307,14 @@ mod tests {
         "-m physdev --physdev-in p0 -j DROP",
     ];
 
-    /// What is done to the rules of a family.
+    /// A change of the rules of a family.
     #[derive(Debug, Clone)]
     enum Change {
-        /// A built-in chain is there from now on, with its table.
+        /// Adds a built-in chain, with its table.
         Chain(usize),
         Rule(usize, usize),
         Flush(usize),
-        /// These chains and rules in place of all, tables in the order in which they are named first.
+        /// Replaces all rules by these chains and rules, tables in the order in which they are named first.
         Whole(Vec<(usize, usize)>),
     }
 
@@ -353,7 +379,7 @@ mod tests {
     fn first(family: Family, chains: &[(usize, usize)], numbers: &mut Numbers) -> Revision {
         let none = || Ruleset { family, backend: rules::Backend::default(), tables: Vec::new() };
         let ruleset = ruleset(family, chains).unwrap_or_else(none);
-        Revision::first(&ruleset, numbers).expect("nothing jumps, so no loop")
+        Revision::first(&ruleset, numbers)
     }
 
     proptest! {
@@ -365,7 +391,7 @@ mod tests {
         ) {
             let (mut numbers, config) = (Numbers::default(), Arc::new(Config::default()));
             let start = Arc::new(first(FAMILIES[0], &start, &mut numbers));
-            let mut program = Program::of_revisions(1, [start], Arc::clone(&config));
+            let mut program = Program::of_revisions(1, [start], Arc::clone(&config), Arc::default());
             for commit in commits {
                 let mut revisions: Vec<Arc<Revision>> = Vec::new();
                 for (family, change) in commit {
@@ -379,7 +405,7 @@ mod tests {
                 }
                 program = program.after(&revisions);
                 let (number, all) = (program.number(), program.revisions().cloned());
-                let scratch = Program::of_revisions(number, all, Arc::clone(&config));
+                let scratch = Program::of_revisions(number, all, Arc::clone(&config), Arc::default());
                 prop_assert_eq!(format!("{:?}", program), format!("{:?}", scratch));
                 for next in revisions {
                     let family = next.family();

@@ -1,4 +1,4 @@
-//! [`Shared`]: what the kernel has once for all processors, and so all workers of one publication have.
+//! [`Shared`]: state that the kernel keeps globally, shared by all workers of one publication.
 //!
 //! | what | shared how | a worker pays |
 //! |---|---|---|
@@ -8,11 +8,11 @@
 //! | the access list ([`Live`]) | a value that is swapped | a look whether there is a newer one |
 //!
 //! Connections, fragments and expected answers stay each worker's own, so packets of one connection go to one worker;
-//! `connlimit` counts those of all, and random numbers are drawn by each. Packets that workers take through at one
-//! moment reach a match or target one after the other, in some order; their walks as a whole do not.
+//! `connlimit` counts the connections of all, and each worker draws its own random numbers. Packets that workers
+//! evaluate at one moment reach a match or target one after the other, in some order; their walks as a whole do not.
 //!
 //! Contract: a worker holds one of these locks at a time and waits for nothing while it does. Order, where a state is
-//! made or given up: all states of a family, then one. States live as long as their rules, not as workers do.
+//! made or given up: all states of a family, then one state. States live as long as their rules, not as workers do.
 
 use std::array;
 use std::sync::Arc;
@@ -22,9 +22,9 @@ use rules::eval::{Memories, SharedLists, SharedMemories};
 use rules::ipset::Sets;
 use rules::model::Family;
 
-use crate::config::Config;
+use crate::config::Start;
 
-/// What workers share. Clones are one.
+/// The state that workers share. Clones share it, too.
 #[derive(Debug, Clone)]
 pub struct Shared {
     bans: Arc<Live>,
@@ -33,25 +33,25 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Nothing seen yet; sets and bans as they are given.
+    /// State with these sets and bans, which no match has added to.
     #[must_use]
-    pub fn new(config: &Config) -> Self {
+    pub fn new(start: &Start) -> Self {
         let lists = Arc::<SharedLists>::default();
         let memories = || Arc::new(SharedMemories::among(Arc::clone(&lists)));
         Self {
-            bans: Arc::new(Live::new(config.bans.clone().unwrap_or_default())),
-            sets: config.sets.clone().map(Sets::shared),
+            bans: Arc::new(Live::new(start.bans.clone().unwrap_or_default())),
+            sets: start.sets.clone().map(Sets::shared),
             memories: array::from_fn(|_| memories()),
         }
     }
 
-    /// The same with other sets and another access list; what matches remember stays.
+    /// State with other sets and another access list; what matches remember stays.
     #[must_use]
-    pub(crate) fn renewed(&self, config: &Config) -> Self {
-        Self { memories: self.memories.clone(), ..Self::new(config) }
+    pub(crate) fn renewed(&self, start: &Start) -> Self {
+        Self { memories: self.memories.clone(), ..Self::new(start) }
     }
 
-    /// Whether both are one.
+    /// Whether both share one state.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.bans, &other.bans)
     }
@@ -73,7 +73,7 @@ impl Shared {
         Bans::Live(self.bans.reader())
     }
 
-    /// What matches of a family remember, for one worker.
+    /// The memories of a family's matches, for one worker.
     pub(crate) fn memories(&self, family: Family) -> Memories {
         Memories::sharing(Arc::clone(&self.memories[family as usize]), family)
     }
@@ -82,9 +82,9 @@ impl Shared {
 /// The access list as a worker reads it.
 #[derive(Debug)]
 pub(crate) enum Bans {
-    /// Its own.
+    /// The worker's own list.
     Own(Schedule),
-    /// That of all workers.
+    /// The list that all workers share.
     Live(LiveReader),
 }
 

@@ -1,8 +1,8 @@
-//! [`Wires`]: wires that a capture's interfaces are the ports of, as a live run had them; and the file that says so.
+//! [`Wires`]: the wires whose ports are a capture's interfaces, as a live run had them; and the file that names them.
 //!
-//! Contract: what came in by a port of a wire crosses it, as it did live: nothing routes it, and whether it ages is as the
-//! wire has it. Everything else is as without wires. A file is lines of words; empty ones and those that begin with `#` do
-//! not count:
+//! Contract: a frame that a port of a wire received crosses the wire, as it did live: nothing routes it, and the wire
+//! says whether it ages. Everything else is as without wires. A file is lines of words; empty lines and lines that
+//! begin with `#` do not count:
 //!
 //! ```text
 //! port NAME ADDRESS …                what rules translate to there
@@ -26,25 +26,25 @@ pub struct Wires {
 /// Two ports that are joined.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Join {
-    /// Their names.
+    /// The names of the ports.
     pub ports: [String; 2],
-    /// How frames cross it that come in by each.
+    /// How frames cross that were received on each port.
     pub crossings: [Crossing; 2],
 }
 
 /// How frames cross a wire in one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Crossing {
-    /// As by a router: their time to live is lowered, and they have to fit the port that they leave by. What a router
-    /// sends no further (to a group, to everybody, within a link) crosses as by a bridge all the same.
+    /// Whether frames cross as at a router: their time to live is lowered, and they have to fit the output port. What a
+    /// router does not send further (to a group, to everybody, within a link) crosses as at a bridge all the same.
     pub ages: bool,
-    /// Bytes of the longest packet of the port that they leave by.
+    /// Bytes of the longest packet of the output port.
     pub mtu: Option<u32>,
-    /// The same of the port that they came in by.
+    /// Bytes of the longest packet of the input port.
     pub mtu_back: Option<u32>,
 }
 
-/// What is wrong with a file, and in which line, from 1.
+/// An error in a file, with its line, from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WiresError {
     line: usize,
@@ -60,10 +60,17 @@ impl fmt::Display for WiresError {
 impl std::error::Error for WiresError {}
 
 impl Wires {
+    /// Whether a port of a wire, or one with addresses, has this name.
+    #[must_use]
+    pub fn has_port(&self, name: &str) -> bool {
+        self.all.iter().any(|join| join.ports.iter().any(|port| port == name))
+            || self.addresses.iter().any(|(port, _)| port == name)
+    }
+
     /// Reads a file.
     ///
     /// # Errors
-    /// A line says something else.
+    /// A line is no port and no wire.
     pub fn parse(text: &str) -> Result<Self, WiresError> {
         let mut wires = Self::default();
         for (line, number) in text.lines().zip(1..) {
@@ -109,7 +116,7 @@ impl Wires {
     }
 }
 
-/// As a file.
+/// Prints the wires as a file.
 impl fmt::Display for Wires {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, address) in &self.addresses {

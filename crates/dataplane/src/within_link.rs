@@ -1,18 +1,18 @@
-//! What a router sends no further: packets to a group or to everybody, from or to an address that stands for a host on
-//! its link alone, and those by which IPv6 finds neighbours, which none accepts once they are older (RFC 4861, 7.1).
-//! On a wire they cross as by a bridge, and do not age: the hosts on both sides are on one link.
+//! What a router does not send further: packets to a group or to everybody, packets from or to a link-local address,
+//! and IPv6 neighbour discovery, which no host accepts once its hop limit was lowered (RFC 4861, 7.1). On a wire they
+//! cross as at a bridge, and do not age: the hosts on both sides are on one link.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 
 use packet::{L4, Packet, Read, icmpv6};
 
-use crate::way::addresses;
+use crate::routing::way::addresses;
 
 /// ICMPv6 types of neighbour discovery: solicitations, advertisements and redirects (RFC 4861, section 4).
 const NEIGHBOUR_DISCOVERY: RangeInclusive<u8> = 133..=137;
 
-/// Whether a packet stays on its link. What is no IP does, and what has addresses that are not known.
+/// Whether a packet stays on its link. So does what is no IP, and what has addresses that are not known.
 pub(crate) fn is_within(packet: &Packet<'_>) -> bool {
     match addresses(packet) {
         Some((IpAddr::V4(source), IpAddr::V4(destination))) => {

@@ -13,7 +13,7 @@ use loom::thread;
 #[path = "../src/publish/desk.rs"]
 mod desk;
 
-/// What the desk is made of.
+/// The atomic cell of the desk.
 mod sync {
     /// A cell whose swaps are single steps.
     pub(super) struct AtomicCell<T>(loom::sync::Mutex<T>);
@@ -48,7 +48,7 @@ impl Array {
     }
 }
 
-/// As a worker's work: a revision, and an array.
+/// A worker's work in the model: a revision, and an array.
 type Work = (Arc<u64>, Arc<Array>);
 
 fn seat(number: u64, revision: &Arc<u64>, array: &Arc<Array>) -> Seat<Work> {

@@ -1,30 +1,33 @@
 //! The addresses of a host's interfaces, as `ip -o addr` and `ip addr` print them.
 
-use std::collections::HashSet;
-use std::net::IpAddr;
-
 use crate::Network;
 use crate::text::{Line, TextError, index, records};
+use std::collections::{BTreeSet, HashSet};
+use std::net::IpAddr;
 
 /// The addresses of a host.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Addresses {
     all: Vec<Address>,
     own: HashSet<IpAddr>,
+    /// Broadcast addresses of the interfaces.
+    broadcasts: BTreeSet<IpAddr>,
+    /// Bits that are 0 in some of those.
+    varying: u32,
 }
 
 /// One address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
-    /// Its interface.
+    /// The interface's name.
     pub interface: Box<str>,
     /// The address.
     pub addr: IpAddr,
-    /// Its subnet: its peer's, where it has a peer.
+    /// The address's subnet; with a peer, the peer's.
     pub subnet: Network,
     /// The broadcast address that it was given.
     pub broadcast: Option<IpAddr>,
-    /// It serves a single link or the host alone.
+    /// Whether the address serves a single link or the host alone.
     pub narrow: bool,
     /// Another address of its subnet came first.
     pub secondary: bool,
@@ -64,12 +67,21 @@ impl Addresses {
             (None, Some(_)) => Network::parse(word.text),
             (None, None) => Network::parse(&addr.to_string()),
         };
+        let subnet = subnet.ok_or_else(wrong)?;
+        let broadcast = line.after("brd").and_then(|word| word.text.parse().ok());
+        let last = Some(subnet.last()).filter(|_| subnet.bits < 31);
+        for broadcast in [broadcast, last].into_iter().flatten() {
+            if let (true, IpAddr::V4(all)) = (addr.is_ipv4(), broadcast) {
+                self.varying |= !all.to_bits();
+                self.broadcasts.insert(broadcast);
+            }
+        }
         self.own.insert(addr);
         self.all.push(Address {
             interface: interface.into(),
             addr,
-            subnet: subnet.ok_or_else(wrong)?,
-            broadcast: line.after("brd").and_then(|word| word.text.parse().ok()),
+            subnet,
+            broadcast,
             narrow: matches!(line.after("scope").map(|word| word.text), Some("link" | "host")),
             secondary: line.has("secondary"),
         });
@@ -90,20 +102,27 @@ impl Addresses {
 
     /// Whether an address is the broadcast address of an interface.
     pub(crate) fn broadcasts(&self, addr: IpAddr) -> bool {
-        let is_last = |one: &Address| one.subnet.bits < 31 && one.subnet.last() == addr;
-        let is_of = |one: &Address| one.broadcast == Some(addr) || is_last(one);
-        addr.is_ipv4() && self.all.iter().any(is_of)
+        // Most addresses lack a bit that all of those have.
+        matches!(addr, IpAddr::V4(v4) if !v4.to_bits() & !self.varying == 0)
+            && self.broadcasts.contains(&addr)
     }
 
-    /// The address that the host gives to what leaves by an interface and has none yet: `Some(None)` where that
-    /// depends on where it goes.
+    /// Returns the source address that the host gives to packets that leave through an interface without one:
+    /// `Some(None)` where that depends on the destination.
     pub(crate) fn source_for(&self, interface: &str, is_v6: bool) -> Option<Option<IpAddr>> {
         let fits = |address: &&Address| {
             let wide = !address.narrow && !address.secondary;
             &*address.interface == interface && address.addr.is_ipv6() == is_v6 && wide
         };
-        crate::only(self.all.iter().filter(fits).map(|address| address.addr))
+        only(self.all.iter().filter(fits).map(|address| address.addr))
     }
+}
+
+/// The only one of several values: `None` where there is none at all, `Some(None)` where they differ.
+pub(crate) fn only<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<Option<T>> {
+    let first = values.next()?;
+    let is_only = values.all(|other| other == first);
+    Some(is_only.then_some(first))
 }
 
 #[cfg(test)]
@@ -135,6 +154,21 @@ mod tests {
         assert_eq!(addresses.source_for("br0", false), Some("10.0.0.1".parse().ok()));
         assert_eq!(addresses.source_for("br0", true), Some("2001:db8::1".parse().ok()));
         assert_eq!(addresses.source_for("lo", false), None);
+    }
+
+    #[test]
+    fn broadcast_addresses_are_those_of_the_networks_and_those_given() {
+        let text = "2: a    inet 10.0.0.1/24 brd 10.0.0.255 scope global a\n\
+                    3: b    inet 10.1.0.1/25 scope global b\n4: c    inet 10.2.0.1/24 brd 10.2.0.0 scope global c\n";
+        let addresses = Addresses::parse(text).unwrap();
+        let broadcasts = |addr: &str| addresses.broadcasts(addr.parse().unwrap());
+        assert!(
+            ["10.0.0.255", "10.1.0.127", "10.2.0.0", "10.2.0.255"].iter().all(|a| broadcasts(a))
+        );
+        assert!(
+            !["10.0.0.254", "10.1.0.255", "11.0.0.255", "::a00:ff"].iter().any(|a| broadcasts(a))
+        );
+        assert!(!Addresses::default().broadcasts("10.0.0.255".parse().unwrap()));
     }
 
     #[test]

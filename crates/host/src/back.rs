@@ -1,7 +1,7 @@
-//! [`Host::way_back`]: whether an answer to a packet that came in would leave by the interface it came in by.
+//! [`Host::way_back`]: whether an answer to a received packet would leave through its input interface.
 //!
-//! IPv4 finds the route first and then looks at its interfaces; IPv6 searches for a route by the interface, and of the
-//! routes to one prefix one by the interface comes before those of lesser metric. Source: kernel
+//! IPv4 finds the route first and then looks at its interfaces; IPv6 searches for a route through the interface, and of
+//! the routes to one prefix, a route through the interface precedes routes of lesser metric. Source: kernel
 //! `net/ipv4/netfilter/ipt_rpfilter.c`, `net/ipv6/netfilter/ip6t_rpfilter.c`; `rt6_device_match` (`net/ipv6/route.c`).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -60,13 +60,13 @@ impl Host {
             (Found::Route { route, .. }, None) => is_way_back(route, packet, wanted),
         };
         match packet.input {
-            // It may have come by the loopback, where every source is valid.
+            // The loopback may have received it, where every source is valid.
             None if !is_valid => Err(Missing::Input),
             _ => Ok(is_valid),
         }
     }
 
-    /// Whether a packet is valid whatever its source: on the loopback, or from one that has no address yet.
+    /// Whether a packet is valid whatever its source: on the loopback, or from a host without an address yet.
     fn needs_no_way_back(&self, packet: &Incoming<'_>) -> bool {
         let is_loopback = packet.input.is_some_and(|input| {
             let link = self.links.named(input);

@@ -1,9 +1,9 @@
-//! Where a packet goes: [`Host::route_in`] of one that came in, after PREROUTING, and [`Host::route_out`] of one that the
-//! host sends.
+//! Where a packet goes: [`Host::route_in`] for a received packet, after PREROUTING, and [`Host::route_out`] for a
+//! packet that the host sends.
 //!
-//! Measured beside `ip route get … from … iif …` of a real kernel. Source: kernel `ip_route_input_slow`,
+//! Compared with `ip route get … from … iif …` of a real kernel. Source: kernel `ip_route_input_slow`,
 //! `__fib_validate_source`, `ip_forward`, `ip6_forward`, `ip6_mc_input`; `include/linux/inetdevice.h` says how the
-//! settings of an interface go together with those of `all`.
+//! settings of an interface combine with those of `all`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -14,6 +14,7 @@ use crate::routed::{
     Assumed, FrameKind, Incoming, Missing, Reached, Refused, Routed, Verdict, refuse,
 };
 use crate::search::{Found, Narrow};
+use crate::source::Back;
 use crate::sysctl::Key;
 
 impl Host {
@@ -23,7 +24,7 @@ impl Host {
         self.route_in_assuming(packet).0
     }
 
-    /// The same, and what was assumed.
+    /// [`Self::route_in`] with the assumptions behind it.
     #[must_use]
     pub fn route_in_assuming(&self, packet: &Incoming<'_>) -> (Routed<'_>, Assumed) {
         let mut assumed = Assumed::default();
@@ -78,7 +79,7 @@ impl Host {
         let nowhere = source.is_unspecified() && destination.is_unspecified();
         if destination.is_broadcast() || nowhere {
             if !source.is_unspecified() {
-                self.validate(packet, None, assumed)?;
+                self.validate(packet, Back::ToMany, assumed)?;
             }
             return Ok(Routed::Input(Reached::Broadcast));
         }
@@ -116,7 +117,8 @@ impl Host {
             _ => None,
         };
         if let Some(reached) = reached {
-            self.validate(packet, None, assumed)?;
+            let by = if reached == Reached::Local { Back::ToHost } else { Back::ToMany };
+            self.validate(packet, by, assumed)?;
             let drops = reached == Reached::Local
                 && packet.is_flooded()
                 && self.flag(false, packet.input, Key::DropUnicast)?;
@@ -132,7 +134,7 @@ impl Host {
         }
         let leaves = self.leaves(route, tied);
         let Routed::Forward { output, .. } = leaves else { return Ok(leaves) };
-        self.validate(packet, Some(output), assumed)?;
+        self.validate(packet, Back::Through(output), assumed)?;
         if packet.is_flooded() { refuse(Refused::UnicastInBroadcast) } else { Ok(leaves) }
     }
 
@@ -159,7 +161,7 @@ impl Host {
                 return refuse(Refused::Martian);
             }
         } else {
-            self.validate(packet, None, assumed)?;
+            self.validate(packet, Back::ToMany, assumed)?;
         }
         Ok(Routed::Input(Reached::Multicast))
     }
@@ -316,7 +318,7 @@ impl<'a> Incoming<'a> {
         }
     }
 
-    /// Its frame was for others, too.
+    /// Whether the packet's frame was for others, too.
     fn is_flooded(&self) -> bool {
         matches!(self.frame, FrameKind::Broadcast | FrameKind::Multicast)
     }

@@ -1,5 +1,5 @@
-//! [`Fingerprints`]: what the SYN of each operating system looks like, as `pf.os` has them and `nfnl_osf -f` gives them
-//! to the kernel, for `-m osf`.
+//! [`Fingerprints`]: what the SYN of each operating system looks like, as listed in `pf.os` and loaded into the kernel
+//! by `nfnl_osf -f`, for `-m osf`.
 //!
 //! A line is `window:ttl:df:size:options:genre:version:subtype:details`. Of options their order counts and no values; a
 //! letter that nfnl_osf does not know stands for none.
@@ -32,15 +32,15 @@ pub enum Window {
 /// One fingerprint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fingerprint {
-    /// Its operating system.
+    /// The operating system.
     pub genre: Box<str>,
-    /// Its window.
+    /// The window of its SYN.
     pub window: Window,
-    /// Its initial time to live.
+    /// The initial time to live.
     pub ttl: u8,
-    /// It sets the bit that forbids fragments.
+    /// Whether the bit that forbids fragments is set.
     pub df: bool,
-    /// Its total length.
+    /// The total length.
     pub len: u16,
     /// The kinds of its options, each with its length.
     pub options: Box<[(u8, u8)]>,

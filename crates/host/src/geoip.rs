@@ -29,10 +29,10 @@ impl Geoip {
         is_code.then(|| code.map(|byte| byte.to_ascii_uppercase()))
     }
 
-    /// Takes what a file of this name holds; one of another kind is passed over.
+    /// Takes what a file of this name holds; another kind of file is ignored.
     ///
     /// # Errors
-    /// It ends within a range: what was expected.
+    /// The file ends within a range: what was expected.
     pub fn take(&mut self, name: &str, bytes: &[u8]) -> Result<(), String> {
         let Some((country, kind)) = name.split_once('.') else { return Ok(()) };
         let Some(country) = Self::country(country) else { return Ok(()) };

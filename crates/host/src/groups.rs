@@ -33,6 +33,18 @@ impl Groups {
         Ok(groups)
     }
 
+    /// Every group that some interface joined.
+    pub(crate) fn all(&self) -> impl Iterator<Item = IpAddr> {
+        self.0.values().flatten().copied()
+    }
+
+    /// The interfaces, in the order of their names.
+    pub(crate) fn interfaces(&self) -> impl Iterator<Item = &str> {
+        let mut names: Vec<&str> = self.0.keys().map(|name| &**name).collect();
+        names.sort_unstable();
+        names.into_iter()
+    }
+
     /// Whether an interface joined a group; `None` where the interface is not named.
     #[must_use]
     pub fn joined(&self, interface: &str, group: IpAddr) -> Option<bool> {

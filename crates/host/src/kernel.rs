@@ -1,9 +1,9 @@
 //! [`Kernel`]: the version of Linux whose answers are wanted, and which changes of answers it has.
 //!
-//! Contract: this is the one place that compares versions. Whoever answers differently by version asks
-//! [`Kernel::has`] about a [`Change`], which cites the commit. Stable series get changes too, so a series alone often
-//! does not tell, and the kernels of distributions are named after the series and their own builds: what is not known
-//! is `None`, and the answer is unknown.
+//! Contract: this is the one place that compares versions. Code whose answers differ by version asks [`Kernel::has`]
+//! about a [`Change`], which cites the commit. Stable series get changes too, so a series alone often does not decide,
+//! and the kernels of distributions are named after the series and their own builds: what is not known is `None`, and
+//! the answer is unknown.
 
 use std::fmt;
 
@@ -30,9 +30,9 @@ pub enum Change {
 
 /// Where a change came.
 struct Since {
-    /// The first series that has it from its beginning.
+    /// The first series that has the change from its beginning.
     series: (u16, u16),
-    /// The first stable release of older series that has it; those that are not here are not known.
+    /// The first stable release with the change, for older series; a series that is not here is not known.
     stable: &'static [((u16, u16), u16)],
 }
 
@@ -49,7 +49,7 @@ impl Change {
 }
 
 impl Default for Kernel {
-    /// The one that answers are held to unless another is named.
+    /// The version that answers follow unless another is named.
     fn default() -> Self {
         Self { series: (6, 18), stable: Some(44) }
     }
@@ -74,7 +74,7 @@ impl Kernel {
     /// Reads what `uname -srv` prints, also `uname -a`. Debian's kernels name the stable release in their build.
     ///
     /// # Errors
-    /// It is another system, or there is no version before the build; with the place.
+    /// The text is another system's, or has no version before the build; with the place.
     pub fn parse_uname(text: &str) -> Result<Self, TextError> {
         const EXPECTED: &str = "a kernel's version before its build (uname -srv)";
         let nothing = || TextError { line: 1, column: 1, expected: EXPECTED, found: String::new() };

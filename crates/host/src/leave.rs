@@ -18,6 +18,55 @@ fn is_own_route(route: &Route) -> bool {
 }
 
 impl Host {
+    /// The interface that a packet is routed out of, be it the host's own or not; `None` where more would have to be known of
+    /// it, such as the interface on which it arrived.
+    #[must_use]
+    pub fn leaves_by(&self, source: IpAddr, destination: IpAddr) -> Option<&str> {
+        if self.is_local(destination) == Some(true) {
+            return Some("lo");
+        }
+        let flow = Flow {
+            source,
+            destination,
+            input: None,
+            output: None,
+            tos: None,
+            mark: None,
+            protocol: None,
+            ports: None,
+        };
+        match self.search(&flow, Narrow::default()) {
+            Found::Route { route, .. } if is_own_route(route) => Some("lo"),
+            Found::Route { route, tied } => match self.leaves(route, tied) {
+                Routed::Forward { output, .. } => output,
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Whether a copy of what the host sends through an interface to this address may come back to it without a wire:
+    /// copies of broadcasts, and of packets to a group that the interface joined. Programs join groups that routers
+    /// forward at any time.
+    ///
+    /// Source: Linux 6.18 `ip_output.c` (`ip_mc_output`, `ip_dev_loopback_xmit`), `ip6_output.c`.
+    #[must_use]
+    pub fn may_come_back(&self, output: &str, destination: IpAddr) -> bool {
+        let joined = || self.groups.as_ref().and_then(|all| all.joined(output, destination));
+        let broadcasts = || self.assigned.as_ref().is_some_and(|all| all.broadcasts(destination));
+        match destination {
+            IpAddr::V4(v4) if v4.is_broadcast() => true,
+            IpAddr::V4(v4) if v4.is_multicast() => {
+                v4.octets()[..3] != [224, 0, 0] || joined() != Some(false)
+            }
+            IpAddr::V6(v6) if v6.is_multicast() => {
+                v6.segments()[0] & 0xf > 2 || joined() != Some(false)
+            }
+            IpAddr::V4(_) => broadcasts(),
+            IpAddr::V6(_) => false,
+        }
+    }
+
     /// By which interface a packet of the host's own leaves; `lo` if it is for the host itself.
     #[must_use]
     pub fn route_out<'a>(&'a self, packet: &Outgoing<'a>) -> Routed<'a> {

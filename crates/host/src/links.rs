@@ -1,10 +1,14 @@
 //! The links of a host, as `ip -d -o link`, `ip -o link` or `ip link` print them.
 //!
-//! Without `-d` the kind of a link is told by its flags, its name and what names it; then a bridge is what has ports.
+//! Without `-d` the kind of a link is derived from its flags, its name and what names it; a bridge is then what has
+//! ports.
 
 use std::collections::HashMap;
 
 use crate::text::{Line, Record, TextError, index, mac, records};
+
+/// The most links that are looked at one by one.
+const FEW: usize = 16;
 
 /// The links of a host.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,11 +22,11 @@ pub struct Links {
 /// One link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// Its number, unique in its network namespace.
+    /// The link's number, unique in its network namespace.
     pub index: u32,
-    /// Its name.
+    /// The link's name.
     pub name: Box<str>,
-    /// Its Ethernet address.
+    /// The Ethernet address.
     pub mac: Option<[u8; 6]>,
     /// The longest packet that it carries, in bytes.
     pub mtu: Option<u32>,
@@ -32,14 +36,16 @@ pub struct Link {
     pub parent: Option<Box<str>>,
     /// What it is.
     pub kind: LinkKind,
-    /// It resolves no addresses (`NOARP`).
+    /// Whether the link resolves no addresses (`NOARP`).
     pub noarp: bool,
-    /// It has one other end (`POINTOPOINT`).
+    /// Whether the link has one other end (`POINTOPOINT`).
     pub pointopoint: bool,
-    /// It is up.
+    /// Whether the link is up.
     pub up: bool,
     /// The group that it belongs to, if that is printed and its number is known: of names only `default` tells.
     pub group: Option<u32>,
+    /// Hairpin mode of a bridge port: it sends packets back out of the port they arrived on. `None` where it is not printed.
+    pub hairpin: Option<bool>,
 }
 
 /// What a link is.
@@ -57,7 +63,7 @@ pub enum LinkKind {
     Bond,
     /// A VLAN of its parent.
     Vlan {
-        /// Its number, if that is known.
+        /// The VLAN's number, if it is known.
         id: Option<u16>,
     },
     /// A link of its own address on its parent (macvlan, ipvlan).
@@ -68,7 +74,7 @@ pub enum LinkKind {
     Tun,
     /// A routing domain.
     Vrf,
-    /// Another device that packets leave by no wire of their own: tunnels, `dummy`, `ifb`.
+    /// Any other device that packets leave without a wire of its own: tunnels, `dummy`, `ifb`.
     Other,
 }
 
@@ -95,7 +101,7 @@ impl Links {
         };
         self.by_name.insert(link.name.clone(), place);
         self.by_index.insert(link.index, place);
-        // A bridge takes the address of a port: the upper device stands before those that it is made of.
+        // A bridge takes the address of a port: the upper device stands before its parts.
         let owner = link.mac.map(|mac| self.by_mac.entry(mac).or_insert(place));
         if let Some(owner) = owner.filter(|_| link.master.is_none()) {
             *owner = place;
@@ -150,7 +156,11 @@ impl Links {
     /// The link of that name.
     #[must_use]
     pub fn named(&self, name: &str) -> Option<&Link> {
-        self.by_name.get(name).map(|place| &self.all[*place])
+        // Of a few names a look at each costs less than a hash, and this is asked for every packet.
+        match self.all.len() <= FEW {
+            true => self.all.iter().rev().find(|link| *link.name == *name),
+            false => self.by_name.get(name).map(|place| &self.all[*place]),
+        }
     }
 
     /// The link of that number.
@@ -159,7 +169,7 @@ impl Links {
         self.by_index.get(&index).map(|place| &self.all[*place])
     }
 
-    /// A link of that address; of several one that belongs to no other.
+    /// Returns the link with that address; of several, one that belongs to no other.
     #[must_use]
     pub fn with_mac(&self, mac: [u8; 6]) -> Option<&Link> {
         self.by_mac.get(&mac).map(|place| &self.all[*place])
@@ -183,6 +193,20 @@ impl Links {
         let mut macvlans = on_it().filter(|link| link.kind == LinkKind::Macvlan);
         let first = macvlans.next().filter(|_| vlan.is_none());
         first.filter(|_| macvlans.next().is_none())
+    }
+}
+
+impl Links {
+    /// Whether a bridge sends packets back out of their input port; for an unknown port, what all of its ports do.
+    /// `None` where that is not printed, or they differ.
+    #[must_use]
+    pub fn sends_back(&self, bridge: &str, port: Option<&str>) -> Option<bool> {
+        let is_port = |link: &&Link| {
+            link.master.as_deref() == Some(bridge) && port.is_none_or(|name| *link.name == *name)
+        };
+        let mut ports = self.all.iter().filter(is_port).map(|link| link.hairpin);
+        let first = ports.next()??;
+        ports.all(|other| other == Some(first)).then_some(first)
     }
 }
 
@@ -221,6 +245,11 @@ fn read_link(record: &Record<'_>) -> Result<Link, TextError> {
         group: head.after("group").and_then(|word| match word.text {
             "default" => Some(0),
             number => number.parse().ok(),
+        }),
+        hairpin: record.rest.iter().find_map(|line| match line.after("hairpin")?.text {
+            "on" => Some(true),
+            "off" => Some(false),
+            _ => None,
         }),
     })
 }
@@ -304,6 +333,31 @@ mod tests {
         assert_eq!(upper("br0", Some(5)), Some("br0.5"));
         assert_eq!(upper("br0", None), None);
         assert_eq!(upper("v0", Some(7)), Some("br0"));
+    }
+
+    #[test]
+    fn a_bridge_sends_back_by_ports_that_are_hairpins() {
+        let port = |name: &str, hairpin: &str| {
+            format!(
+                "9: {name}@if2: <UP> mtu 1500 master br0\\    link/ether 02:00:00:00:00:01 brd ff:ff:ff:ff:ff:ff \\    \
+                 veth \\    bridge_slave state forwarding {hairpin} guard off\n"
+            )
+            .replacen('9', &name[1..], 1)
+        };
+        let of = |ports: &[(&str, &str)], asked| {
+            let text: String = ports.iter().map(|(name, hairpin)| port(name, hairpin)).collect();
+            Links::parse(&text).unwrap().sends_back("br0", asked)
+        };
+        let (on, off) = (("v1", "hairpin on"), ("v2", "hairpin off"));
+        assert_eq!(of(&[off], None), Some(false));
+        assert_eq!(
+            (of(&[on, off], Some("v1")), of(&[on, off], Some("v2"))),
+            (Some(true), Some(false))
+        );
+        assert_eq!(
+            (of(&[on, off], None), of(&[("v3", "")], None), of(&[], None)),
+            (None, None, None)
+        );
     }
 
     #[test]

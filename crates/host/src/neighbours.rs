@@ -7,11 +7,11 @@ use crate::text::{TextError, index, lines, mac, records};
 /// A neighbour.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Neighbour {
-    /// Its address.
+    /// The neighbour's address.
     pub addr: IpAddr,
-    /// The interface that it is reached by.
+    /// The interface that leads to it.
     pub interface: Option<Box<str>>,
-    /// Its Ethernet address, if it is known.
+    /// The Ethernet address, if it is known.
     pub mac: Option<[u8; 6]>,
     /// Nobody answered for it.
     pub failed: bool,
@@ -20,11 +20,11 @@ pub struct Neighbour {
 /// A port of a bridge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Port {
-    /// Its name.
+    /// The port's name.
     pub name: Box<str>,
-    /// Its bridge.
+    /// The name of the port's bridge.
     pub bridge: Option<Box<str>>,
-    /// It passes frames on.
+    /// Whether the port passes frames on.
     pub forwarding: bool,
 }
 

@@ -54,7 +54,7 @@ impl fmt::Display for Network {
     }
 }
 
-fn mask(addr: IpAddr, bits: u8) -> IpAddr {
+pub(crate) fn mask(addr: IpAddr, bits: u8) -> IpAddr {
     match addr {
         IpAddr::V4(v4) => {
             let mask = u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0);

@@ -7,6 +7,7 @@
 use std::net::IpAddr;
 
 use crate::Network;
+use crate::by_part::{ByNetwork, ByPart};
 use crate::route::{DEFAULT, LOCAL, MAIN, Refusal, table_name};
 use crate::routed::Missing;
 use crate::routes::tos;
@@ -19,31 +20,45 @@ pub struct Policy {
     v6: Option<Vec<PolicyRule>>,
     /// The IPv4 rules are others than every host has at the start.
     is_custom_v4: bool,
+    /// Where many rules of a family ask for the same, they by that.
+    by_most: [Option<RulesBy>; 2],
 }
+
+/// Rules by what most of them ask for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum RulesBy {
+    Source(ByNetwork),
+    Destination(ByNetwork),
+    /// By the mask of a mark.
+    Mark(ByPart<u32, u32>),
+}
+
+/// Up to this many rules are asked one by one.
+const FEW: usize = 16;
 
 /// One rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyRule {
     /// Rules are asked in ascending order.
     pub priority: u32,
-    /// Its answer is turned round.
+    /// Whether the rule's match is inverted (`not`).
     pub invert: bool,
-    from: Option<Network>,
-    to: Option<Network>,
+    pub(crate) from: Option<Network>,
+    pub(crate) to: Option<Network>,
     input: Option<Box<str>>,
     output: Option<Box<str>>,
-    mark: Option<(u32, u32)>,
-    tos: Option<u8>,
-    protocol: Option<u8>,
-    ports: [Option<(u16, u16)>; 2],
-    /// It tests something that is not modelled.
+    pub(crate) mark: Option<(u32, u32)>,
+    pub(crate) tos: Option<u8>,
+    pub(crate) protocol: Option<u8>,
+    pub(crate) ports: [Option<(u16, u16)>; 2],
+    /// Whether the rule tests something that is not modelled.
     is_open: bool,
-    /// It gives packets a realm.
+    /// Whether the rule gives packets a realm.
     realm: bool,
-    /// It asks for the table of a routing domain.
+    /// Whether the rule asks for the table of a routing domain.
     pub(crate) l3mdev: bool,
     pub(crate) action: Action,
-    /// A route with a prefix of at most this number of bits is passed over.
+    /// Longest prefix, in bits, of the routes that the rule ignores.
     pub(crate) suppress: Option<u8>,
 }
 
@@ -63,7 +78,7 @@ pub(crate) enum Action {
 pub(crate) struct Flow<'a> {
     pub(crate) source: IpAddr,
     pub(crate) destination: IpAddr,
-    /// The interface it came in by: `Some("lo")` for what the host sends.
+    /// The input interface: `Some("lo")` for packets that the host sends.
     pub(crate) input: Option<&'a str>,
     /// The interface it is bound to.
     pub(crate) output: Option<&'a str>,
@@ -74,8 +89,8 @@ pub(crate) struct Flow<'a> {
 }
 
 impl Policy {
-    /// Reads the text of `ip -4 rule`, `ip -6 rule`, or both after one another: priorities that begin anew, or
-    /// addresses, tell where the other family begins.
+    /// Reads the text of `ip -4 rule`, `ip -6 rule`, or both after one another: priorities that begin again, or
+    /// addresses, show where the other family begins.
     ///
     /// # Errors
     /// A line that begins with no priority, or a value that is none, with its place.
@@ -99,6 +114,7 @@ impl Policy {
             of_family.get_or_insert_default().extend(section);
         }
         policy.is_custom_v4 = policy.v4.as_deref().is_some_and(is_custom);
+        policy.by_most = [&policy.v4, &policy.v6].map(|rules| RulesBy::of(rules.as_deref()?));
         Ok(policy)
     }
 
@@ -106,6 +122,20 @@ impl Policy {
     #[must_use]
     pub fn of(&self, is_v6: bool) -> Option<&[PolicyRule]> {
         if is_v6 { self.v6.as_deref() } else { self.v4.as_deref() }
+    }
+
+    /// The first rule, from a place on, that may hold for a flow.
+    pub(crate) fn next(&self, flow: &Flow<'_>, from: usize) -> Option<(usize, &PolicyRule)> {
+        let is_v6 = flow.destination.is_ipv6();
+        let place = match (&self.by_most[usize::from(is_v6)], flow.mark) {
+            (Some(RulesBy::Source(rules)), _) => rules.next(from, flow.source)?,
+            (Some(RulesBy::Destination(rules)), _) => rules.next(from, flow.destination)?,
+            (Some(RulesBy::Mark(rules)), Some(mark)) => {
+                rules.first(from, |mask| Some(mark & mask))?
+            }
+            _ => from,
+        };
+        Some((place, self.of(is_v6)?.get(place)?))
     }
 
     /// Whether an IPv4 rule gives packets a realm.
@@ -119,6 +149,24 @@ impl Policy {
     }
 }
 
+impl RulesBy {
+    fn of(rules: &[PolicyRule]) -> Option<Self> {
+        // One that is turned round holds for what it does not ask for.
+        let plain = || rules.iter().map(|rule| Some(rule).filter(|rule| !rule.invert));
+        let source = || plain().map(|rule| rule?.from);
+        let destination = || plain().map(|rule| rule?.to);
+        let mark = || plain().map(|rule| rule?.mark.map(|(mark, mask)| (mask, mark & mask)));
+        let counts =
+            [source().flatten().count(), destination().flatten().count(), mark().flatten().count()];
+        let most = counts.into_iter().max().filter(|most| *most > FEW)?;
+        Some(match counts.into_iter().position(|count| count == most) {
+            Some(0) => Self::Source(ByNetwork::of_networks(source())),
+            Some(1) => Self::Destination(ByNetwork::of_networks(destination())),
+            _ => Self::Mark(ByPart::of(mark())),
+        })
+    }
+}
+
 fn is_custom(rules: &[PolicyRule]) -> bool {
     let usual = [(0, LOCAL), (32766, MAIN), (32767, DEFAULT)];
     let usual = usual.map(|(priority, table)| PolicyRule::lookup(priority, table));
@@ -126,7 +174,7 @@ fn is_custom(rules: &[PolicyRule]) -> bool {
 }
 
 impl PolicyRule {
-    /// It asks for a packet's mark.
+    /// Whether the rule asks for a packet's mark.
     #[must_use]
     pub fn asks_for_mark(&self) -> bool {
         self.mark.is_some()
@@ -385,6 +433,32 @@ mod tests {
         let other = Flow { mark: None, source: "1.2.3.4".parse().unwrap(), ..flow() };
         assert_eq!(rules[9].holds(&other), Some(false));
         assert_eq!(rules[9].action, Action::Lookup(MAIN.into()));
+    }
+
+    #[test]
+    fn of_many_rules_none_is_passed_over_that_may_hold() {
+        let asks: [fn(u32) -> String; 3] = [
+            |n| format!("from 10.0.{n}.0/{}", 24 + n % 9),
+            |n| format!("from all to 10.0.{n}.0/{}", 16 + n % 17),
+            |n| format!("from all fwmark {n:#x}/{:#x}", [0xff_u32, 0xf, u32::MAX][n as usize % 3]),
+        ];
+        let more = ["not from 10.0.7.0/24", "from all", "from 10.0.7.9 fwmark 7", "to 10.0.7.9"];
+        for ask in asks {
+            let many = (0..60).map(ask).chain(more.map(str::to_owned)).chain((0..60).map(ask));
+            let text = (1..).zip(many).map(|(n, asks)| format!("{n}:\t{asks} lookup 7\n"));
+            let policy = Policy::parse(&text.collect::<String>()).unwrap();
+            assert!(policy.by_most[0].is_some());
+            let rules = policy.of(false).unwrap();
+            for mark in (0..70).map(Some).chain([None]) {
+                let addr = IpAddr::from([10, 0, mark.unwrap_or(7) as u8, 9]);
+                let flow = Flow { source: addr, destination: addr, mark, ..flow() };
+                let first = policy.next(&flow, 0);
+                let asked = std::iter::successors(first, |(at, _)| policy.next(&flow, at + 1));
+                let may_hold = |rule: &&PolicyRule| rule.holds(&flow) != Some(false);
+                let found: Vec<_> = asked.map(|(_, rule)| rule).filter(may_hold).collect();
+                assert_eq!(found, rules.iter().filter(may_hold).collect::<Vec<_>>(), "{mark:?}");
+            }
+        }
     }
 
     #[test]

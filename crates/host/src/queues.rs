@@ -22,9 +22,9 @@ pub enum QueueVerdict {
 /// The verdict of each queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Queues {
-    /// Of those that are not named.
+    /// The verdict of queues that are not named.
     others: QueueVerdict,
-    /// Of those that are, by their numbers.
+    /// The verdicts of named queues, by number.
     named: Vec<(u16, QueueVerdict)>,
 }
 
@@ -76,7 +76,7 @@ impl Queues {
         named.map(|(_, verdict)| *verdict).chain(has_others.then_some(self.others))
     }
 
-    /// What is told, each as an option spells it.
+    /// Returns the given verdicts, each as an option spells it.
     #[must_use]
     pub fn words(&self) -> Vec<String> {
         let others = Some(self.others).filter(|others| *others != QueueVerdict::Unknown);
@@ -99,7 +99,7 @@ pub fn parse_verdict(text: &str) -> Option<(Option<u16>, QueueVerdict)> {
     Some((queue, QueueVerdict::from_word(word)?))
 }
 
-/// As options spell it: `accept, 3=drop`; nothing where nothing is told.
+/// Prints the verdicts as options spell them: `accept, 3=drop`; nothing where none is given.
 impl fmt::Display for Queues {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.words().join(", "))

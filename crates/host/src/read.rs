@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use crate::routes::Routes;
 use crate::text::TextError;
-use crate::{Addresses, Fingerprints, Groups, Host, Kernel, Links, Policy, Sysctl, neighbours};
+use crate::{
+    Addresses, Fingerprints, Groups, Host, Kernel, Links, Policy, Sysctl, Xfrm, neighbours,
+};
 
 /// Why a file of a host cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostError {
-    /// Its name.
+    /// The file's name.
     pub file: &'static str,
     /// The place, and what should have been there.
     pub source: TextError,
@@ -25,15 +27,16 @@ impl fmt::Display for HostError {
 impl std::error::Error for HostError {}
 
 impl Host {
-    /// The host that files of these names describe; `file` gives the text of one that there is: `routes.txt` (`ip -4
-    /// route show table all; ip -6 route show table all`), `rule.txt` (`ip -4 rule; ip -6 rule`), `links.txt` (`ip -d -o
-    /// link`), `addresses.txt` (`ip -o addr`), `neigh.txt` (`ip neigh`), `maddr.txt` (`ip maddr`), `bridge.txt`
-    /// (`bridge -o link`), `sysctl.txt` (`sysctl net.ipv4 net.ipv6 net.bridge net.netfilter`), `uname.txt` (`uname -srv`),
-    /// `pf.os` (what `nfnl_osf -f` was given).
-    ///
+    /// Returns the host that files of these names describe; `file` gives the text of an existing file: `routes.txt`
+    /// (`ip -4 route show table all; ip -6 route show table all`), `rule.txt` (`ip -4 rule; ip -6 rule`), `links.txt`
+    /// (`ip -d -o link`), `addresses.txt` (`ip -o addr`), `neigh.txt` (`ip neigh`), `maddr.txt` (`ip maddr`),
+    /// `bridge.txt` (`bridge -o link`), `sysctl.txt` (`sysctl net.ipv4 net.ipv6 net.bridge net.netfilter`), `uname.txt`
+    /// (`uname -srv`), `xfrm.txt` (`ip xfrm policy`), `pf.os` (what `nfnl_osf -f` loads).
     /// # Errors
     /// A file that is not what its program prints, with the place.
     pub fn read(mut file: impl FnMut(&str) -> Option<String>) -> Result<Self, HostError> {
+        // One without a policy is blank.
+        let xfrm = parsed("xfrm.txt", &mut file, Xfrm::parse)?;
         let mut text = |name: &str| file(name).filter(|text| !text.trim().is_empty());
         let mut host = Self {
             routes: parsed("routes.txt", &mut text, Routes::parse)?,
@@ -47,6 +50,7 @@ impl Host {
             sysctl: parsed("sysctl.txt", &mut text, Sysctl::parse)?,
             kernel: parsed("uname.txt", &mut text, Kernel::parse_uname)?,
             fingerprints: parsed("pf.os", &mut text, Fingerprints::parse)?.map(Arc::new),
+            xfrm,
             ..Self::default()
         };
         host.bridge = host.only_bridge();
@@ -58,7 +62,7 @@ impl Host {
         let is_bridge = |link: &&crate::Link| link.kind == crate::LinkKind::Bridge;
         let links = self.links.all().iter().filter(is_bridge).map(|link| &*link.name);
         let ports = self.ports.iter().filter_map(|port| port.bridge.as_deref());
-        crate::only(links.chain(ports)).flatten().map(str::to_owned)
+        crate::addresses::only(links.chain(ports)).flatten().map(str::to_owned)
     }
 }
 

@@ -12,9 +12,9 @@ pub struct Route {
     pub destination: Network,
     /// What becomes of packets to there.
     pub kind: RouteKind,
-    /// Its table: `local`, `main`, `default`, another name or a number.
+    /// The route's table: `local`, `main`, `default`, another name or a number.
     pub table: Box<str>,
-    /// Of several routes to one destination that of the least metric counts.
+    /// Priority among routes to one destination: the least metric counts.
     pub metric: u32,
     /// The interface, if it names one.
     pub device: Option<Box<str>>,
@@ -32,11 +32,11 @@ pub struct Route {
     pub connected: bool,
     /// Whether the kernel made it; `None` where the program that printed the routes does not say.
     pub by_kernel: Option<bool>,
-    /// Of IPv6 routes that are equal the preferred one counts: 0 low, 1 medium, 2 high.
+    /// Preference among equal IPv6 routes: 0 low, 1 medium, 2 high.
     pub preference: u8,
     /// It, or one of its ways, names a realm.
     pub realm: bool,
-    /// Its interface is down (`dead`) or has no carrier (`linkdown`).
+    /// Whether the interface is down (`dead`) or has no carrier (`linkdown`).
     pub state: NextState,
     /// The ways that packets are shared out over, if there are several.
     pub ways: Vec<Way>,
@@ -59,7 +59,7 @@ pub enum NextState {
     Good,
     /// The interface has no carrier: it is used unless `ignore_routes_with_linkdown` is set.
     LinkDown,
-    /// It is not used.
+    /// The interface is down: the way is not used.
     Dead,
 }
 
@@ -109,7 +109,7 @@ pub(crate) const LOCAL: &str = "local";
 pub(crate) const MAIN: &str = "main";
 pub(crate) const DEFAULT: &str = "default";
 
-/// A table by its name, where it has one that every host knows.
+/// Returns a table's name, where every host knows it by one.
 pub(crate) fn table_name(text: &str) -> &str {
     match text {
         "255" => LOCAL,
@@ -120,8 +120,8 @@ pub(crate) fn table_name(text: &str) -> &str {
 }
 
 impl Route {
-    /// The address of its interface that it tells of: itself, or the source of its connected subnet. Those of
-    /// a single link are left out.
+    /// Returns the address of the host that the route implies: its destination, or the source of a connected subnet.
+    /// Link-local addresses are left out.
     #[must_use]
     pub fn own_address(&self) -> Option<IpAddr> {
         let host = if self.destination.addr.is_ipv6() { 128 } else { 32 };
@@ -133,7 +133,7 @@ impl Route {
         addr.filter(|addr| !matches!(addr, IpAddr::V6(v6) if v6.is_unicast_link_local()))
     }
 
-    /// The interfaces that packets may leave by.
+    /// Returns the interfaces that packets may leave through.
     pub fn devices(&self) -> impl Iterator<Item = &str> {
         let one = self.device.as_deref().filter(|_| self.ways.is_empty());
         let live = self.ways.iter().filter(|way| way.state != NextState::Dead);

@@ -7,27 +7,27 @@ use crate::route::Refusal;
 /// A packet that came in, as far as its way depends on it.
 #[derive(Debug, Clone, Copy)]
 pub struct Incoming<'a> {
-    /// Its source.
+    /// The source address.
     pub source: IpAddr,
-    /// Its destination, after PREROUTING.
+    /// The destination address, after PREROUTING.
     pub destination: IpAddr,
-    /// The interface it came in by.
+    /// The input interface.
     pub input: Option<&'a str>,
     /// Type of service or traffic class; `None` if it is not known.
     pub tos: Option<u8>,
-    /// Its mark; `None` if some bits are not known.
+    /// The mark; `None` if some bits are not known.
     pub mark: Option<u32>,
-    /// Its protocol; `None` if it is not known.
+    /// The protocol number; `None` if it is not known.
     pub protocol: Option<u8>,
-    /// Its ports; `None` if it has none that are known.
+    /// Source and destination port; `None` if there are none, or they are not known.
     pub ports: Option<[u16; 2]>,
-    /// Whom its frame was for.
+    /// The addressee of the frame.
     pub frame: FrameKind,
-    /// It carries a loose or strict source route.
+    /// Whether the packet carries a loose or strict source route.
     pub source_route: bool,
 }
 
-/// Whom a frame was for.
+/// The addressee of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FrameKind {
     /// This host.
@@ -44,19 +44,19 @@ pub enum FrameKind {
 /// A packet of the host's own.
 #[derive(Debug, Clone, Copy)]
 pub struct Outgoing<'a> {
-    /// Its source; unspecified if it has none yet.
+    /// The source address; unspecified if there is none yet.
     pub source: IpAddr,
-    /// Its destination.
+    /// The destination address.
     pub destination: IpAddr,
     /// The interface that it is bound to.
     pub output: Option<&'a str>,
     /// Type of service or traffic class; `None` if it is not known.
     pub tos: Option<u8>,
-    /// Its mark; `None` if some bits are not known.
+    /// The mark; `None` if some bits are not known.
     pub mark: Option<u32>,
-    /// Its protocol; `None` if it is not known.
+    /// The protocol number; `None` if it is not known.
     pub protocol: Option<u8>,
-    /// Its ports; `None` if it has none that are known.
+    /// Source and destination port; `None` if there are none, or they are not known.
     pub ports: Option<[u16; 2]>,
 }
 
@@ -87,7 +87,7 @@ pub enum Routed<'h> {
     },
     /// Nowhere.
     Refused(Refused),
-    /// It depends on what is not known.
+    /// The answer depends on what is not known.
     Unknown(Missing),
 }
 
@@ -107,9 +107,9 @@ pub enum Reached {
 /// Why a packet goes nowhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Refused {
-    /// An address that cannot come by this way.
+    /// An address that cannot arrive this way.
     Martian,
-    /// The way back to its source is another one.
+    /// The way back to the source leads through another interface.
     RpFilter,
     /// A group that nobody joined.
     NotJoined,
@@ -121,7 +121,7 @@ pub enum Refused {
     Unreachable,
     /// A route that is prohibited.
     Prohibit,
-    /// This host forwards nothing that comes by this interface.
+    /// The input interface does not forward.
     ForwardingOff,
     /// A packet to forward in a frame for everybody or a group.
     UnicastInBroadcast,
@@ -129,6 +129,8 @@ pub enum Refused {
     SourceRoute,
     /// A source that is valid on its own link only, and the way leads to another.
     Scope,
+    /// The bridge would have to send it back out of the port it arrived on, whose hairpin mode is off.
+    Hairpin,
 }
 
 impl Refused {
@@ -153,6 +155,7 @@ impl Refused {
             Self::UnicastInBroadcast => "unicast packet in a broadcast frame",
             Self::SourceRoute => "source route",
             Self::Scope => "source beyond its scope",
+            Self::Hairpin => "back by its bridge port, whose hairpin is off",
         }
     }
 }
@@ -185,10 +188,14 @@ pub enum Missing {
     Mark,
     /// The type of service, which a route tests.
     Service,
-    /// The interface it came in by.
+    /// The input interface.
     Input,
     /// The next address of a source route.
     SourceRoute,
+    /// The hairpin mode of the bridge port that the packet arrived on.
+    Hairpin,
+    /// Whether bridges hand what they pass on to iptables.
+    BridgeCalls,
 }
 
 impl Missing {
@@ -205,6 +212,8 @@ impl Missing {
             Self::Service => "the type of service that a route tests",
             Self::Input => "the input interface",
             Self::SourceRoute => "the next address of a source route",
+            Self::Hairpin => "whether the port of the bridge is a hairpin",
+            Self::BridgeCalls => "whether bridges hand packets to iptables",
         }
     }
 }

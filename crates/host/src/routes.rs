@@ -1,7 +1,7 @@
 //! Routes as ip-route(8) prints them: `ip -4 route show table all; ip -6 route show table all`.
 //!
 //! Best given with the local table, which says outright which addresses are local and which are broadcast. Without it
-//! the connected subnets (`scope link src ADDRESS`) tell of some. Words that are not known are passed over.
+//! the connected subnets (`scope link src ADDRESS`) show some. Unknown words are ignored.
 
 use std::net::IpAddr;
 
@@ -63,7 +63,7 @@ impl Routes {
         Ok(Self::of(all))
     }
 
-    /// These routes.
+    /// Lays out these routes.
     #[must_use]
     pub fn of(all: Vec<Route>) -> Self {
         let tables = Tables::of(&all);
@@ -86,8 +86,8 @@ impl Routes {
         self.tables.has_local(addr.is_ipv6())
     }
 
-    /// The route to an address in one table, of the longest prefix among those that `wanted` picks; of several to one
-    /// destination that of the least metric.
+    /// Returns the route to an address in one table, of the longest prefix among the routes that `wanted` picks; of
+    /// several to one destination, the route of the least metric.
     pub fn in_table(
         &self,
         table: &str,
@@ -137,7 +137,7 @@ fn read_route(line: &Line<'_>, after_v6: bool) -> Result<Route, TextError> {
         via => Some(via),
     });
     let v6 = || match (gateway.flatten().and_then(|via| via.parse().ok()), source) {
-        // An IPv4 route may go by an IPv6 gateway, which is then named.
+        // An IPv4 route may use an IPv6 gateway, which is then named.
         _ if word("via") == Some("inet6") => false,
         (Some(addr), _) | (None, Some(addr)) => addr.is_ipv6(),
         // Only IPv6 routes have a preference, and refuse on an interface.

@@ -7,7 +7,7 @@
 use std::net::IpAddr;
 
 use crate::Host;
-use crate::policy::{Action, Flow, PolicyRule};
+use crate::policy::{Action, Flow, Policy, PolicyRule};
 use crate::route::{DEFAULT, LOCAL, MAIN, NextState, Refusal, Route, RouteKind};
 use crate::routed::Missing;
 use crate::sysctl::Key;
@@ -22,7 +22,7 @@ pub(crate) enum Found<'h> {
     Refused(Refusal),
     /// No route.
     Nothing,
-    /// It depends on what is not known.
+    /// The answer depends on what is not known.
     Open(Missing),
 }
 
@@ -46,7 +46,7 @@ impl Host {
         if tables.names(is_v6).next().is_none() {
             return Found::Open(Missing::Routes);
         }
-        let Some(rules) = self.policy.as_ref().and_then(|policy| policy.of(is_v6)) else {
+        let Some(policy) = self.policy.as_ref().filter(|policy| policy.of(is_v6).is_some()) else {
             return self.search_usual(flow, narrow);
         };
         if !is_v6 && !self.is_policy_custom() {
@@ -56,7 +56,7 @@ impl Host {
                 (found, _) => found,
             };
         }
-        self.search_rules(rules, flow, narrow)
+        self.search_rules(policy, flow, narrow)
     }
 
     /// Without policy rules: the usual ones, unless there are tables that only others ask.
@@ -80,25 +80,21 @@ impl Host {
         found.find(|found| *found != Found::Nothing).unwrap_or(Found::Nothing)
     }
 
-    fn search_rules<'h>(
-        &'h self,
-        rules: &[PolicyRule],
-        flow: &Flow<'_>,
-        narrow: Narrow,
-    ) -> Found<'h> {
+    fn search_rules<'h>(&'h self, policy: &Policy, flow: &Flow<'_>, narrow: Narrow) -> Found<'h> {
         let mut possible: Option<(Found<'h>, Missing)> = None;
         let settled = |possible: Option<(Found<'h>, Missing)>, found: Found<'h>| match possible {
             Some((other, why)) if other != found => Found::Open(why),
             _ => found,
         };
         let mut place = 0;
-        while let Some(rule) = rules.get(place) {
-            place += 1;
+        while let Some((at, rule)) = policy.next(flow, place) {
+            place = at + 1;
             let holds = if rule.l3mdev { self.in_domain(flow) } else { rule.holds(flow) };
             if holds == Some(false) {
                 continue;
             }
             if let Action::Goto(to) = rule.action {
+                let rules = policy.of(flow.destination.is_ipv6()).unwrap_or_default();
                 let target = rules.iter().position(|rule| rule.priority >= to);
                 let target = target.filter(|target| rules[*target].priority == to);
                 match (holds, target) {
@@ -268,7 +264,8 @@ fn given_v6(route: &Route, tied: bool) -> Found<'_> {
     }
 }
 
-/// Of the IPv6 routes to one prefix the first by the interface, else the first, if any interface will do.
+/// Returns the first of the IPv6 routes to one prefix that uses the interface, else the first, if any interface will
+/// do.
 fn first_v6<'h>(
     routes: impl Iterator<Item = &'h Route>,
     flow: &Flow<'_>,

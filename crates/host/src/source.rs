@@ -2,16 +2,37 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
+use crate::Host;
+use crate::addresses::only;
 use crate::policy::{Flow, Policy};
 use crate::route::{LOCAL, Route, RouteKind};
 use crate::routed::{Assumed, Incoming, Missing, Reached, Refused, Routed, Verdict, refuse};
 use crate::routes::Routes;
 use crate::search::{Found, Narrow};
 use crate::sysctl::Key;
-use crate::{Host, only};
+
+/// How the way back to a source is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Back<'a> {
+    /// For a packet that reached an address of the host: from there.
+    ToHost,
+    /// For a packet that reached many hosts: from nowhere in particular.
+    ToMany,
+    /// For a packet that is forwarded through this interface, if that is known: from its destination.
+    Through(Option<&'a str>),
+}
 
 /// The modes of `rp_filter`.
 const STRICT: i32 = 1;
+
+impl<'a> Back<'a> {
+    fn output(self) -> Option<&'a str> {
+        match self {
+            Self::Through(output) => output,
+            Self::ToHost | Self::ToMany => None,
+        }
+    }
+}
 
 impl Host {
     /// A setting that holds where it is set for the interface or for all; `None` where that depends on the interface.
@@ -39,7 +60,7 @@ impl Host {
         self.either(is_v6, name, key).ok_or(Routed::Unknown(Missing::Input))
     }
 
-    /// Whether what comes in by an interface is forwarded; `None` where nobody says.
+    /// Whether an interface forwards the packets that it receives; `None` where nobody says.
     #[must_use]
     pub fn forwarding(&self, is_v6: bool, input: Option<&str>) -> Option<bool> {
         let sysctl = self.sysctl.as_ref()?;
@@ -62,16 +83,15 @@ impl Host {
         Ok(own.unwrap_or(0).max(all))
     }
 
-    /// Whether an IPv4 source is one that may come in. `leaves` is the interface that the packet leaves by, if it is
-    /// forwarded.
+    /// Whether a packet with this IPv4 source may come in.
     pub(crate) fn validate(
         &self,
         packet: &Incoming<'_>,
-        leaves: Option<Option<&str>>,
+        back: Back<'_>,
         assumed: &mut Assumed,
     ) -> Verdict<()> {
         let mode = self.rp_filter(packet.input)?;
-        let output = leaves.flatten();
+        let output = back.output();
         let turns = output.is_some() && output == packet.input;
         let redirects =
             self.sysctl.is_none() || turns && self.flag(false, packet.input, Key::SendRedirects)?;
@@ -79,7 +99,7 @@ impl Host {
         if mode == 0 && !(turns && redirects) {
             let is_odd = self.is_policy_custom() || self.has_custom_local_routes();
             if !accepts_local && is_odd {
-                self.check_source(packet, leaves, mode, false)?;
+                self.check_source(packet, back, mode, false)?;
             } else if !accepts_local {
                 match self.is_assigned(packet.source) {
                     Some(true) => return refuse(Refused::Martian),
@@ -88,11 +108,11 @@ impl Host {
                 }
             }
         } else {
-            self.check_source(packet, leaves, mode, accepts_local)?;
+            self.check_source(packet, back, mode, accepts_local)?;
         }
         if self.sysctl.is_none() {
-            let strict = self.check_source(packet, leaves, STRICT, accepts_local);
-            assumed.rp_filter = strict == refuse(Refused::RpFilter);
+            let strict = self.check_source(packet, back, STRICT, accepts_local);
+            assumed.rp_filter = matches!(strict, Err(Routed::Refused(_)));
         }
         Ok(())
     }
@@ -101,16 +121,16 @@ impl Host {
     fn check_source(
         &self,
         packet: &Incoming<'_>,
-        leaves: Option<Option<&str>>,
+        by: Back<'_>,
         mode: i32,
         accepts_local: bool,
     ) -> Verdict<()> {
         let unspecified = IpAddr::from([0, 0, 0, 0]);
         let uses_mark = self.flag(false, packet.input, Key::SrcValidMark)?;
         let back = Flow {
-            source: if leaves.is_some() { packet.destination } else { unspecified },
+            source: if by == Back::ToMany { unspecified } else { packet.destination },
             destination: packet.source,
-            input: leaves.flatten().or(Some("lo")),
+            input: by.output().or(Some("lo")),
             output: None,
             mark: if uses_mark { packet.mark } else { Some(0) },
             ports: packet.ports.map(|[source, destination]| [destination, source]),
@@ -160,7 +180,7 @@ impl Host {
     }
 
     /// Whether an address is that of an interface: local routes may hold others.
-    fn is_assigned(&self, addr: IpAddr) -> Option<bool> {
+    pub(crate) fn is_assigned(&self, addr: IpAddr) -> Option<bool> {
         if self.addresses.iter().any(|(_, own)| *own == addr) {
             return Some(true);
         }

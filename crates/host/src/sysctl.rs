@@ -7,12 +7,14 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::text::{TextError, lines};
 
-/// Settings by name, and those of interfaces apart.
+/// Settings by name; per-interface settings are kept apart.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sysctl {
     named: HashMap<Box<str>, Box<str>>,
     v4: BTreeMap<Box<str>, Conf>,
     v6: BTreeMap<Box<str>, Conf>,
+    /// sysctl(8) was asked for `net.bridge`, and there is none: no `br_netfilter`.
+    lacks_bridge: bool,
 }
 
 /// The settings of an interface that decide where packets go.
@@ -57,14 +59,18 @@ impl Sysctl {
         let raw: Vec<&str> = text.lines().collect();
         for line in lines(text).filter(|line| !line.continues) {
             let first = line.at(0);
+            let whole = raw.get(first.line as usize - 1).copied().unwrap_or_default();
             if matches!(first.text, "sysctl:" | "error:" | "warning:") {
+                let is_bridge = whole.contains("net.bridge") || whole.contains("net/bridge");
+                all.lacks_bridge |= is_bridge && !whole.to_lowercase().contains("denied");
                 continue;
             }
-            let whole = raw.get(first.line as usize - 1).copied().unwrap_or_default();
             let (name, value) =
                 whole.split_once('=').ok_or_else(|| line.at(1).not("= and a value"))?;
             all.set(name.trim(), value.trim());
         }
+        // A program that can read nothing has not found out that one thing is missing.
+        all.lacks_bridge &= !all.named.is_empty();
         Ok(all)
     }
 
@@ -94,6 +100,12 @@ impl Sysctl {
             }
         }
         self.named.insert(name.into(), value.into());
+    }
+
+    /// Whether the kernel has no settings of `net.bridge`: it hands nothing that bridges pass on to iptables.
+    #[must_use]
+    pub fn lacks_bridge(&self) -> bool {
+        self.lacks_bridge
     }
 
     /// The value of a setting, by its name with dots.
@@ -150,5 +162,17 @@ mod tests {
         assert_eq!(sysctl.number("net.ipv4.ip_forward"), Some(1));
         assert_eq!(sysctl.of_all(false, Key::RpFilter), None);
         assert_eq!(Sysctl::parse("a = 1\nnonsense").unwrap_err().line, 2);
+    }
+
+    #[test]
+    fn what_was_asked_for_and_is_not_there_is_known() {
+        let lacks = |said: &str, more: &str| {
+            Sysctl::parse(&format!("sysctl: {said}\n{more}")).unwrap().lacks_bridge()
+        };
+        let none = "cannot stat /proc/sys/net/bridge: No such file or directory";
+        assert!(lacks(none, "a = 1\n") && !lacks(none, ""));
+        assert!(lacks("error: 'net.bridge' is an unknown key", "a = 1\n"));
+        assert!(!lacks("permission denied on key 'net.bridge.x'", "a = 1\n"));
+        assert!(!lacks(&none.replace("bridge", "netfilter"), "a = 1\n"));
     }
 }

@@ -1,8 +1,8 @@
 //! Routing tables laid out for the longest prefix that holds an address.
 //!
-//! The prefixes of a table are cut at each other's ends into ranges of addresses, each of which knows the longest prefix
-//! over it; every prefix knows the next shorter one that holds it. So one binary search finds the longest, and as many
-//! steps as there are prefixes around it the others: O(log n + depth), however large the table is.
+//! The prefixes of a table are cut at each other's ends into ranges of addresses, each of which knows the longest
+//! prefix over it; every prefix knows the next shorter prefix that holds it. So one binary search finds the longest,
+//! and one step for each prefix around it the others: O(log n + depth), however large the table is.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ pub(crate) struct Tables {
     /// IPv4's tables `local` and `main` in one, which is how they are searched until somebody makes a policy rule.
     merged: Table,
     has_local: [bool; 2],
-    /// Somebody made an IPv4 route of type local, beside those of addresses.
+    /// Somebody made an IPv4 route of type local, besides the routes of addresses.
     has_custom_local: bool,
 }
 
@@ -104,7 +104,8 @@ impl Tables {
 impl Table {
     fn of(all: &[Route], mut places: Vec<u32>) -> Self {
         let network = |place: &u32| all[*place as usize].destination;
-        // The order of the kernel's tries: of equal prefixes those of local, then of a type of service, then by metric.
+        // The order of the kernel's tries: of equal prefixes, local routes first, then routes with a type of service,
+        // then by metric.
         places.sort_by_key(|place| {
             let route = &all[*place as usize];
             let from = Reverse(route.from.map_or(0, |from| from.bits));

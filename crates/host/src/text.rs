@@ -81,13 +81,13 @@ impl<'t> Line<'t> {
         self.words.get(place).copied().unwrap_or(self.end)
     }
 
-    /// The word after the first one that reads `name`.
+    /// Returns the word after the first `name`.
     pub(crate) fn after(&self, name: &str) -> Option<Word<'t>> {
         let place = self.words.iter().position(|word| word.text == name)?;
         Some(self.at(place + 1))
     }
 
-    /// Whether one of its words reads so.
+    /// Whether one of the line's words is `name`.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.words.iter().any(|word| word.text == name)
     }
@@ -113,7 +113,7 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
     parts.filter(|line| !line.words.is_empty())
 }
 
-/// A line and those that continue it.
+/// A line and the lines that continue it.
 #[derive(Debug)]
 pub(crate) struct Record<'t> {
     pub(crate) head: Line<'t>,

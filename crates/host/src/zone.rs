@@ -1,10 +1,10 @@
-//! [`Zone`]: the time zone that the kernel was told of (`sys_tz`), by which `-m time --kerneltz` counts.
+//! [`Zone`]: the time zone that the kernel holds (`sys_tz`), by which `-m time --kerneltz` counts.
 //!
-//! The kernel holds a number of minutes and no zone. Who starts it tells it the offset of that day (`hwclock --systz`,
-//! systemd), and nothing says that it is told again when summer time begins or ends. A zone by its name is taken as told
-//! each time; where that is not so, the offset itself says what the kernel holds.
+//! The kernel holds a number of minutes and no zone. The boot sets it to the offset of that day (`hwclock --systz`,
+//! systemd), and nothing says that it is set again when summer time begins or ends. A zone given by name is taken as
+//! set each time; where that is not so, the offset itself says what the kernel holds.
 //!
-//! Source: kernel `kernel/time/time.c` (`sys_tz`); zones are those of the IANA database that jiff brings along.
+//! Source: kernel `kernel/time/time.c` (`sys_tz`); zones come from the IANA database that jiff brings along.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use jiff::tz::TimeZone;
 /// A time zone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Zone {
-    /// So many minutes before UTC: those of the east are positive.
+    /// Minutes ahead of UTC: positive in the east.
     Offset(i32),
     /// By its name.
     Named(Box<str>, TimeZone),
@@ -43,7 +43,7 @@ impl Zone {
     }
 
     /// Seconds to add to UTC at a second since the epoch, in whole minutes as the kernel holds them; `None` beyond the
-    /// years that zones are told for.
+    /// years of the time zone database.
     #[must_use]
     pub fn offset_at(&self, second: i64) -> Option<i32> {
         match self {

@@ -12,10 +12,12 @@ root=$(git -C "$here" rev-parse --show-toplevel 2>/dev/null) ||
     { echo "SKIPPED: mutants are made of what git knows, and this is no clone"; exit 0; }
 work=${CARGO_TARGET_DIR:-$root/target}/mutants
 limit=${LIMIT:-300}
-mkdir -p "$work/tree"
+mkdir -p "$work"
 log=$work/log
 
-# Files keep their times, so that only what changed is built again.
+# Files keep their times, so that only what changed is built again; a file that has moved must not stay at its old place.
+rm -rf "$work/tree"
+mkdir "$work/tree"
 (cd "$root" && git ls-files -z --cached --others --exclude-standard |
     while IFS= read -r -d '' file; do [ ! -f "$file" ] || printf '%s\0' "$file"; done |
     tar --null -T - -cf -) | tar -C "$work/tree" -xf -

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::layouts::{Kind, Laid};
 use host::Host;
 use packet::{Checksums, Packet, Read};
 use rules::eval::{self, Alive, Memories, Observer, RuleRef, Verdict, Verdicts};
-use rules::layout::{Kind, Laid};
 use rules::model::{Action, Family, Ruleset};
 use rules::save::{LoadError, LoadOptions, load};
 use rules::{BridgeNote, Iface, Outcome, Transit};

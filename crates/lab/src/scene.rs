@@ -4,10 +4,10 @@
 //! link layer). Two places: raw PREROUTING, which sees everything that the stack lets in, and FORWARD
 //! (mangle, then filter), which sees only packets that route forwards.
 
+use crate::layouts::Kind;
 use host::routes::Routes;
 use host::{Host, Kernel, Network, QueueVerdict, Queues};
 use packet::{Headers, L3, Link, Packet, Read};
-use rules::layout::Kind;
 use rules::model::{Family, Hook};
 
 use crate::device::Device;

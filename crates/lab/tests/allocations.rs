@@ -4,9 +4,9 @@
 
 use lab::bench::rules::fan::SMALL;
 use lab::bench::rules::workload::{Linear, at_hook};
+use lab::layouts::{Kind, Laid};
 use rules::Transit;
 use rules::eval::{Alive, Memories, Observer};
-use rules::layout::{Kind, Laid};
 use rules::model::{Family, Hook, Ruleset};
 
 /// One worker's counters.

@@ -1,5 +1,5 @@
-//! What a packet's values say of what is around it: the types of its addresses, as routes of its host; its connection, as
-//! one that is tracked.
+//! The host and the connection that a sample packet's fields imply: address types as routes of the host, and the
+//! connection as a tracker's entry.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -61,7 +61,7 @@ pub(crate) fn tracker_of(values: &Values) -> Option<Tracker> {
     (values.has_flow && is_of_one).then(|| Tracker::new(config))
 }
 
-/// The connection of a packet with these values: one that a datagram between its ends begins.
+/// Tracks the connection of a packet with these values, which a datagram between its ends begins.
 pub(crate) fn connection<'t>(
     tracker: Option<&'t mut Tracker>,
     addresses: Addresses,

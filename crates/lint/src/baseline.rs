@@ -1,4 +1,4 @@
-//! Findings that are known already: those of a file, or of other rules, are not told again.
+//! Known findings: findings that are in a baseline file, or in other rules, are not reported again.
 //!
 //! A finding is known by its family, code, table, chain and rule as it prints: lines may move. Of findings that agree in
 //! all of these, as many are known as there were. The file is JSON, schema `tamis.lint-baseline/1`, one finding a line.
@@ -79,7 +79,8 @@ impl Baseline {
         Ok(baseline)
     }
 
-    /// As a file: a finding a line, in an order that depends on nothing else, so that a change of it reads as one.
+    /// Prints a baseline as a file: a finding a line, in an order that depends on nothing else, so that a diff shows
+    /// only changes.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = format!("{{\"schema\": \"{SCHEMA}\", \"findings\": [");

@@ -14,12 +14,12 @@ use std::hash::{BuildHasherDefault, Hasher};
 pub struct Region(u32);
 
 impl Region {
-    /// No string.
+    /// The region without a string.
     pub const NONE: Self = Self(0);
     /// Every string.
     pub const ALL: Self = Self(1);
 
-    /// It has no string.
+    /// Whether the region has no string.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self == Self::NONE
@@ -66,8 +66,13 @@ struct Known {
     result: Region,
 }
 
-/// Results that are kept; a new one takes the place of another.
-const KEPT: usize = 1 << 18;
+/// Results that are kept at first, and at most; a new one takes the place of another. There is room for more of them than
+/// there are nodes: else they are lost while they are needed, and what was done is done again and again.
+const KEPT: (usize, usize) = (1 << 16, 1 << 22);
+
+impl Known {
+    const NOTHING: Self = Self { of: (0, Region::NONE, Region::NONE), result: Region::NONE };
+}
 
 /// All nodes, each once.
 #[derive(Debug)]
@@ -83,11 +88,10 @@ impl Diagrams {
     #[must_use]
     pub fn of_most(most: usize) -> Self {
         let leaf = |region| Node { level: LEAF, low: region, high: region };
-        let nothing = Known { of: (0, Region::NONE, Region::NONE), result: Region::NONE };
         Self {
             nodes: vec![leaf(Region::NONE), leaf(Region::ALL)],
             places: HashMap::default(),
-            known: vec![nothing; KEPT],
+            known: vec![Known::NOTHING; KEPT.0],
             most,
         }
     }
@@ -95,6 +99,15 @@ impl Diagrams {
     /// Room for at most this many from now on.
     pub fn limit(&mut self, most: usize) {
         self.most = most;
+    }
+
+    /// Does what may be left undone, with a quarter of the room that is left.
+    pub(crate) fn within_quarter<T>(&mut self, does: impl FnOnce(&mut Self) -> T) -> T {
+        let most = self.most;
+        self.most = self.nodes.len() + most.saturating_sub(self.nodes.len()) / 4;
+        let done = does(self);
+        self.most = most;
+        done
     }
 
     fn node(&self, region: Region) -> Node {
@@ -128,7 +141,29 @@ impl Diagrams {
         let place = Region(self.nodes.len() as u32);
         self.nodes.push(node);
         self.places.insert(node, place);
+        if 2 * self.nodes.len() > self.known.len() && self.known.len() < KEPT.1 {
+            self.keep_more();
+        }
         Ok(place)
+    }
+
+    /// Doubles the results that are kept.
+    fn keep_more(&mut self) {
+        let more = vec![Known::NOTHING; 2 * self.known.len()];
+        let before = std::mem::replace(&mut self.known, more);
+        for known in before.into_iter().filter(|known| known.of != Known::NOTHING.of) {
+            let slot = self.slot(known.of);
+            self.known[slot] = known;
+        }
+    }
+
+    /// Where a result is kept.
+    fn slot(&self, (operation, a, b): (u32, Region, Region)) -> usize {
+        let mut mixer = Mixer::default();
+        mixer.write_u32(operation);
+        mixer.write_u32(a.0);
+        mixer.write_u32(b.0);
+        mixer.finish() as usize & (self.known.len() - 1)
     }
 
     /// Strings of both.
@@ -162,7 +197,7 @@ impl Diagrams {
             return !at_sight.is_empty();
         }
         let of = (Operation::Meet as u32, a, b);
-        let slot = slot(of);
+        let slot = self.slot(of);
         if self.known[slot].of == of {
             return !self.known[slot].result.is_empty();
         }
@@ -191,7 +226,7 @@ impl Diagrams {
         let either_way = operation != Operation::Without;
         let (a, b) = if either_way && b < a { (b, a) } else { (a, b) };
         let of = (operation as u32, a, b);
-        let slot = slot(of);
+        let slot = self.slot(of);
         if self.known[slot].of == of {
             return Ok(self.known[slot].result);
         }
@@ -199,6 +234,8 @@ impl Diagrams {
         let low = self.apply(operation, a0, b0)?;
         let high = self.apply(operation, a1, b1)?;
         let result = self.choice(level, low, high)?;
+        // There may be more slots by now.
+        let slot = self.slot(of);
         self.known[slot] = Known { of, result };
         Ok(result)
     }
@@ -216,7 +253,7 @@ impl Diagrams {
         self.forget(region, &|level| levels.contains(&level), levels.end, &mut done)
     }
 
-    /// The same of levels one by one.
+    /// Forgets the bits of these levels, which need not be contiguous.
     ///
     /// # Errors
     /// There is no room.
@@ -290,7 +327,8 @@ impl Diagrams {
         Ok(result)
     }
 
-    /// One where the bit of a level is 0, the other where it is 1, whatever levels they depend on.
+    /// The region that is `low` where the bit of a level is 0, and `high` where it is 1, whatever levels they depend
+    /// on.
     fn either(&mut self, level: u32, low: Region, high: Region) -> Result<Region, TooLarge> {
         let is_later = |region: Region, all: &Self| all.node(region).level > level;
         if is_later(low, self) && is_later(high, self) {
@@ -319,15 +357,7 @@ fn at_sight(operation: Operation, a: Region, b: Region) -> Option<Region> {
     }
 }
 
-fn slot((operation, a, b): (u32, Region, Region)) -> usize {
-    let mut mixer = Mixer::default();
-    mixer.write_u32(operation);
-    mixer.write_u32(a.0);
-    mixer.write_u32(b.0);
-    mixer.finish() as usize & (KEPT - 1)
-}
-
-/// Mixes words of nodes. Whoever writes rules can make them collide, which costs time that the number of nodes bounds.
+/// Mixes words of nodes. The author of rules can make them collide, which costs time that the number of nodes bounds.
 #[derive(Debug, Default)]
 struct Mixer(u64);
 

@@ -24,17 +24,17 @@ const DEEPEST: usize = 256;
 /// What becomes of packets.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Fate {
-    /// They go on to what comes after the table.
+    /// The packets go on to what comes after the table.
     Accept,
-    /// They are dropped silently.
+    /// The packets are dropped silently.
     Drop,
-    /// They are dropped and their sender told, as this target says.
+    /// The packets are dropped, and their sender gets the answer that this target names.
     Reject(String),
-    /// Their flow is translated, as this target says.
+    /// The packets' flow is translated, as this target says.
     Translate(String),
-    /// It depends on this target.
+    /// The fate depends on this target.
     Open(String),
-    /// One of these, by what a test says that remembers packets.
+    /// One of these fates, by what a test says that remembers packets.
     OneOf(Vec<Fate>),
 }
 
@@ -65,21 +65,23 @@ impl fmt::Display for Fate {
 pub struct Visit {
     /// The rule.
     pub at: RuleRef,
-    /// Those that came into the chain, this time.
+    /// The visit of the first rule of its chain, when packets came into that.
+    pub first: usize,
+    /// Packets that came into the chain, this time.
     pub entry: Region,
-    /// Those of them that get to the rule are in this region.
+    /// The packets of `entry` that get to the rule are in this region.
     pub reach: Region,
-    /// Those of them that it matches.
+    /// The packets of `reach` that the rule matches.
     pub hit: Region,
     /// All that it would match.
     pub matches: Region,
-    /// Some packet gets there.
+    /// Some packet gets to the rule.
     pub is_reached: bool,
-    /// It matches some packet.
+    /// The rule matches some packet.
     pub is_hit: bool,
-    /// None of those that it matches goes on in the chain.
+    /// No packet that the rule matches goes on in the chain.
     pub takes: bool,
-    /// One of its tests remembers packets: what it says of one depends on others.
+    /// A test of the rule remembers packets: its answer about one depends on others.
     pub remembers: bool,
 }
 
@@ -90,35 +92,35 @@ pub struct Decision {
     pub by: By,
     /// What becomes of them.
     pub fate: Fate,
-    /// Those packets.
+    /// Packets that it decides about.
     pub region: Region,
 }
 
 /// All packets through a built-in chain.
 #[derive(Debug)]
 pub struct Flow {
-    /// Its table.
+    /// Index of the table.
     pub table: usize,
-    /// Its hook.
+    /// Hook of the built-in chain.
     pub hook: Hook,
     /// Every packet that comes to it.
     pub all: Region,
-    /// In the order of evaluation.
+    /// Visits in the order of evaluation.
     pub visits: Vec<Visit>,
-    /// Likewise, disjoint; none where packets go on that may have been altered in any way.
+    /// Decisions in the order of evaluation, disjoint; none where packets go on that may have been altered in any way.
     pub decisions: Vec<Decision>,
     /// How packets are altered on the way, as a number; 0 if they are not.
     pub alterations: u64,
-    /// Each test that remembers packets, with those that it is asked about if that matters.
+    /// Each test that remembers packets, with the packets that it is asked about if that matters.
     pub remembering: Vec<(String, Region)>,
 }
 
-/// How tests that remember packets are told apart.
+/// How tests that remember packets are distinguished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remembering<'n> {
     /// Each by itself; the word keeps rulesets apart.
     Apart(&'n str),
-    /// Those of one text that are asked about the same packets are the same. That holds for two rulesets whose tests
+    /// Tests of one text that are asked about the same packets are the same. That holds for two rulesets whose tests
     /// that remember packets are the same in all, one by one.
     Together,
 }
@@ -126,16 +128,16 @@ pub enum Remembering<'n> {
 /// Where packets go that a target may have altered in any way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Altered {
-    /// On, as any packet may.
+    /// They go on, as any packet may.
     GoesOn,
-    /// Nowhere: that is all that is known of them.
+    /// They go nowhere: that is all that is known of them.
     IsOpen,
 }
 
 /// How packets are sent.
 #[derive(Debug, Clone, Copy)]
 pub struct Sent<'n> {
-    /// How tests that remember packets are told apart.
+    /// How tests that remember packets are distinguished.
     pub remembering: Remembering<'n>,
     /// What becomes of packets that may be any afterwards.
     pub altered: Altered,
@@ -191,9 +193,11 @@ struct Sending<'s, 'n> {
     deep: usize,
 }
 
-/// Packets in a chain: those of `entry` that are in the other regions, too.
+/// Packets in a chain: packets of `entry` that are in the other regions, too.
 #[derive(Clone, Copy)]
 struct Here {
+    /// The visit of the chain's first rule.
+    first: usize,
     entry: Region,
     /// Before the next rule.
     reach: Region,
@@ -202,11 +206,12 @@ struct Here {
 }
 
 impl<'s> Sending<'s, '_> {
-    /// Sends packets through a chain: those that are left at its end have gone back.
+    /// Sends packets through a chain: packets that are left at its end have gone back.
     fn chain(&mut self, index: usize, entry: Region) -> Result<Here, TooLarge> {
         let ruleset: &'s Ruleset = self.ruleset;
         let chain: &'s Chain = &ruleset.tables[self.flow.table].chains[index];
-        let mut here = Here { entry, reach: Region::ALL, back: Region::NONE };
+        let mut here =
+            Here { first: self.flow.visits.len(), entry, reach: Region::ALL, back: Region::NONE };
         let table = self.flow.table as u32;
         for (number, rule) in chain.rules.iter().enumerate() {
             let at = RuleRef { table, chain: index as u32, rule: number as u32 };
@@ -222,7 +227,7 @@ impl<'s> Sending<'s, '_> {
         Ok(here)
     }
 
-    /// Sends packets to a rule, and those on to the next one that go on.
+    /// Sends packets to a rule, and on to the next rule what goes on.
     fn rule(&mut self, at: RuleRef, rule: &'s Rule, here: &mut Here) -> Result<(), TooLarge> {
         if self.flow.visits.len() >= MOST_VISITS {
             return Err(TooLarge);
@@ -237,6 +242,7 @@ impl<'s> Sending<'s, '_> {
         let takes = takes(&rule.action);
         self.flow.visits.push(Visit {
             at,
+            first: here.first,
             entry,
             reach,
             hit,
@@ -298,7 +304,7 @@ impl<'s> Sending<'s, '_> {
             returned = self.space.diagrams.and(hit, returned)?;
             here.reach = missed;
         } else {
-            // They may be other packets now than those that came in.
+            // They may be other packets now than the packets that came in.
             returned = self.space.diagrams.and(there.entry, returned)?;
             here.reach = missed;
             self.settle(here)?;
@@ -308,7 +314,7 @@ impl<'s> Sending<'s, '_> {
         Ok(())
     }
 
-    /// From here on, where packets came in says nothing about them.
+    /// Makes regions independent of the packets that came into the chain, from here on.
     fn settle(&mut self, here: &mut Here) -> Result<(), TooLarge> {
         here.reach = self.space.diagrams.and(here.entry, here.reach)?;
         here.back = self.space.diagrams.and(here.entry, here.back)?;
@@ -374,7 +380,7 @@ impl<'s> Sending<'s, '_> {
         Ok(())
     }
 
-    /// From now on, tests that can only be asked are others.
+    /// Makes tests that can only be asked different tests from now on.
     fn alter(&mut self, how: &str, (entry, hit): (Region, Region)) -> Result<(), TooLarge> {
         let which = self.space.diagrams.and(entry, hit)?;
         let mut hasher = DefaultHasher::new();
@@ -451,7 +457,7 @@ impl<'s> Sending<'s, '_> {
     }
 }
 
-/// None of the packets goes on in the chain.
+/// Whether an action lets no packet go on in the chain.
 fn takes(action: &Action) -> bool {
     match action {
         Action::Accept | Action::Drop | Action::Return | Action::Goto(_) => true,

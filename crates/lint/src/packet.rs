@@ -9,7 +9,7 @@ use rules::eval::{Alive, By, Memories, Observer, RuleRef, Verdict, Verdicts, wal
 use rules::ipset::Sets;
 use rules::model::{Family, Hook, Ruleset};
 use rules::predicate::{Field, Form, Values};
-use rules::{Iface, KnownFlow, Request, Transit, protocol_name};
+use rules::{Iface, KnownFlow, Outcome, Request, Transit, protocol_name};
 
 use crate::around::{connection, host_of, tracker_of};
 use crate::space::address;
@@ -32,6 +32,8 @@ pub struct Walked {
     pub possible: Vec<(Verdict, Option<By>)>,
     /// Rules that certainly matched, in the order of evaluation.
     pub hits: Vec<RuleRef>,
+    /// How many rules it came to.
+    pub rules: usize,
     /// What became of the packet itself, if that is certain.
     pub after: Option<After>,
 }
@@ -41,11 +43,15 @@ pub struct Walked {
 pub struct After {
     /// Fields that rules may have changed.
     pub numbers: Vec<(Field, u128)>,
-    /// It is not to be tracked.
+    /// The packet is not to be tracked.
     pub untracked: bool,
 }
 
 impl Observer for Walked {
+    fn rule(&mut self, _at: RuleRef, _outcome: Outcome, _alive: Alive, _: &Transit<'_, '_>) {
+        self.rules += 1;
+    }
+
     fn hit(&mut self, at: RuleRef, certain: bool, _transit: &Transit<'_, '_>) {
         if certain {
             self.hits.push(at);
@@ -60,7 +66,7 @@ pub fn walked(ruleset: &Ruleset, table: usize, hook: Hook, values: &Values) -> O
     walked_after(&mut Memories::of(ruleset), ruleset, (table, hook), values)
 }
 
-/// The same after the packets that these states remember.
+/// Walks a chain as [`walked`] does, after the packets that these states remember.
 pub fn walked_after(
     memories: &mut Memories,
     ruleset: &Ruleset,
@@ -70,7 +76,7 @@ pub fn walked_after(
     walked_among(memories, None, ruleset, place, values)
 }
 
-/// The same where the host's sets are known.
+/// Walks a chain as [`walked_after`] does, with the host's sets where they are known.
 pub fn walked_among(
     memories: &mut Memories,
     sets: Option<&mut Sets>,
@@ -91,7 +97,6 @@ pub fn walked_among(
     let mut tracker = tracker_of(values);
     let ct = connection(tracker.as_mut(), craft.addresses, values);
     let mut transit = Transit::new(&mut packet, ruleset.family, hook, &host);
-    transit.backend = ruleset.backend;
     transit.input = iface(&values.input);
     transit.output = iface(&values.output);
     transit.mark = Mark { value: values.number(Field::Mark) as u32, unknown: 0 };
@@ -135,7 +140,7 @@ fn iface(name: &str) -> Iface<'_> {
     if name.is_empty() { Iface::Absent } else { Iface::Named(name) }
 }
 
-/// One address is said to be of two types.
+/// Whether one address is said to be of two types.
 fn contradicts_itself(values: &Values) -> bool {
     let types = [Field::SourceType, Field::DestinationType].map(|field| values.number(field));
     values.number(Field::Source) == values.number(Field::Destination)
@@ -224,6 +229,17 @@ fn ports(values: &Values) -> [u16; 2] {
 /// The packet as `tamis why --packet` takes it; `None` where it has no words.
 #[must_use]
 pub fn spec(family: Family, hook: Hook, values: &Values) -> Option<String> {
+    spec_of(family, hook, values, true)
+}
+
+/// Writes a packet spec without path and output interface, which routes find.
+pub(crate) fn spec_to_route(family: Family, hook: Hook, values: &Values) -> Option<String> {
+    let mut values = values.clone();
+    values.output.clear();
+    spec_of(family, hook, &values, false)
+}
+
+fn spec_of(family: Family, hook: Hook, values: &Values, names_way: bool) -> Option<String> {
     craft(family, values).filter(|_| values.has_mac)?;
     let has_words = [Field::ConnMark, Field::Translated, Field::PacketType];
     if has_words.iter().any(|field| values.number(*field) != 0) {
@@ -254,10 +270,10 @@ pub fn spec(family: Family, hook: Hook, values: &Values) -> Option<String> {
         _ if from == 0 && to == 0 => format!("{name} {source} > {destination}"),
         _ => format!("{name} {between}"),
     };
-    Some(with_keys(packet, hook, values))
+    Some(with_keys(packet, hook, values, names_way))
 }
 
-fn with_keys(packet: String, hook: Hook, values: &Values) -> String {
+fn with_keys(packet: String, hook: Hook, values: &Values, names_way: bool) -> String {
     let mut words = Vec::new();
     for (key, name) in [("in", &values.input), ("out", &values.output)] {
         if !name.is_empty() {
@@ -293,7 +309,7 @@ fn with_keys(packet: String, hook: Hook, values: &Values) -> String {
         Hook::Output => Some("output"),
         Hook::Prerouting | Hook::Postrouting | Hook::Brouting => None,
     };
-    words.extend(path.map(|path| format!("path={path}")));
+    words.extend(path.filter(|_| names_way).map(|path| format!("path={path}")));
     if values.state != CtState::New {
         words.push(format!("ctstate={}", values.state.name()));
     }

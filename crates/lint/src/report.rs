@@ -2,16 +2,19 @@
 //!
 //! Source: Static Analysis Results Interchange Format (SARIF) 2.1.0, OASIS.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use serde_json::{Value, json};
+
+use packet::visible::plural;
 
 use crate::lint::{Code, Finding, Findings, Severity};
 
 /// Findings in one file.
 #[derive(Debug, Clone)]
 pub struct InFile {
-    /// Its name.
+    /// Name of the file.
     pub file: String,
     /// The family of its rules, as `--family` spells it.
     pub family: String,
@@ -33,18 +36,19 @@ impl Report {
         self.files.iter().flat_map(|it| it.found.findings.iter().map(|one| (&*it.file, one)))
     }
 
-    /// How many findings are so bad.
+    /// The number of findings of a severity.
     #[must_use]
     pub fn count(&self, severity: Severity) -> usize {
         self.all().filter(|(_, finding)| finding.severity == severity).count()
     }
 
-    /// What is told of each file, line by line: findings that come in numbers and mean little are one.
+    /// The lines to report for each file: findings that are many and mean little are one line.
     pub fn told(&self) -> impl Iterator<Item = (&str, Told<'_>)> {
         self.files.iter().flat_map(|it| folded(&it.found).into_iter().map(|one| (&*it.file, one)))
     }
 
-    /// For people: a line for each finding, what shows it under it, and the sum.
+    /// Formats the report as text for people: a line for each finding, with the packet that shows it below, and the
+    /// sum.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -64,12 +68,12 @@ impl Report {
             for table in &found.unproven {
                 let _ = writeln!(
                     text,
-                    "{file}: table {table} is too large: what depends on packets is not known of it"
+                    "{file}: table {table} is too large: not all is known of it that depends on packets"
                 );
             }
         }
         let counts = [Severity::Error, Severity::Warning, Severity::Note]
-            .map(|severity| plural(self.count(severity), severity.name()));
+            .map(|severity| plural(self.count(severity) as u64, severity.name()));
         let known = match self.known {
             0 => String::new(),
             known => {
@@ -80,7 +84,7 @@ impl Report {
         text
     }
 
-    /// As JSON.
+    /// Returns the report as JSON.
     #[must_use]
     pub fn json(&self) -> Value {
         let with_file = |(file, finding): (&str, &Finding)| {
@@ -104,7 +108,7 @@ impl Report {
         })
     }
 
-    /// As SARIF.
+    /// Returns the report as SARIF.
     #[must_use]
     pub fn sarif(&self, version: &str) -> Value {
         let rules: Vec<Value> = Code::ALL
@@ -129,35 +133,39 @@ impl Report {
     }
 }
 
-/// A finding as it is told, or the first of several that are told as one.
+/// A finding in a report, or the first of several that are reported as one.
 #[derive(Debug, Clone)]
 pub struct Told<'f> {
     /// The finding.
     pub finding: &'f Finding,
-    /// How many others are told with it.
+    /// The number of others that are reported with it.
     pub others: usize,
     /// What is wrong.
     pub text: String,
 }
 
-/// Findings of such a code that are told one by one; more of them are told as one.
+/// Findings of such a code that are reported one by one; more of them are reported as one.
 const ONE_BY_ONE: usize = 3;
-/// Of those that are told as one, those that are named.
+/// Of findings that are reported as one, the number that is named.
 const NAMED: usize = 6;
 
 /// The findings of a file in its order, with those as one of which there are many.
 fn folded(found: &Findings) -> Vec<Told<'_>> {
+    let mut alike: HashMap<Code, Vec<&Finding>> = HashMap::new();
+    for finding in &found.findings {
+        alike.entry(finding.code).or_default().push(finding);
+    }
     let mut told: Vec<Told<'_>> = Vec::new();
     for finding in &found.findings {
-        let alike = || found.findings.iter().filter(|it| it.code == finding.code);
-        let Some(what) = finding.code.of_many().filter(|_| alike().count() > ONE_BY_ONE) else {
+        let alike = &alike[&finding.code];
+        let Some(what) = finding.code.of_many().filter(|_| alike.len() > ONE_BY_ONE) else {
             told.push(Told { finding, others: 0, text: finding.text.clone() });
             continue;
         };
-        if alike().next().is_some_and(|first| std::ptr::eq(first, finding)) {
-            let mut names: Vec<&str> = alike().map(|it| &*it.about).collect();
+        if alike.first().is_some_and(|first| std::ptr::eq(*first, finding)) {
+            let mut names: Vec<&str> = alike.iter().map(|it| &*it.about).collect();
             names.dedup();
-            let count = alike().count();
+            let count = alike.len();
             let more = names.len().saturating_sub(NAMED);
             names.truncate(NAMED);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -186,8 +194,4 @@ fn result(file: &str, finding: &Finding) -> Value {
         "locations": [place(finding.line)],
         "relatedLocations": finding.by.iter().map(|line| place(*line)).collect::<Vec<_>>(),
     })
-}
-
-fn plural(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

@@ -2,7 +2,7 @@
 //!
 //! Source: RFC 4302.
 
-use crate::field::{be16, be32, byte};
+use crate::field::be32;
 use std::ops::Range;
 
 /// Protocol number.
@@ -35,34 +35,10 @@ impl<'a> Header<'a> {
         bytes.first_chunk().map(|fixed| Self { fixed })
     }
 
-    /// Type of the header that follows.
-    #[must_use]
-    pub fn next_header(&self) -> u8 {
-        byte(self.fixed, NEXT_HEADER)
-    }
-
-    /// Length in bytes as the header says it, check value included (8..=1028).
-    #[must_use]
-    pub fn header_len(&self) -> usize {
-        (usize::from(byte(self.fixed, LENGTH)) + 2) * 4
-    }
-
-    /// Reserved field.
-    #[must_use]
-    pub fn reserved(&self) -> u16 {
-        be16(self.fixed, RESERVED)
-    }
-
     /// Security parameters index.
     #[must_use]
     pub fn spi(&self) -> u32 {
         be32(self.fixed, SPI)
-    }
-
-    /// Sequence number.
-    #[must_use]
-    pub fn sequence(&self) -> u32 {
-        be32(self.fixed, SEQUENCE)
     }
 }
 
@@ -73,8 +49,7 @@ mod tests {
     #[test]
     fn fields_lie_where_the_rfc_puts_them() {
         let header = Header::new_checked(&[6, 4, 0, 9, 0, 0, 1, 2, 0, 0, 0, 7]).unwrap();
-        assert_eq!((header.next_header(), header.header_len(), header.reserved()), (6, 24, 9));
-        assert_eq!((header.spi(), header.sequence()), (0x0102, 7));
+        assert_eq!(header.spi(), 0x0102);
         assert!(Header::new_checked(&[0; 11]).is_none());
     }
 }

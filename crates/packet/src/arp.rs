@@ -47,18 +47,6 @@ impl<'a> Header<'a> {
         has_ethernet_lengths(header.fixed).then_some(header)
     }
 
-    /// Hardware type (1 is Ethernet).
-    #[must_use]
-    pub fn hardware_type(&self) -> u16 {
-        be16(self.fixed, HARDWARE_TYPE)
-    }
-
-    /// Protocol type: an EtherType, 0x0800 for IPv4.
-    #[must_use]
-    pub fn protocol_type(&self) -> u16 {
-        be16(self.fixed, PROTOCOL_TYPE)
-    }
-
     /// Operation: [`REQUEST`], [`REPLY`], or another of RFC 5494.
     #[must_use]
     pub fn operation(&self) -> u16 {
@@ -77,12 +65,6 @@ impl<'a> Header<'a> {
         array::<4>(self.fixed, SENDER_PROTOCOL).into()
     }
 
-    /// Target hardware address.
-    #[must_use]
-    pub fn target_hardware(&self) -> [u8; 6] {
-        array(self.fixed, TARGET_HARDWARE)
-    }
-
     /// Target protocol address.
     #[must_use]
     pub fn target(&self) -> Ipv4Addr {
@@ -90,7 +72,7 @@ impl<'a> Header<'a> {
     }
 }
 
-/// Whether the address lengths are those of IPv4 over Ethernet.
+/// Whether the address lengths fit IPv4 over Ethernet.
 #[inline]
 #[must_use]
 pub(crate) fn has_ethernet_lengths(header: &[u8; HEADER_LEN]) -> bool {
@@ -107,13 +89,10 @@ mod tests {
         bytes[..8].copy_from_slice(&[0, 1, 8, 0, 6, 4, 0, 1]);
         bytes[SENDER_PROTOCOL].copy_from_slice(&[10, 0, 0, 2]);
         bytes[TARGET_PROTOCOL].copy_from_slice(&[10, 0, 0, 1]);
-        bytes[TARGET_HARDWARE].copy_from_slice(&[1, 2, 3, 4, 5, 6]);
         let header = Header::new_checked(&bytes).unwrap();
-        assert_eq!((header.hardware_type(), header.protocol_type()), (1, 0x0800));
         assert_eq!(header.operation(), REQUEST);
         assert_eq!(header.sender(), Ipv4Addr::new(10, 0, 0, 2));
         assert_eq!(header.target(), Ipv4Addr::new(10, 0, 0, 1));
-        assert_eq!(header.target_hardware(), [1, 2, 3, 4, 5, 6]);
         assert_eq!(header.sender_hardware(), [0; 6]);
         assert!(Header::new_checked(&bytes[..27]).is_none());
         bytes[5] = 16;

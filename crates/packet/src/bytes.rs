@@ -72,7 +72,7 @@ impl<'a> Snap<'a> {
         Self { bytes: bytes.get(..end).unwrap_or(bytes), end }
     }
 
-    /// The same bytes of a packet that ends at `end`, not beyond where it ended before.
+    /// Returns the bytes as a packet that ends at `end`, but not beyond its previous end.
     #[inline]
     #[must_use]
     pub fn trim(self, end: usize) -> Self {
@@ -114,7 +114,21 @@ impl ReadAt for Snap<'_> {
 }
 
 /// How many separate byte ranges a packet can have forgotten; more are merged.
-const FORGOTTEN: usize = 4;
+const FORGOTTEN: usize = 8;
+
+/// Where a forgotten range ends that goes on beyond the end of the packet: where that is, is not known.
+const OPEN: u32 = u32::MAX;
+
+/// The bytes of a packet that somebody described and did not give. What there is of it is well formed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Gaps {
+    /// Ranges of the frame whose bytes are not known.
+    pub ranges: Vec<Range<usize>>,
+    /// Where the payload begins. Tracking takes what lies before it for what it is in the frame, given or not.
+    pub payload: usize,
+    /// Whether unknown bytes may follow the frame's bytes.
+    pub open: bool,
+}
 
 /// What was known of a packet at some moment.
 #[derive(Debug, Clone)]
@@ -122,23 +136,25 @@ pub struct Snapshot {
     bytes: Vec<u8>,
     headers: Headers,
     clear: usize,
-    forgotten: [(usize, usize); FORGOTTEN],
+    forgotten: [(u32, u32); FORGOTTEN],
+    described: u32,
 }
 
 impl Snapshot {
     /// The packet, as it was.
     #[must_use]
     pub fn packet(&mut self) -> Packet<'_> {
-        let Self { bytes, headers, clear, forgotten } = self;
-        Packet { bytes, headers: *headers, clear: *clear, forgotten: *forgotten, room: None }
+        let Self { bytes, headers, clear, forgotten, described } = self;
+        let (headers, clear, forgotten, described) = (*headers, *clear, *forgotten, *described);
+        Packet { bytes, headers, clear, forgotten, described, room: None }
     }
 }
 
 /// Which bytes of a packet are known.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KnownBytes {
     clear: usize,
-    forgotten: [(usize, usize); FORGOTTEN],
+    forgotten: [(u32, u32); FORGOTTEN],
 }
 
 /// One frame and its headers.
@@ -149,7 +165,9 @@ pub struct Packet<'a> {
     /// Every byte before this offset is known: the one comparison of the usual read.
     pub(crate) clear: usize,
     /// Ranges that no longer hold what `bytes` says; empty ranges are unused places.
-    pub(crate) forgotten: [(usize, usize); FORGOTTEN],
+    pub(crate) forgotten: [(u32, u32); FORGOTTEN],
+    /// Where the payload begins of a packet that somebody described; 0 of any other.
+    described: u32,
     /// Where it moves when its length changes.
     pub(crate) room: Option<&'a mut Vec<u8>>,
 }
@@ -160,7 +178,7 @@ impl<'a> Packet<'a> {
     #[must_use]
     pub fn with_headers(bytes: &'a mut [u8], headers: Headers) -> Self {
         let clear = bytes.len().min(headers.end);
-        Self { bytes, headers, clear, forgotten: [(0, 0); FORGOTTEN], room: None }
+        Self { bytes, headers, clear, forgotten: [(0, 0); FORGOTTEN], described: 0, room: None }
     }
 
     /// Has its headers found, where they are to stay: they are not copied.
@@ -173,8 +191,8 @@ impl<'a> Packet<'a> {
     /// A copy of the packet as it is now.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        let Self { headers, clear, forgotten, .. } = *self;
-        Snapshot { bytes: self.bytes.to_vec(), headers, clear, forgotten }
+        let Self { headers, clear, forgotten, described, .. } = *self;
+        Snapshot { bytes: self.bytes.to_vec(), headers, clear, forgotten, described }
     }
 
     /// Where the headers lie and what is wrong with them.
@@ -184,7 +202,7 @@ impl<'a> Packet<'a> {
         &self.headers
     }
 
-    /// From here on these headers, found in the same bytes, are the packet's: those that it had.
+    /// Replaces the packet's headers by others, found in the same bytes; returns the old ones.
     pub fn read_as(&mut self, headers: Headers) -> Headers {
         std::mem::replace(&mut self.headers, headers)
     }
@@ -260,25 +278,78 @@ impl<'a> Packet<'a> {
     /// The sender's Ethernet address; absent where the device was not Ethernet.
     #[must_use]
     pub fn source_mac(&self) -> Read<[u8; 6]> {
-        self.headers.link.source_mac.map_or(Read::Absent, |offset| {
-            // Link-layer bytes lie before the packet: they are captured or unknown, never forgotten.
-            self.read(offset)
-        })
+        self.headers.link.source_mac.map_or(Read::Absent, |offset| self.read(offset))
     }
 
     /// The read that crosses the end of the known bytes, or begins past it.
     #[cold]
     fn read_late(&self, offset: usize, len: usize) -> Read<&[u8]> {
         match Snap::new(self.bytes, self.headers.end).slice(offset, len) {
-            Read::Known(_) if self.is_forgotten(offset..offset + len) => Read::Unknown,
+            Read::Known(_) if len > 0 && self.is_forgotten(offset..offset + len) => Read::Unknown,
+            Read::Absent if self.is_open() && offset.checked_add(len).is_some() => Read::Unknown,
             read => read,
         }
     }
 
-    /// Marks bytes as unknown: a target that may or may not have run (DNAT, TTL) would have rewritten
-    /// them. At most four ranges are kept; more are merged, which only ever forgets more.
+    /// Marks bytes as unknown: a target that may or may not have run (DNAT, TTL) would have rewritten them, or nothing
+    /// gave them (a described packet, a gap between fragments). At most eight ranges are kept; more are merged, which only ever forgets more.
     pub fn forget(&mut self, range: Range<usize>) {
-        let mut new = (range.start, range.end.min(self.headers.end));
+        self.mark(range.start, range.end.min(self.headers.end) as u32);
+    }
+
+    /// Marks the bytes that a packet's description does not give as unknown.
+    pub fn describe(&mut self, gaps: &Gaps) {
+        self.described = gaps.payload as u32;
+        gaps.ranges.iter().for_each(|range| self.forget(range.clone()));
+        if gaps.open {
+            self.open();
+        }
+    }
+
+    /// Marks the length as unknown: more bytes may follow the known ones.
+    pub fn open(&mut self) {
+        self.mark(self.headers.end, OPEN);
+    }
+
+    /// Where its payload begins, if somebody described the packet: its headers are well formed, though not all of their
+    /// bytes are known.
+    #[inline]
+    #[must_use]
+    pub fn described(&self) -> Option<usize> {
+        (self.described != 0).then_some(self.described as usize)
+    }
+
+    /// Takes the headers of a described packet for what they are in the frame, as tracking does: it is part of what its
+    /// words say, whichever numbers it would have had. What was known before, for [`Packet::knows`]; `None`, and nothing
+    /// changes, for any other packet.
+    #[inline]
+    pub fn assume(&mut self) -> Option<KnownBytes> {
+        let payload = self.described()?;
+        let known = self.known();
+        self.know_until(payload);
+        Some(known)
+    }
+
+    /// Whether more bytes may follow, so that its length is not known.
+    #[inline]
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.forgotten.iter().any(|old| old.1 == OPEN)
+    }
+
+    /// Knows every byte before `end`, as it is in the frame.
+    fn know_until(&mut self, end: usize) {
+        let end = end as u32;
+        for old in &mut self.forgotten {
+            *old = if old.1 <= end { (0, 0) } else { (old.0.max(end), old.1) };
+        }
+        let unknown = self.forgotten.iter().filter(|old| old.0 < old.1).map(|old| old.0 as usize);
+        self.clear = unknown.fold(self.bytes.len().min(self.headers.end), usize::min);
+    }
+
+    fn mark(&mut self, start: usize, end: u32) {
+        let Ok(start) = u32::try_from(start) else { return };
+        let mut new = (start, end);
         if new.0 >= new.1 {
             return;
         }
@@ -292,7 +363,7 @@ impl<'a> Packet<'a> {
             Some(place) => *place = new,
             None => self.merge_nearest(new),
         }
-        self.clear = self.clear.min(new.0);
+        self.clear = self.clear.min(new.0 as usize);
     }
 
     /// Where the last unknown bytes in a range end, inside it or after it; `None` if all of it is known.
@@ -301,8 +372,7 @@ impl<'a> Packet<'a> {
         if range.end > self.bytes.len().min(self.headers.end) {
             return Some(range.end.max(self.headers.end));
         }
-        let met = self.forgotten.iter().filter(|old| old.0 < range.end && range.start < old.1);
-        met.map(|old| old.1).max()
+        self.met(&range).map(|old| old.1 as usize).max()
     }
 
     /// Which bytes are known now, for [`Packet::knows`].
@@ -317,10 +387,10 @@ impl<'a> Packet<'a> {
         (self.clear, self.forgotten) = (clear, forgotten);
     }
 
-    /// Joins a range with the kept one that grows least, for want of a free place.
-    fn merge_nearest(&mut self, new: (usize, usize)) {
-        let joined = |old: &(usize, usize)| (old.0.min(new.0), old.1.max(new.1));
-        let growth = |old: &(usize, usize)| {
+    /// Joins a range with the kept range that grows least, for want of a free place.
+    fn merge_nearest(&mut self, new: (u32, u32)) {
+        let joined = |old: &(u32, u32)| (old.0.min(new.0), old.1.max(new.1));
+        let growth = |old: &(u32, u32)| {
             let join = joined(old);
             (join.1 - join.0) - (old.1 - old.0)
         };
@@ -330,7 +400,13 @@ impl<'a> Packet<'a> {
     }
 
     pub(crate) fn is_forgotten(&self, range: Range<usize>) -> bool {
-        self.forgotten.iter().any(|old| old.0 < range.end && range.start < old.1)
+        self.met(&range).next().is_some()
+    }
+
+    /// The forgotten ranges that a range meets.
+    fn met(&self, range: &Range<usize>) -> impl Iterator<Item = &(u32, u32)> {
+        let (start, end) = (range.start, range.end);
+        self.forgotten.iter().filter(move |old| (old.0 as usize) < end && start < old.1 as usize)
     }
 }
 
@@ -398,17 +474,17 @@ mod tests {
     }
 
     #[test]
-    fn a_fifth_range_is_merged_with_its_nearest() {
+    fn a_ninth_range_is_merged_with_its_nearest() {
         let mut bytes = bytes();
         let mut packet = packet(&mut bytes);
-        for start in [0, 4, 8, 12] {
+        for start in [0, 2, 4, 6, 8, 10, 12, 15] {
             packet.forget(start..start + 1);
         }
-        packet.forget(14..15);
-        for unknown in [0, 4, 8, 12, 13, 14] {
+        packet.forget(17..18);
+        for unknown in [0, 2, 4, 6, 8, 10, 12, 15, 16, 17] {
             assert_eq!(packet.read::<1>(unknown), Read::Unknown, "{unknown}");
         }
-        for known in [1, 5, 9, 11, 15] {
+        for known in [1, 5, 9, 11, 13, 14, 18] {
             assert_eq!(packet.read::<1>(known), Read::Known([known as u8]));
         }
     }
@@ -424,6 +500,31 @@ mod tests {
         assert_eq!(packet.unknown_until(5..9), Some(10));
         assert_eq!(packet.unknown_until(10..20), None);
         assert_eq!(packet.unknown_until(10..21), Some(26), "not captured");
+    }
+
+    #[test]
+    fn bytes_that_were_not_given_are_unknown_and_may_go_on() {
+        let mut bytes = bytes();
+        let mut headers = parse(Link::Null, &bytes, 20, Checksums::Ignore);
+        headers.end = 20;
+        let mut packet = Packet::with_headers(&mut bytes, headers);
+        let before = packet.known();
+        packet.describe(&Gaps { ranges: vec![8..10, 12..16], payload: 18, open: true });
+        assert_eq!((packet.described(), packet.is_open()), (Some(18), true));
+        assert_eq!(packet.read::<2>(10), Read::Known([10, 11]));
+        assert_eq!(packet.read_slice(13, 0), Read::Known(&[][..]), "no byte at all");
+        for (unknown, len) in [(8, 1), (15, 2), (19, 2), (20, 1), (1000, 4)] {
+            assert_eq!(packet.read_slice(unknown, len), Read::Unknown, "{unknown}");
+        }
+        assert_eq!(packet.unknown_until(16..18), None);
+        let marks = packet.assume().unwrap();
+        assert_eq!(packet.read::<2>(8), Read::Known([8, 9]));
+        assert_eq!(packet.read::<1>(20), Read::Unknown);
+        packet.knows(marks);
+        assert_eq!(packet.read::<1>(8), Read::Unknown);
+        packet.knows(before);
+        assert!(!packet.is_open());
+        assert_eq!(packet.read::<1>(20), Read::Absent);
     }
 
     #[test]

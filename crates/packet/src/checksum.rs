@@ -6,8 +6,8 @@
 /// Ones' complement sum of the 16-bit words of `bytes`, folded to 16 bits; an odd last byte is padded
 /// with zero. A header that includes its own correct checksum sums to 0xffff.
 ///
-/// It is added up in words of 32 bits as the machine has them, which gives the same sum with its two bytes as the
-/// machine has them (RFC 1071, 2 (B) and (C)).
+/// The sum is formed in words of 32 bits in the machine's byte order, which gives the same sum with its two bytes in
+/// the machine's order (RFC 1071, 2 (B) and (C)).
 #[inline]
 #[must_use]
 pub fn sum(bytes: &[u8]) -> u16 {

@@ -142,7 +142,7 @@ fn endpoint(
     port.map_or(Ok(()), |port| write!(f, ":{port}"))
 }
 
-/// What the upper-layer header says beside its ports.
+/// Prints what the upper-layer header says besides its ports.
 fn message(packet: &Packet<'_>, upper: &Upper, f: &mut Formatter<'_>) -> fmt::Result {
     let header_len = match upper.protocol {
         tcp::PROTOCOL => tcp::MIN_HEADER_LEN,

@@ -34,12 +34,6 @@ impl<'a> Header<'a> {
     pub fn spi(&self) -> u32 {
         be32(self.fixed, SPI)
     }
-
-    /// Sequence number.
-    #[must_use]
-    pub fn sequence(&self) -> u32 {
-        be32(self.fixed, SEQUENCE)
-    }
 }
 
 #[cfg(test)]
@@ -49,7 +43,7 @@ mod tests {
     #[test]
     fn fields_lie_where_the_rfc_puts_them() {
         let header = Header::new_checked(&[0, 0, 1, 2, 0, 0, 0, 7]).unwrap();
-        assert_eq!((header.spi(), header.sequence()), (0x0102, 7));
+        assert_eq!(header.spi(), 0x0102);
         assert!(Header::new_checked(&[0; 7]).is_none());
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Source: IEEE 802.3; LLC and SNAP from IEEE 802.2 and RFC 1042.
 
-use crate::field::{array, be16};
+use crate::field::array;
 use std::ops::Range;
 
 /// Destination address.
@@ -41,13 +41,6 @@ impl<'a> Header<'a> {
     pub fn source(&self) -> [u8; 6] {
         array(self.fixed, SOURCE)
     }
-
-    /// EtherType, or an 802.3 length where it is below [`crate::ethertype::MIN`].
-    #[inline]
-    #[must_use]
-    pub fn ethertype(&self) -> u16 {
-        be16(self.fixed, TYPE)
-    }
 }
 
 #[cfg(test)]
@@ -60,7 +53,6 @@ mod tests {
         let header = Header::new_checked(&bytes).unwrap();
         assert_eq!(header.destination(), [1, 2, 3, 4, 5, 6]);
         assert_eq!(header.source(), [7, 8, 9, 10, 11, 12]);
-        assert_eq!(header.ethertype(), 0x86dd);
         assert!(Header::new_checked(&bytes[..13]).is_none());
     }
 }

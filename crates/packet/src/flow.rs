@@ -63,33 +63,6 @@ impl FlowKey {
         let forward = (self.source, self.source_port) <= (self.destination, self.destination_port);
         if forward { self } else { self.reversed() }
     }
-
-    /// A 64-bit hash, equal for both directions and for every run.
-    #[must_use]
-    pub fn symmetric_hash(&self) -> u64 {
-        let key = self.canonical();
-        let ports = u64::from(key.source_port) << 16 | u64::from(key.destination_port);
-        let seed = mix(ports << 8 | u64::from(key.protocol), 0x9e37_79b9_7f4a_7c15);
-        mix(mix(seed, address(key.source)), address(key.destination))
-    }
-}
-
-/// Folded product: every bit of both numbers reaches every bit of the result.
-#[inline]
-fn mix(a: u64, b: u64) -> u64 {
-    let product = u128::from(a ^ 0xa076_1d64_78bd_642f) * u128::from(b ^ 0xe703_7ed1_a0b4_28db);
-    (product as u64) ^ ((product >> 64) as u64)
-}
-
-#[inline]
-fn address(address: IpAddr) -> u64 {
-    match address {
-        IpAddr::V4(v4) => u64::from(u32::from(v4)),
-        IpAddr::V6(v6) => {
-            let bits = u128::from(v6);
-            mix(bits as u64, (bits >> 64) as u64)
-        }
-    }
 }
 
 fn addresses_v4(bytes: [u8; 8]) -> (IpAddr, IpAddr) {
@@ -153,15 +126,12 @@ mod tests {
     }
 
     #[test]
-    fn both_directions_have_one_canonical_form_and_one_hash() {
+    fn both_directions_have_one_canonical_form() {
         let key = key(&Craft::new(V4, Message::udp(4000, 53)), 100).known().unwrap();
         assert_eq!((key.source_port, key.destination_port, key.protocol), (4000, 53, 17));
         assert_eq!(key.source, IpAddr::from([10, 0, 0, 1]));
         assert_ne!(key, key.reversed());
         assert_eq!(key.canonical(), key.reversed().canonical());
-        assert_eq!(key.symmetric_hash(), key.reversed().symmetric_hash());
-        let other = FlowKey { source_port: 4001, ..key };
-        assert_ne!(key.symmetric_hash(), other.symmetric_hash());
     }
 
     #[test]
@@ -181,15 +151,5 @@ mod tests {
         let craft = Craft::new(V4, Message::udp(4000, 53));
         assert_eq!(key(&craft, 14 + 20 + 3), Read::Unknown);
         assert_eq!(key(&craft, 14 + 19), Read::Unknown);
-    }
-
-    #[test]
-    fn hashes_spread_over_shards() {
-        let mut shards = [0u32; 8];
-        for port in 0..8000 {
-            let key = key(&Craft::new(V4, Message::udp(1024 + port, 53)), 100).known().unwrap();
-            shards[(key.symmetric_hash() % 8) as usize] += 1;
-        }
-        assert!(shards.iter().all(|count| (850..1150).contains(count)), "{shards:?}");
     }
 }

@@ -26,7 +26,7 @@ pub struct Headers {
     pub overrun: bool,
 }
 
-/// Of a frame without a byte.
+/// The headers of a frame without a byte.
 impl Default for Headers {
     #[inline]
     fn default() -> Self {

@@ -2,7 +2,7 @@
 //!
 //! Source: RFC 792, RFC 1256, RFC 950; names as iptables' `--icmp-type` has them.
 
-pub use crate::icmp::{CHECKSUM, CODE, HEADER_LEN, Header, ID, SEQUENCE, TYPE};
+pub use crate::icmp::{CHECKSUM, CODE, HEADER_LEN, ID, SEQUENCE, TYPE};
 
 /// Protocol number.
 pub const PROTOCOL: u8 = 1;

@@ -2,7 +2,7 @@
 //!
 //! Source: RFC 4443, RFC 2710, RFC 4861; names as iptables' `--icmpv6-type` has them.
 
-pub use crate::icmp::{CHECKSUM, CODE, HEADER_LEN, Header, ID, SEQUENCE, TYPE};
+pub use crate::icmp::{CHECKSUM, CODE, HEADER_LEN, ID, SEQUENCE, TYPE};
 
 /// Protocol number.
 pub const PROTOCOL: u8 = 58;

@@ -3,7 +3,6 @@
 //! Source: RFC 791.
 
 use crate::field::{array, be16, byte};
-use crate::options::Options;
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
@@ -37,11 +36,10 @@ pub const MORE_FRAGMENTS: u16 = 0x2000;
 /// Bits of [`FRAGMENT`]: offset in 8-byte units.
 pub const OFFSET_MASK: u16 = 0x1fff;
 
-/// An IPv4 header with all its options.
+/// An IPv4 header.
 #[derive(Debug, Clone, Copy)]
 pub struct Header<'a> {
     fixed: &'a [u8; MIN_HEADER_LEN],
-    options: &'a [u8],
 }
 
 impl<'a> Header<'a> {
@@ -52,27 +50,8 @@ impl<'a> Header<'a> {
     pub fn new_checked(bytes: &'a [u8]) -> Option<Self> {
         let fixed = bytes.first_chunk::<MIN_HEADER_LEN>()?;
         let header_len = header_len(fixed[0]);
-        let options = bytes.get(MIN_HEADER_LEN..header_len)?;
-        (fixed[0] >> 4 == 4).then_some(Self { fixed, options })
-    }
-
-    /// Header length in bytes, options included (20..=60).
-    #[inline]
-    #[must_use]
-    pub fn header_len(&self) -> usize {
-        MIN_HEADER_LEN + self.options.len()
-    }
-
-    /// Type of service byte.
-    #[must_use]
-    pub fn tos(&self) -> u8 {
-        byte(self.fixed, TOS)
-    }
-
-    /// Total length in bytes as the header says it; 0 with segmentation offload.
-    #[must_use]
-    pub fn total_len(&self) -> u16 {
-        be16(self.fixed, TOTAL_LEN)
+        bytes.get(MIN_HEADER_LEN..header_len)?;
+        (fixed[0] >> 4 == 4).then_some(Self { fixed })
     }
 
     /// Identification.
@@ -111,12 +90,6 @@ impl<'a> Header<'a> {
         byte(self.fixed, PROTOCOL)
     }
 
-    /// Header checksum as stored.
-    #[must_use]
-    pub fn checksum(&self) -> u16 {
-        be16(self.fixed, CHECKSUM)
-    }
-
     /// Source address.
     #[must_use]
     pub fn source(&self) -> Ipv4Addr {
@@ -127,12 +100,6 @@ impl<'a> Header<'a> {
     #[must_use]
     pub fn destination(&self) -> Ipv4Addr {
         array::<4>(self.fixed, DESTINATION).into()
-    }
-
-    /// The options, in order.
-    #[must_use]
-    pub fn options(&self) -> Options<'a> {
-        Options::new(self.options)
     }
 }
 
@@ -145,7 +112,6 @@ pub(crate) fn header_len(version_ihl: u8) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::HeaderOption;
 
     const FIXED: [u8; 20] =
         [0x45, 0x2e, 0, 60, 0x12, 0x34, 0x60, 0x05, 64, 17, 0xab, 0xcd, 10, 0, 0, 1, 10, 0, 0, 2];
@@ -153,8 +119,7 @@ mod tests {
     #[test]
     fn fields_lie_where_the_rfc_puts_them() {
         let header = Header::new_checked(&FIXED).unwrap();
-        assert_eq!((header.header_len(), header.tos(), header.total_len()), (20, 0x2e, 60));
-        assert_eq!((header.id(), header.checksum()), (0x1234, 0xabcd));
+        assert_eq!(header.id(), 0x1234);
         assert!(header.dont_fragment() && header.more_fragments());
         assert_eq!(header.fragment_offset(), 5);
         assert_eq!((header.ttl(), header.protocol()), (64, 17));
@@ -170,16 +135,5 @@ mod tests {
             bytes[0] = first;
             assert!(Header::new_checked(&bytes).is_none(), "{first:#x}");
         }
-    }
-
-    #[test]
-    fn options_are_what_the_header_length_adds() {
-        let mut bytes = FIXED.to_vec();
-        bytes[0] = 0x46;
-        bytes.extend_from_slice(&[148, 4, 0, 0, 7, 7]);
-        let header = Header::new_checked(&bytes).unwrap();
-        let options: Vec<_> = header.options().collect();
-        assert_eq!(options, [Ok(HeaderOption { kind: 148, body: &[0, 0] })]);
-        assert_eq!(header.header_len(), 24);
     }
 }

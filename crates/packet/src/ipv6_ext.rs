@@ -31,8 +31,6 @@ pub const NEXT_HEADER: Range<usize> = 0..1;
 pub const LEN: Range<usize> = 1..2;
 /// Fragment header: offset in bytes (upper 13 bits), 2 reserved bits, more fragments (1 bit), big endian.
 pub const FRAGMENT_OFFSET: Range<usize> = 2..4;
-/// Fragment header: identification, big endian.
-pub const FRAGMENT_ID: Range<usize> = 4..8;
 /// Bits of [`FRAGMENT_OFFSET`] that hold the offset in bytes.
 pub const OFFSET_MASK: u16 = 0xfff8;
 /// Bit of [`FRAGMENT_OFFSET`]: more fragments follow.
@@ -48,11 +46,11 @@ pub fn is_extension(kind: u8) -> bool {
 /// One extension header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExtHeader {
-    /// Its type.
+    /// The header's type.
     pub kind: u8,
     /// Where it starts.
     pub offset: usize,
-    /// Its length in bytes as it says; it may run past the end of the packet.
+    /// The length in bytes that the header states; it may run past the end of the packet.
     pub len: usize,
     /// Type of the header after it.
     pub next: u8,
@@ -88,7 +86,7 @@ pub struct ExtHeaders<'p, R> {
 }
 
 impl<R> ExtHeaders<'_, R> {
-    /// Type and offset of the header at which the walk stands: once the iterator is done, those of the
+    /// Returns type and offset of the header at which the walk stands: after the last item, type and offset of the
     /// upper-layer header. None after a fault.
     #[must_use]
     pub fn position(&self) -> Option<(u8, usize)> {
@@ -181,7 +179,7 @@ pub fn skip<R: ReadAt>(packet: &R, network: usize) -> Read<Skipped> {
 pub enum Find {
     /// The header asked for, or the upper-layer header.
     Found {
-        /// Its type.
+        /// The upper layer's protocol number.
         protocol: u8,
         /// Where it starts; possibly beyond the end of the packet.
         offset: usize,

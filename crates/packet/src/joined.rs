@@ -1,10 +1,10 @@
 //! [`Joined`]: consecutive TCP segments or UDP datagrams of one flow, put together to one frame that stands for all
 //! of them, as the kernel does it when it receives (GRO).
 //!
-//! Contract: pure, and nothing is allocated: the first packet's headers are remembered, and payloads are appended by
-//! whoever has the frame. Packets are joined if [`Superframe`](crate::Superframe) cuts what comes out into the same
-//! packets again, byte for byte, but for one thing: the identifications of IPv4 packets that may not be fragmented,
-//! if they were all the same, count up afterwards. Wrong checksums are never made right: such a packet stays alone.
+//! Contract: pure, and nothing is allocated: the first packet's headers are remembered, and the frame's owner appends
+//! the payloads. Packets are joined if [`Superframe`](crate::Superframe) cuts what comes out into the same packets
+//! again, byte for byte, but for one thing: the identifications of IPv4 packets that may not be fragmented, if they
+//! were all the same, count up afterwards. Wrong checksums are never made right: such a packet stays alone.
 //!
 //! | | joined |
 //! |---|---|
@@ -28,13 +28,13 @@ use crate::{checksum, ipv4, ipv6, tcp, udp};
 const HEADERS_MOST: usize = ipv6::HEADER_LEN + 60;
 /// Bytes of a packet that is joined, at most.
 const BYTES_MOST: usize = 65_535;
-/// Datagrams of one that is joined, at most.
+/// Datagrams of a joined packet, at most.
 const DATAGRAMS_MOST: usize = 64;
 
 /// Packets that were joined, without their bytes.
 #[derive(Debug, Clone)]
 pub struct Joined {
-    /// Those of the first packet, and zeros.
+    /// The headers of the first packet, and zeros.
     headers: [u8; HEADERS_MOST],
     layout: Layout,
     /// Bytes of payload of each packet but the last.
@@ -82,7 +82,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// That of a packet that can be joined, as far as its headers tell; `None` for any other.
+    /// Returns the layout of a packet that can be joined, as far as its headers show; `None` for any other.
     fn of(packet: &[u8]) -> Option<Self> {
         let (is_v4, upper, protocol) = match packet.first()? {
             0x45 => (true, ipv4::MIN_HEADER_LEN, ipv4::PROTOCOL),
@@ -151,7 +151,7 @@ fn udp_header(header: &[u8]) -> Option<usize> {
 }
 
 impl Joined {
-    /// Begins with a whole IP packet, without a link header; `None` if it is one that stays alone.
+    /// Begins with a whole IP packet, without a link header; `None` if it can join no other.
     #[must_use]
     pub fn new(first: &[u8]) -> Option<Self> {
         let layout = Layout::of(first).filter(|layout| layout.is_right(first))?;
@@ -170,7 +170,7 @@ impl Joined {
     }
 
     /// Takes the packet that follows: where its payload lies in `next`, to be appended. `None` if it does not follow,
-    /// or stays alone; then what is joined so far goes before it ([`Joined::is_of_flow`]).
+    /// or stays alone.
     pub fn take(&mut self, next: &[u8]) -> Option<Range<usize>> {
         let payload = self.layout.payload..next.len();
         let has_room = !self.is_over()
@@ -189,29 +189,6 @@ impl Joined {
         self.len += payload.len();
         self.count += 1;
         Some(payload)
-    }
-
-    /// Whether a packet is of the same flow, or may be: a fragment of its protocol between the same addresses, or one
-    /// with extension headers. Such a packet may not overtake what is joined.
-    #[must_use]
-    pub fn is_of_flow(&self, packet: &[u8]) -> bool {
-        let ports = self.layout.upper..self.layout.upper + 4;
-        let same = |range: Range<usize>| packet.get(range.clone()) == Some(&self.headers[range]);
-        let version = packet.first().map_or(0, |first| first >> 4);
-        if self.layout.is_v4 {
-            let is_plain = packet.first() == Some(&0x45)
-                && be16(packet, ipv4::FRAGMENT) & ipv4::OFFSET_MASK == 0;
-            version == 4
-                && same(ipv4::SOURCE.start..ipv4::DESTINATION.end)
-                && same(ipv4::PROTOCOL)
-                && (!is_plain || same(ports))
-        } else {
-            let is_plain =
-                [tcp::PROTOCOL, udp::PROTOCOL].contains(&byte(packet, ipv6::NEXT_HEADER));
-            version == 6
-                && same(ipv6::SOURCE.start..ipv6::DESTINATION.end)
-                && (!is_plain || same(ipv6::NEXT_HEADER) && same(ports))
-        }
     }
 
     /// Bytes of all that is joined: of the first packet, and of the payloads after it.

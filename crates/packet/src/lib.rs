@@ -1,9 +1,9 @@
 //! Reads bytes. Zero-copy checked views of protocol headers, and [`parse`], which finds every header
 //! of a frame once.
 //!
-//! Contract: no I/O, no threads, no `unsafe`, no allocation outside [`craft`], [`visible`] and the room
-//! that a packet is lent to be spliced, and no panic whatever the bytes. Nothing here decides about a packet: a malformed header is recorded in [`Headers`] as a fault and left
-//! to the rooms that decide (`rules`, `dataplane`).
+//! Contract: no I/O, no threads, no `unsafe`, no allocation outside [`craft`], [`visible`] and the room that a packet
+//! is lent to be spliced, and no panic whatever the bytes. Nothing here decides about a packet: a malformed header is
+//! recorded in [`Headers`] as a fault and left to the rooms that decide (`rules`, `dataplane`).
 #![forbid(unsafe_code)]
 
 pub mod ah;
@@ -46,7 +46,7 @@ pub mod unfinished;
 pub mod visible;
 pub mod vlan;
 
-pub use bytes::{KnownBytes, Packet, Read, ReadAt, Snap, Snapshot};
+pub use bytes::{Gaps, KnownBytes, Packet, Read, ReadAt, Snap, Snapshot};
 pub use flow::FlowKey;
 pub use headers::{Headers, L3, L3Fault, L4, Upper};
 pub use joined::{Joined, JoinedKind, Offload};

@@ -1,14 +1,14 @@
 //! Link types and what each link header tells about a frame.
 //!
-//! Numbers are those of the capture formats: <https://www.tcpdump.org/linktypes.html>.
+//! Numbers follow the capture formats: <https://www.tcpdump.org/linktypes.html>.
 
 /// The link type of a capture or port: how the first byte of a frame is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Link {
     /// Ethernet II or 802.3 (LINKTYPE 1).
     Ethernet,
-    /// The same between two ports that pass it on: PPPoE sessions are looked into, and no address of IPv6 is refused,
-    /// as a bridge refuses none.
+    /// Ethernet between two ports that pass frames on: PPPoE sessions are looked into, and no address of IPv6 is
+    /// refused, as a bridge refuses none.
     Wire,
     /// A bare IPv4 or IPv6 packet, told apart by its version nibble (LINKTYPE 101, DLT 12 and 14).
     Raw,
@@ -66,9 +66,9 @@ pub struct LinkHeader {
     pub packet_type: Option<u8>,
     /// Interface index of SLL2, if not 0.
     pub ifindex: Option<u32>,
-    /// The frame was captured on a loopback interface: [`Link::Null`] and [`Link::Loop`], an Ethernet
-    /// header whose addresses are both zero (Linux `lo`), SLL of ARPHRD_LOOPBACK; [`Link::Nflog`], which does not say. `::1` is legitimate
-    /// there.
+    /// The frame was captured on a loopback interface: [`Link::Null`] and [`Link::Loop`], an Ethernet header whose
+    /// addresses are both zero (Linux `lo`), SLL of ARPHRD_LOOPBACK; [`Link::Nflog`], which does not say. `::1` is
+    /// legitimate there.
     pub loopback: bool,
 }
 

@@ -13,7 +13,7 @@ use std::ops::Range;
 const HEADER_LEN: usize = 4;
 /// Length and type of an attribute.
 const ATTRIBUTE_LEN: usize = 4;
-/// Attributes read before one that holds the packet.
+/// Attributes read before the one with the packet.
 const MOST: usize = 64;
 
 const PACKET_HEADER: u16 = 1;
@@ -42,15 +42,15 @@ pub struct Record<'a> {
     /// The hook that the rule stands at, as `linux/netfilter.h` counts: PREROUTING 0, INPUT 1, FORWARD 2,
     /// OUTPUT 3, POSTROUTING 4.
     pub hook: Option<u8>,
-    /// Index of the interface that it came in by.
+    /// Index of the input interface.
     pub input: Option<u32>,
-    /// Index of the interface that it goes out by.
+    /// Index of the output interface.
     pub output: Option<u32>,
-    /// Indexes of the ports of a bridge that it came in and goes out by.
+    /// Indexes of the bridge ports for input and output.
     pub ports: [Option<u32>; 2],
-    /// Its mark; the kernel leaves out one of 0.
+    /// The packet's mark. The kernel leaves out a mark of 0.
     pub mark: u32,
-    /// What the rule was told to say, up to its first zero byte.
+    /// The rule's log prefix, up to its first zero byte.
     pub prefix: &'a [u8],
     /// Offset of the sender's 6-byte address, where the device was Ethernet.
     pub source_mac: Option<usize>,

@@ -1,8 +1,8 @@
-//! Bytes of a packet replaced by more or fewer: the packet moves into room that it was lent, with its length fields
-//! set anew.
+//! Replaces bytes of a packet by more or fewer: the packet moves into room that it was lent, and its length fields are
+//! updated.
 //!
-//! Contract: nothing is allocated for packets that stay as long as they are, nor, once the room has grown, for those
-//! that do not. A packet without room cannot be spliced. Upper-layer checksums are left alone.
+//! Contract: nothing is allocated for packets that keep their length, nor, once the room has grown, for the others. A
+//! packet without room cannot be spliced. Upper-layer checksums are left alone.
 
 use crate::bytes::Packet;
 use crate::headers::L3;
@@ -18,9 +18,9 @@ impl<'a> Packet<'a> {
         self.room = Some(room);
     }
 
-    /// Replaces the bytes at this range of the frame, which lies after the network header, by others. Padding after
-    /// the packet is dropped. Length and checksum of an IPv4 header are set anew, whatever they were, as is the
-    /// payload length of IPv6.
+    /// Replaces the bytes at this range of the frame, which lies after the network header, by others. Padding after the
+    /// packet is dropped. Length and checksum of an IPv4 header are set afresh, whatever they were, as is the payload
+    /// length of IPv6.
     ///
     /// False, and nothing changes, where there is no room, bytes from the range on are not known, or the packet would
     /// be too long.
@@ -33,7 +33,7 @@ impl<'a> Packet<'a> {
         };
         let is_inside =
             network + fixed <= range.start && range.start <= range.end && range.end <= end;
-        if !is_inside || self.is_forgotten(range.start..end) {
+        if !is_inside || self.is_open() || self.is_forgotten(range.start..end) {
             return false;
         }
         let new_end = end - range.len() + bytes.len();
@@ -50,7 +50,7 @@ impl<'a> Packet<'a> {
         [before, bytes, after].into_iter().for_each(|part| room.extend_from_slice(part));
         self.bytes = room;
         self.headers.end = new_end;
-        let unknown = self.forgotten.iter().filter(|old| old.0 < old.1).map(|old| old.0);
+        let unknown = self.forgotten.iter().filter(|old| old.0 < old.1).map(|old| old.0 as usize);
         self.clear = unknown.fold(new_end, usize::min);
         self.set_length((new_end - counted_from) as u16);
         true

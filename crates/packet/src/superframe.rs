@@ -1,9 +1,8 @@
 //! [`Superframe`]: one frame that stands for many TCP segments or UDP datagrams, cut into them as the kernel cuts it.
 //!
-//! Contract: pure. A frame is looked at once ([`Superframe::new`]); after that every piece of it can be written, in
-//! any order, into room that the caller gives, with all lengths and checksums computed afresh, so it does not
-//! matter whether those of the superframe were finished. Pieces together carry its payload once, in order. Nothing
-//! is allocated.
+//! Contract: pure. A frame is looked at once ([`Superframe::new`]); after that every piece of it can be written, in any
+//! order, into room that the caller gives, with all lengths and checksums computed afresh, so it does not matter
+//! whether the superframe's own were finished. Pieces together carry its payload once, in order. Nothing is allocated.
 //!
 //! What differs from piece to piece: lengths; the IPv4 identification, which counts up; of TCP the sequence number,
 //! FIN and PSH on the last one only, CWR on the first one only. Everything else, options included, is the same in

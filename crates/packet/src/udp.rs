@@ -35,18 +35,6 @@ impl<'a> Header<'a> {
         bytes.first_chunk().map(|fixed| Self { fixed })
     }
 
-    /// Source port.
-    #[must_use]
-    pub fn source_port(&self) -> u16 {
-        be16(self.fixed, SOURCE_PORT)
-    }
-
-    /// Destination port.
-    #[must_use]
-    pub fn destination_port(&self) -> u16 {
-        be16(self.fixed, DESTINATION_PORT)
-    }
-
     /// UDP: length in bytes, header included, as the header claims it. UDP-Lite: checksum coverage.
     #[must_use]
     pub fn length(&self) -> u16 {
@@ -68,7 +56,6 @@ mod tests {
     fn fields_lie_where_the_rfc_puts_them() {
         let bytes = [0, 53, 0x0f, 0xa0, 0, 9, 0xab, 0xcd, 1];
         let header = Header::new_checked(&bytes).unwrap();
-        assert_eq!((header.source_port(), header.destination_port()), (53, 4000));
         assert_eq!((header.length(), header.checksum()), (9, 0xabcd));
         assert!(Header::new_checked(&bytes[..7]).is_none());
     }

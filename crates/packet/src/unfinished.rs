@@ -1,4 +1,4 @@
-//! Checksums that a sender left to its device, of frames of which nobody says so: those that came by AF_XDP.
+//! Checksums that a sender left to its device, in frames without metadata that says so: frames received from AF_XDP.
 //!
 //! Contract: pure. A TCP or UDP checksum field that holds the sum of the pseudo header alone is unfinished, and is
 //! completed. A right checksum that happens to be that sum stays as it is: it is what completing gives. A wrong one

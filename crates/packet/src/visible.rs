@@ -1,7 +1,8 @@
 //! Text from outside, made safe to show: names, rules and captures must not steer the screen that they are shown on, turn
 //! the order of its letters round, add lines, or give commands to the CI server that reads the log.
 //!
-//! [`word`] is for every value that is put into a line of ours, [`text`] for text of several lines as a whole.
+//! [`word`] is for every value that is put into a line of ours, [`text`] for text of several lines as a whole, [`plural`] for
+//! what was counted.
 //!
 //! Source: Unicode TR 36, 3.1 (bidirectional spoofing); GitHub's runner, `ActionCommand.cs`: `::NAME` begins a line,
 //! blanks before it do not count, `##[NAME` stands anywhere; Azure Pipelines and TeamCity read `##vso[` and
@@ -36,6 +37,26 @@ pub fn word(value: &str) -> Cow<'_, str> {
 #[must_use]
 pub fn text(lines: &str) -> Cow<'_, str> {
     shown(lines, true)
+}
+
+/// Returns a number with a comma before every three digits.
+#[must_use]
+pub fn number(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Returns a [`number`] and the word, in the plural unless the number is one.
+#[must_use]
+pub fn plural(count: u64, word: &str) -> String {
+    format!("{} {word}{}", number(count), if count == 1 { "" } else { "s" })
 }
 
 /// Whether a command of a CI server begins here that counts anywhere in a line: `##[`, `##vso[`.

@@ -1,4 +1,4 @@
-//! What opening a port is told, and why the EAL does not start.
+//! The settings of a port, and why the EAL does not start.
 //!
 //! Contract: plain values, the same with DPDK and without.
 
@@ -8,10 +8,10 @@ use std::{fmt, io};
 /// How to open a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DpdkConfig {
-    /// Its name, as the EAL has it: `net_null0`, `0000:03:00.0`; or its number there, from 0.
+    /// The device's name in the EAL: `net_null0`, `0000:03:00.0`; or its number there, from 0.
     pub device: String,
-    /// Queues to receive and send by, at least one, each a port of its own. A device that cannot steer both directions
-    /// of a flow to one queue has one.
+    /// Queues to receive from and send to, at least one, each a port of its own. A device that cannot steer both
+    /// directions of a flow to one queue has one.
     pub queues: u16,
     /// Frames received at once, 1 to [`DpdkConfig::MOST_BURST`].
     pub rx_burst: usize,
@@ -47,11 +47,11 @@ impl DpdkConfig {
 pub enum EalError {
     /// This build has no DPDK.
     NotBuilt,
-    /// It was started before: a process does that once.
+    /// The EAL was started before: a process does that once.
     Again,
     /// An argument holds a zero byte.
     Argument(String),
-    /// It does not start; it has said why on standard error.
+    /// The EAL does not start; it has said why on standard error.
     Refused(io::Error),
 }
 

@@ -1,6 +1,6 @@
 //! [`Device`]: a device that runs, shared by the ports that are its queues.
 //!
-//! Contract: it is closed when the last of them is gone; those that EAL arguments made are gone then, too.
+//! Contract: a device is closed with the last of these ports; a device that an EAL argument made is then removed, too.
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! [`Eal`]: DPDK's environment abstraction layer, which a process starts once.
 //!
-//! Contract: it runs until the last of its handles is gone, and ports, frames and registered threads have one each: so
-//! no memory of its is unmapped that somebody uses. What it says goes to standard error.
+//! Contract: it runs until its last handle is dropped, and ports, frames and registered threads have one each: so no
+//! memory of its is unmapped that somebody uses. What it says goes to standard error.
 //!
-//! Threads: one that DPDK does not know has no cache of mbufs, and takes turns with all others for each. A port makes
-//! the thread that drives it known ([`Eal::register_thread`]), until that ends.
+//! Threads: a thread that DPDK does not know has no cache of mbufs, and takes turns with all others for each. A port
+//! registers the thread that drives it ([`Eal::register_thread`]), until that ends.
 
 use std::cell::RefCell;
 use std::ffi::CString;
@@ -18,7 +18,7 @@ use crate::sys;
 static IS_STARTED: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    /// That this thread is known to the EAL.
+    /// The registration of this thread with the EAL.
     static KNOWN: RefCell<Option<KnownThread>> = const { RefCell::new(None) };
 }
 
@@ -28,7 +28,7 @@ pub struct Eal {
     _started: Arc<Started>,
 }
 
-/// That it runs.
+/// The running EAL.
 #[derive(Debug)]
 struct Started;
 
@@ -37,7 +37,7 @@ impl Eal {
     /// calling thread keeps the processors that it may run on.
     ///
     /// # Errors
-    /// It was started before, or does not start.
+    /// The EAL was started before, or does not start.
     pub fn init(program: &str, arguments: &[String]) -> Result<Self, EalError> {
         let argument = |argument: &str| {
             CString::new(argument).map_err(|_| EalError::Argument(argument.to_owned()))

@@ -17,18 +17,18 @@ use crate::sys::{Mbuf, Mempool};
 /// Mbufs of a NUMA node. One less than a power of two is what a mempool stores best.
 const MBUFS: u32 = (1 << 14) - 1;
 
-/// Bytes of an mbuf before a frame that is received (`RTE_PKTMBUF_HEADROOM`), and those that a frame may take.
+/// Bytes of an mbuf before a received frame (`RTE_PKTMBUF_HEADROOM`), and the bytes that a frame may take.
 const HEADROOM: u16 = 128;
 const FRAME_BYTES: u16 = 2048;
 
-/// One for each NUMA node that a device is at, while somebody uses it: those of the only EAL that a process has.
+/// The pools of the process's only EAL: one for each NUMA node that a device is at, while somebody uses it.
 static POOLS: Mutex<Vec<(c_int, Weak<MbufPool>)>> = Mutex::new(Vec::new());
 
 /// Memory of frames.
 #[derive(Debug)]
 pub(crate) struct MbufPool {
     pub(crate) pool: Mempool,
-    /// After it, the pool is gone.
+    /// Keeps the EAL running, whose end frees the pool.
     _eal: Eal,
 }
 
@@ -59,7 +59,7 @@ impl Region for MbufPool {
     }
 }
 
-/// How much of a port's memory is free: for whoever looks for a leak.
+/// Shows how much of a port's memory is free, to find leaks.
 #[derive(Clone, Debug)]
 pub struct Mbufs {
     pub(crate) pool: Arc<MbufPool>,

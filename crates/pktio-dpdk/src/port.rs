@@ -1,16 +1,16 @@
-//! [`DpdkPort`]: a queue of a device, by its poll mode driver.
+//! [`DpdkPort`]: a queue of a device, driven by its poll mode driver.
 //!
-//! Contract: frames are received in the mbufs that the driver wrote them to, and a frame that lies in one of the same
-//! NUMA node is sent from where it lies. Any other is copied, and counted.
+//! Contract: frames are received in the mbufs that the driver wrote them to, and a frame in an mbuf of the same NUMA
+//! node is sent from where it lies. Any other is copied, and counted.
 //!
-//! - A frame in several mbufs, or in memory that others share, is copied into one mbuf as it comes; one that is longer
-//!   than an mbuf is lost, and counted.
-//! - What is sent is collected to [`DpdkConfig::tx_burst`] frames, and sent by the first call, of either way, that
-//!   finds as many, or the first of them older than [`DpdkConfig::drain`]. A worker polls: that is how a frame leaves
-//!   that no other comes after. What a device takes is counted then.
+//! - A frame in several mbufs, or in memory that others share, is copied into one mbuf as it comes; a frame that is
+//!   longer than an mbuf is lost, and counted.
+//! - Frames to send are collected, up to [`DpdkConfig::tx_burst`], and sent by the first call, receiving or
+//!   transmitting, that finds so many frames, or the first of them older than [`DpdkConfig::drain`]. A worker polls, so
+//!   a frame leaves even if no other follows. What a device takes is counted then.
 //! - A tag that the device took out is put back into the bytes. A frame whose checksum is unfinished, or that is to be
 //!   cut into segments, is refused: drivers do not say alike who does that. Wires complete checksums as frames come.
-//! - There is nothing to sleep by: whoever waits for frames polls ([`Readiness::After`] no time).
+//! - There is no event to wait for: a worker that waits for frames polls ([`Readiness::After`] no time).
 //! - One thread drives a port. The last port of a device closes it.
 
 use std::iter;
@@ -46,7 +46,7 @@ pub struct DpdkPort {
     leaving: Leaving,
     device: Arc<Device>,
     eal: Eal,
-    /// Its thread is known to the EAL.
+    /// Whether the port's thread is registered with the EAL.
     is_known: bool,
     stats: Stats,
 }
@@ -185,7 +185,7 @@ impl Port for DpdkPort {
         Readiness::After(Duration::ZERO)
     }
 
-    /// Of frames that the device lost, those of all queues are told by the first.
+    /// The first port reports the frames that the device lost on all queues.
     fn stats(&self) -> Stats {
         let lost = if self.queue.number() == 0 { self.device.lost() } else { 0 };
         Stats { rx_lost: self.stats.rx_lost + lost, ..self.stats }
@@ -225,7 +225,7 @@ fn known_of(frame: &Frame, number: u64, queue: u16) -> (FrameMeta, LiveMeta) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Refused {
     TooLong,
-    /// It has no link header or an unfinished checksum, or there is no mbuf to copy it into.
+    /// The frame has no link header or an unfinished checksum, or there is no mbuf to copy it into.
     Unfit,
 }
 

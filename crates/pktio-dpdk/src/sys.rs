@@ -1,10 +1,10 @@
 //! The shim's functions, and what makes calling them safe: types that stand for what DPDK has started, made or handed
 //! over. The only file of the crate with `unsafe`.
 //!
-//! Contract: an [`Mbuf`] is owned: it is not `Clone`, and whoever has it is the only one with its memory. It goes to a
+//! Contract: an [`Mbuf`] is owned: it is not `Clone`, and its owner is the only one with its memory. It goes to a
 //! device, back to its pool, or into a frame and out of it again as a number ([`Mbuf::into_frame`],
-//! [`Mbuf::from_frame`]). Everything here but [`init`] expects that the EAL has started, and runs until nothing that
-//! it made is used any more; `eal.rs` sees to both.
+//! [`Mbuf::from_frame`]). Everything here but [`init`] expects that the EAL has started, and runs until nothing that it
+//! made is used any more; `eal.rs` sees to both.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
@@ -122,7 +122,7 @@ pub(crate) fn cleanup() {
     unsafe { tamis_cleanup() }
 }
 
-/// Makes the calling thread one that the EAL knows, so that it has caches of mbufs of its own; whether it is one.
+/// Registers the calling thread with the EAL, so that it has its own caches of mbufs; returns whether that worked.
 pub(crate) fn register_thread() -> bool {
     // SAFETY: takes no pointers.
     unsafe { tamis_thread_register() == 0 }
@@ -138,8 +138,7 @@ pub(crate) fn unregister_thread() {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mempool(NonNull<c_void>);
 
-// SAFETY: mempools may be used by all threads at once, which is what DPDK has them for; it is never freed before the
-// EAL ends.
+// SAFETY: mempools are made for use by all threads at once; a mempool is never freed before the EAL ends.
 unsafe impl Send for Mempool {}
 // SAFETY: as above.
 unsafe impl Sync for Mempool {}
@@ -189,7 +188,7 @@ impl Mempool {
 #[derive(Debug)]
 pub(crate) struct Mbuf(NonNull<c_void>);
 
-// SAFETY: an mbuf is memory that belongs to whoever has it, on whatever thread.
+// SAFETY: an mbuf is memory that belongs to its owner, on whatever thread.
 unsafe impl Send for Mbuf {}
 
 /// A frame that was received.
@@ -262,7 +261,7 @@ impl Leaving {
         Some(Self { mbuf: Mbuf::from_frame(memory)?, start, length })
     }
 
-    /// Its mbuf.
+    /// Returns the mbuf of the frame.
     pub(crate) fn into_mbuf(self) -> Mbuf {
         self.mbuf
     }
@@ -351,7 +350,7 @@ impl Queue {
         // thread's at a time (`&mut`).
         let sent =
             unsafe { tamis_tx_burst(self.device, self.number, leaving.as_ptr(), count, bytes) };
-        // The device has them now. They have no destructor: this forgets them.
+        // The device owns them now. They have no destructor: this forgets them.
         leaving.drain(..usize::from(sent));
         usize::from(sent)
     }

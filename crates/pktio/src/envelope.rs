@@ -11,11 +11,11 @@ use crate::frame::Frame;
 
 /// Opens and seals the frames of a port.
 pub trait Envelope: Send {
-    /// Puts what the frames of a burst hold in their place, in their order. Frames that hold nothing for anybody else
-    /// go without a word; `lose` is told of those that are not what they should be.
+    /// Replaces the frames of a burst with what they hold, in order. Frames that hold nothing for anybody else
+    /// disappear silently; `lose` gets every invalid frame, with the reason.
     fn open(&mut self, burst: &mut Burst, lose: &mut dyn FnMut(Lost, Frame<'_>));
 
-    /// Makes frames what the port transmits, but for those that are already. Returns how many left the burst for later:
+    /// Makes frames what the port transmits, except those that already are. Returns how many left the burst for later:
     /// they wait in the port until their peer can be reached.
     fn seal(&mut self, burst: &mut Burst, lose: &mut dyn FnMut(Lost, Frame<'_>)) -> usize;
 }
@@ -23,27 +23,27 @@ pub trait Envelope: Send {
 /// Why a frame is not opened or sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lost {
-    /// It is no IP packet, or none as its header says.
+    /// The frame is no IP packet, or none as its header says.
     NotIp,
-    /// Its destination is no peer's.
+    /// The destination belongs to no peer.
     NoPeer,
-    /// Its peer has no session, or is not known where, and too many wait already.
+    /// The peer has no session, or its endpoint is unknown, and too many frames wait already.
     NoSession,
-    /// It is longer than what the way to its peer takes.
+    /// The frame is longer than what the way to its peer takes.
     TooLong {
-        /// Bytes of the longest packet that it takes.
+        /// Bytes of the longest packet that the way takes.
         most: u16,
     },
-    /// It names no session that there is.
+    /// The frame names no known session.
     Unknown,
-    /// It is not genuine.
+    /// The frame is not genuine.
     Forged,
-    /// It was seen before, or is too old to tell.
+    /// The frame was seen before, or is too old to tell.
     Replayed,
-    /// Its source is none of its peer's.
+    /// The source does not belong to the peer.
     Source,
-    /// It met congestion, of which its packet cannot be told (RFC 6040).
+    /// The frame met congestion, which its packet cannot carry on (RFC 6040).
     Congestion,
-    /// There is no memory for it.
+    /// No memory is left for the frame.
     NoRoom,
 }

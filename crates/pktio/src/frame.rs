@@ -31,11 +31,12 @@ pub enum ChecksumState {
     /// Nothing is known of it: it is as the bytes say.
     #[default]
     NotKnown,
-    /// It may still have to be computed, and nobody said: where the field holds the sum of the pseudo header alone.
+    /// The checksum may still have to be computed, and nobody said: where the field holds the sum of the pseudo header
+    /// alone.
     MaybeUnfinished,
     /// The hardware, or the kernel, found it right.
     Verified,
-    /// It is still to be computed: the field holds the sum of the pseudo header alone.
+    /// The checksum is still to be computed: the field holds the sum of the pseudo header alone.
     Unfinished {
         /// Byte of the frame at which summing begins: the transport header.
         start: u16,
@@ -71,7 +72,7 @@ pub struct Segments {
 pub struct VlanTag {
     /// Tag control information: priority (3 bits), drop eligible (1), VLAN (12).
     pub tci: u16,
-    /// Its EtherType: 0x8100, or 0x88a8 of a service tag.
+    /// The tag's EtherType: 0x8100, or 0x88a8 for a service tag.
     pub tpid: u16,
 }
 
@@ -102,7 +103,7 @@ pub struct LiveMeta {
     pub queue: u16,
     /// How far its transport checksum can be believed.
     pub checksum: ChecksumState,
-    /// It stands for several frames.
+    /// The frames that this superframe stands for, if it is one.
     pub segments: Option<Segments>,
     /// The VLAN tag that was taken out of it.
     pub vlan: Option<VlanTag>,

@@ -18,6 +18,7 @@ pub mod datagram;
 pub mod device;
 mod envelope;
 mod fault;
+pub mod file;
 mod frame;
 mod link;
 #[cfg(target_os = "linux")]
@@ -50,6 +51,8 @@ pub use frame::{
     ChecksumState, Direction, Frame, FrameMeta, FrameMut, LiveMeta, SegmentKind, Segments, VlanTag,
 };
 pub use link::LinkType;
+#[cfg(target_os = "linux")]
+pub use mapping::would_map;
 pub use memory::{FrameBuf, Memory, Region, Taken};
 pub use memory_port::MemoryPort;
 pub use opener::{InProcess, Opener};
@@ -57,7 +60,7 @@ pub use pcap_file::{
     CaptureReader, CaptureWriter, Damage, EndOfFile, Interface, Pace, PacedReader, Speed,
 };
 pub use pool::Pool;
-pub use port::{Port, PortError, Stats};
+pub use port::{BoxedPort, Port, PortError, Stats};
 pub use readiness::{Bell, Readiness};
 pub use timestamp::Timestamp;
 #[cfg(target_os = "linux")]

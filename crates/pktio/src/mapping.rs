@@ -1,8 +1,8 @@
 //! [`Mapping`]: memory that the kernel and this process share, such as the rings of packet and AF_XDP sockets and the
 //! memory of the latter.
 //!
-//! Contract: mapped once, unmapped when the value goes. Words that both sides write are atomics; whoever asks for plain
-//! bytes vouches for it that nobody else has them.
+//! Contract: mapped once, unmapped when the value is dropped. Words that both sides write are atomics; the caller that
+//! asks for plain bytes vouches for it that nobody else has them.
 //!
 //! Source: `mmap(2)`, `Documentation/networking/{packet_mmap,af_xdp}.rst`.
 #![allow(unsafe_code)]
@@ -50,7 +50,7 @@ impl Mapping {
         self.at.as_ptr() as u64
     }
 
-    /// Its length in bytes.
+    /// Returns the length in bytes.
     pub(crate) fn len(&self) -> usize {
         self.length
     }
@@ -109,9 +109,17 @@ impl Mapping {
     }
 }
 
+/// Asks the system, past any allocator, whether it would map this many bytes. They are given back at once, untouched.
+///
+/// # Errors
+/// Where it would not (`ENOMEM`).
+pub fn would_map(bytes: usize) -> io::Result<()> {
+    Mapping::anonymous(bytes).map(drop)
+}
+
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: this is the mapping that `map` made, and whoever was lent a part of it keeps the value alive. It
+        // SAFETY: this is the mapping that `map` made, and every borrower of a part of it keeps the value alive. It
         // cannot fail with these arguments, and there would be nothing to do about it.
         unsafe { libc::munmap(self.at.as_ptr().cast(), self.length) };
     }

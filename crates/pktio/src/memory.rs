@@ -18,10 +18,10 @@
 //! goes from one ring to the other.
 //!
 //! A region gives out memory that it maps itself as `&'static mut [u8]` ([`Memory::lent`]): it vouches for that
-//! lifetime in its own `unsafe`, and may, because nobody but the region that a chunk belongs to gets it out of its
-//! frame. So this module needs none. A frame that is by itself counts its region; the frames of a burst count it
-//! together, and one that has just left its burst borrows it from there. Chunks go back in bulk, with one call (and one
-//! lock of a pool) for a burst.
+//! lifetime in its own `unsafe`, and may, because only the region that a chunk belongs to gets it out of its frame. So
+//! this module needs none. A frame outside a burst counts its region; the frames of a burst count it together, and a
+//! frame that has just left its burst borrows that count. Chunks go back in bulk, with one call (and one lock of a
+//! pool) for a burst.
 
 use std::borrow::Borrow;
 use std::fmt::Debug;
@@ -29,7 +29,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::{iter, mem, ptr};
 
-use crate::frame::{Frame, FrameMeta, FrameMut, LiveMeta};
+use crate::frame::{Frame, FrameMeta, LiveMeta};
 
 /// Memory that frames come from and go back to.
 pub trait Region: Debug + Send + Sync {
@@ -115,18 +115,18 @@ pub(crate) fn is_same<R: Region + ?Sized>(one: &Arc<dyn Region>, other: &Arc<R>)
 pub(crate) struct Chunk<R: Borrow<Arc<dyn Region>>> {
     pub(crate) memory: Memory,
     pub(crate) region: R,
-    /// Of the frame in it.
+    /// The live metadata of the frame in it.
     pub(crate) live: LiveMeta,
 }
 
 impl<R: Borrow<Arc<dyn Region>>> Chunk<R> {
-    /// Its memory, of which whoever asks has to take care.
+    /// Takes the memory out, which the caller then has to take care of.
     #[inline]
     pub(crate) fn take(&mut self) -> Memory {
         mem::replace(&mut self.memory, Memory::gone())
     }
 
-    /// Gives back this one, which is dropped by itself.
+    /// Gives back this chunk, which is dropped alone.
     #[cold]
     fn give_back_alone(&mut self) {
         let memory = self.take();
@@ -150,7 +150,7 @@ pub struct FrameBuf<R: Borrow<Arc<dyn Region>> = Arc<dyn Region>> {
     pub(crate) chunk: Chunk<R>,
     pub(crate) start: usize,
     pub(crate) length: usize,
-    /// What is known about it. Growing leaves its length on the wire to whoever makes the frame.
+    /// What is known about the frame. A caller that grows the frame also sets its length on the wire.
     pub meta: FrameMeta,
 }
 
@@ -165,7 +165,7 @@ impl FrameBuf {
 }
 
 impl FrameBuf<&Arc<dyn Region>> {
-    /// The same frame, which outlives its burst.
+    /// Returns the frame with its region counted, so that it outlives its burst.
     #[inline]
     #[must_use]
     pub fn into_buf(self) -> FrameBuf {
@@ -176,13 +176,13 @@ impl FrameBuf<&Arc<dyn Region>> {
 }
 
 impl<R: Borrow<Arc<dyn Region>>> FrameBuf<R> {
-    /// Its bytes.
+    /// Returns the frame's bytes.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.chunk.memory.bytes()[self.start..self.start + self.length]
     }
 
-    /// Its bytes, to be rewritten in place.
+    /// Returns the frame's bytes, to be rewritten in place.
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.chunk.memory.bytes_mut()[self.start..self.start + self.length]
@@ -203,12 +203,6 @@ impl<R: Borrow<Arc<dyn Region>>> FrameBuf<R> {
     /// The frame, to read.
     pub fn frame(&self) -> Frame<'_> {
         Frame { bytes: self.bytes(), meta: &self.meta }
-    }
-
-    /// The frame, to be rewritten in place.
-    pub fn frame_mut(&mut self) -> FrameMut<'_> {
-        let bytes = &mut self.chunk.memory.bytes_mut()[self.start..self.start + self.length];
-        FrameMut { bytes, meta: &self.meta }
     }
 
     /// Bytes before the frame that it can grow into.
@@ -286,7 +280,7 @@ pub enum Taken<'b> {
     Moved(FrameBuf<&'b Arc<dyn Region>>),
     /// Without: it lies in the burst's own buffer, and can only be copied.
     Lent {
-        /// Its bytes.
+        /// The frame's bytes.
         bytes: &'b [u8],
         /// What is known about it.
         meta: FrameMeta,
@@ -306,7 +300,7 @@ impl Taken<'_> {
         }
     }
 
-    /// The same, with this much room before and after the frame where memory is allocated for it.
+    /// Returns the frame with its own memory, and with `room` bytes before and after it where that is allocated.
     pub fn into_roomy_buf(self, room: usize) -> FrameBuf {
         match self {
             Self::Moved(frame) => frame.into_buf(),

@@ -3,8 +3,8 @@
 //!
 //! Contract: frames that have their memory with them move; others are copied into chunks of the wire's pool, and
 //! counted. Each direction holds a bounded number of frames, and takes no more when it is full or the pool is empty.
-//! Each end may be on its own thread; a burst takes the queue's lock once to receive and twice to transmit. What
-//! waits in a direction goes back to its regions when both ends are gone.
+//! Each end may be on its own thread; a burst takes the queue's lock once to receive and twice to transmit. What waits
+//! in a direction goes back to its regions when both ends have been dropped.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -42,7 +42,7 @@ struct Direction {
 #[derive(Debug)]
 struct Queue {
     frames: VecDeque<FrameBuf>,
-    /// Of the end that receives.
+    /// The bell of the end that receives.
     bell: Arc<Bell>,
 }
 
@@ -95,7 +95,7 @@ impl MemoryPort {
         }
     }
 
-    /// Rings this bell from now on when frames come in: one that other ports of the same worker ring, too.
+    /// Rings `bell` from now on when frames come in; other ports of the same worker may ring it, too.
     #[must_use]
     pub fn with_bell(mut self, bell: &Arc<Bell>) -> Self {
         self.incoming.queue().bell = Arc::clone(bell);
@@ -103,7 +103,7 @@ impl MemoryPort {
         self
     }
 
-    /// Moves the first frames of a burst, `most` or fewer, to those that leave; copies as far as there are chunks.
+    /// Moves the first frames of a burst, `most` or fewer, to `leaving`; copies as far as there are chunks.
     fn take(&mut self, burst: &mut Burst, most: usize) -> usize {
         let Self { pool, leaving, chunks, stats, .. } = self;
         let wanted = burst.buffered(most);

@@ -1,8 +1,8 @@
-//! [`Opener`]: what of opening devices takes privileges, so that somebody else may do it. [`InProcess`] asks the kernel
-//! itself.
+//! [`Opener`]: the part of opening devices that takes privileges, so that another process may do it. [`InProcess`] asks
+//! the kernel itself.
 //!
-//! Contract: everything else about a port works with the descriptor, and takes none. A descriptor neither blocks nor is
-//! inherited by programs. Names are those of the namespace that the opener is in.
+//! Contract: everything else about a port works with the descriptor, and takes no privileges. A descriptor neither
+//! blocks nor is inherited by programs. Names are resolved in the opener's namespace.
 //!
 //! Source: `packet(7)`, `netdevice(7)`, `Documentation/networking/tuntap.rst`; what asks for which capability: Linux
 //! `net/packet/af_packet.c`, `drivers/net/tun.c`, `net/xdp/xsk.c`, `kernel/bpf/syscall.c`.
@@ -26,15 +26,15 @@ pub trait Opener: fmt::Debug + Send + Sync {
     /// queue is to be opened. Takes `CAP_NET_ADMIN`.
     ///
     /// # Errors
-    /// Likewise.
+    /// The kernel refuses, or there is nobody to ask.
     fn tun_queue(&self, name: &str, is_only: bool) -> io::Result<(OwnedFd, String)>;
 
-    /// Puts a program on the interface `name`, which has `channels` queues, that hands what comes by each of the first
-    /// `queues` to a socket of its own. Takes `CAP_NET_RAW`, `CAP_NET_ADMIN` and `CAP_BPF`. Memory, rings and a queue the
-    /// sockets have yet to get, which takes none; until then what comes by those queues is lost.
+    /// Attaches a program to the interface `name`, which has `channels` queues: it hands the frames of each of the
+    /// first `queues` to a socket of its own. Takes `CAP_NET_RAW`, `CAP_NET_ADMIN` and `CAP_BPF`. The sockets have yet
+    /// to get memory, rings and a queue, which takes no privileges; until then frames of those queues are lost.
     ///
     /// # Errors
-    /// Likewise; another program is there.
+    /// The kernel refuses, or there is nobody to ask; another program is there.
     fn xdp_sockets(
         &self,
         name: &str,
@@ -46,7 +46,7 @@ pub trait Opener: fmt::Debug + Send + Sync {
     /// Takes an interface up or down. Takes `CAP_NET_ADMIN`.
     ///
     /// # Errors
-    /// Likewise; there is none of this name.
+    /// The kernel refuses, or there is nobody to ask; there is no interface of this name.
     fn set_up(&self, name: &str, is_up: bool) -> io::Result<()>;
 
     /// Whether there is somebody to ask.
@@ -55,7 +55,7 @@ pub trait Opener: fmt::Debug + Send + Sync {
     }
 }
 
-/// This process, by what privileges it has.
+/// This process, with the privileges that it has.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InProcess;
 

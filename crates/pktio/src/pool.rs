@@ -1,9 +1,9 @@
 //! [`Pool`]: a fixed number of chunks of one size, each allocated when it is first needed.
 //!
-//! Contract: a pool can be shared between threads, and its frames dropped on any of them. It allocates a chunk when none is
-//! free and there are not all of them yet, so it holds as many as were ever out at once, and a frame costs no allocation
-//! once it has so many. When all chunks are out, there are none. The free list is a stack under a lock that is taken once
-//! for a burst, not once for a frame, and held for a few moves: the chunk that came back last is the one most likely in the
+//! Contract: a pool can be shared between threads, and its frames dropped on any of them. It allocates a chunk when
+//! none is free and not all exist yet, so it holds as many as were ever out at once, and from then on a frame costs no
+//! allocation. When all chunks are out, there are none. The free list is a stack under a lock that is taken once for a
+//! burst, not once for a frame, and held for a few moves: the chunk that came back last is the most likely one in the
 //! cache.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,7 +28,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Free {
     chunks: Vec<Memory>,
-    /// How many chunks were allocated, those that are out included.
+    /// Number of chunks allocated, whether free or not.
     made: usize,
 }
 
@@ -63,7 +63,7 @@ impl Pool {
         Self { shared: Arc::new(Shared { chunks, chunk_bytes, headroom, free }) }
     }
 
-    /// Number of its chunks, those that are out included.
+    /// Returns the number of chunks, whether free or not.
     pub fn chunks(&self) -> usize {
         self.shared.chunks
     }

@@ -1,13 +1,16 @@
 //! The trait that every source and sink of frames implements: rooms 1 and 6 of the packet's path.
 //!
-//! Contract: one thread drives a port; `rx_burst` and `tx_burst` may block where the port does. A port
-//! never looks inside a frame. What a frame's memory has to do with a port is told in `memory.rs`.
+//! Contract: one thread drives a port; `rx_burst` and `tx_burst` may block where the port does. A port never looks
+//! inside a frame. `memory.rs` says who owns a frame's memory.
 
 use std::{fmt, io};
 
 use crate::burst::Burst;
 use crate::envelope::Envelope;
 use crate::readiness::Readiness;
+
+/// A port of any kind, which a worker may drive.
+pub type BoxedPort = Box<dyn Port + Send>;
 
 /// Receives and transmits bursts of frames.
 pub trait Port {
@@ -22,8 +25,8 @@ pub trait Port {
 
     /// Transmits the frames of `burst` in order, and returns how many were taken.
     ///
-    /// Those leave the burst, with their memory where the port can use it; it copies those that it cannot. Those that
-    /// stay were not sent, and are the caller's to send again or to drop.
+    /// Taken frames leave the burst, with their memory where the port can use it; otherwise the port copies them. The
+    /// rest stay in the burst: they were not sent, and are the caller's to send again or to drop.
     ///
     /// # Errors
     /// When the medium fails.
@@ -37,7 +40,7 @@ pub trait Port {
         Ok(())
     }
 
-    /// What tells when the port has frames to receive.
+    /// How to wait for frames on this port.
     fn readiness(&self) -> Readiness<'_>;
 
     /// Counters since the port was opened.
@@ -48,8 +51,8 @@ pub trait Port {
         false
     }
 
-    /// What opens the frames that it hands over and seals those that it takes, one for each who asks; `None` where they
-    /// are plain.
+    /// Returns an envelope that opens the frames that the port hands over and seals the frames that it takes, a new one
+    /// for each caller; `None` where frames are plain.
     fn envelope(&self) -> Option<Box<dyn Envelope>> {
         None
     }
@@ -101,7 +104,7 @@ pub struct Stats {
     pub tx_bytes: u64,
     /// Frames offered for transmission and not taken.
     pub tx_full: u64,
-    /// Of the frames transmitted, those that had to be copied.
+    /// The transmitted frames that had to be copied.
     pub tx_copied: u64,
     /// Frames taken and not transmitted: longer than the port can carry.
     pub tx_too_long: u64,

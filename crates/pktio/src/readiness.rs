@@ -1,9 +1,9 @@
 //! [`Readiness`]: how a worker sleeps until a port has frames, and [`Bell`], which wakes it for ports in memory.
 //!
 //! Contract: a worker reads the bell's count, looks at all of its ports, and only if it finds nothing waits for the
-//! count to change: what is queued in between is not slept through. Ports of one worker may share a bell. For a
-//! descriptor, `poll(2)` for reading; it may report one that then has nothing. A worker that waits for both has the
-//! bell wake it ([`Bell::wakes`]).
+//! count to change: what is queued in between is not slept through. Ports of one worker may share a bell. A descriptor
+//! is polled for reading (`poll(2)`), which may report it ready in vain. A worker that waits for both lets the bell
+//! wake it ([`Bell::wakes`]).
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Wake, Waker};
@@ -12,11 +12,11 @@ use std::time::Duration;
 /// What to wait for until [`Port::rx_burst`](crate::Port::rx_burst) may have frames.
 #[derive(Clone, Copy, Debug)]
 pub enum Readiness<'p> {
-    /// Nothing: it has frames or has ended, or waits for them itself (a capture that is piped in).
+    /// Nothing: the port has frames or has ended, or waits for them itself (a capture that is piped in).
     Always,
-    /// It never has frames, or none any more.
+    /// The port never has frames, or no longer.
     Never,
-    /// It has none before this much time has passed.
+    /// The port has no frames before this much time has passed.
     After(Duration),
     /// This bell rings.
     Bell(&'p Bell),
@@ -35,7 +35,7 @@ pub struct Bell {
 #[derive(Debug, Default)]
 struct Rung {
     count: u64,
-    /// Who is woken each time.
+    /// The wakers to call at each ring.
     wakers: Vec<Waker>,
 }
 

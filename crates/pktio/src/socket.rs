@@ -1,4 +1,4 @@
-//! Options of sockets, of whatever family: what no safe wrapper offers for those of packet and AF_XDP sockets.
+//! Options of sockets of any family, for which packet and AF_XDP sockets have no safe wrapper.
 //!
 //! Contract: each function makes one call, with memory that outlives it, and hands back what the kernel said.
 //!

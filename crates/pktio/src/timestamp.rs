@@ -6,7 +6,7 @@
 use std::fmt;
 use std::time::SystemTime;
 
-const NANOS_PER_SECOND: i64 = 1_000_000_000;
+pub(crate) const NANOS_PER_SECOND: i64 = 1_000_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
 
 /// Nanoseconds since 1970-01-01T00:00:00Z, without leap seconds.
@@ -27,7 +27,7 @@ impl Timestamp {
         Self::saturating_from_nanos(elapsed.map_or(0, |elapsed| elapsed.as_nanos() as i128))
     }
 
-    /// As [`Timestamp::from_nanos`]; an instant beyond what 64 bits hold becomes the nearest one they do.
+    /// Returns [`Timestamp::from_nanos`]; an instant beyond 64 bits becomes the nearest possible one.
     pub fn saturating_from_nanos(nanos: i128) -> Self {
         Self(nanos.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
     }

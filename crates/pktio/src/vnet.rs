@@ -31,7 +31,7 @@ const TCP_V4: u8 = 1;
 const UDP_FRAGMENTS: u8 = 3;
 const TCP_V6: u8 = 4;
 const UDP_DATAGRAMS: u8 = 5;
-/// Set beside TCP's: the first segment has CWR. [`SegmentKind`] does not say it, the frame does.
+/// Set together with TCP's: the first segment has CWR. [`SegmentKind`] does not say it, the frame does.
 const WITH_CWR: u8 = 0x80;
 
 /// Bytes of a checksum.
@@ -58,7 +58,7 @@ pub(crate) fn decode(header: &[u8; LENGTH]) -> Option<(ChecksumState, Option<Seg
     Some((checksum, Some(Segments { size: field(4), kind })))
 }
 
-/// The header of a frame; of one that is finished and not to be cut, all of it is 0.
+/// Returns the header of a frame; all 0 for a finished frame that is not to be cut.
 pub(crate) fn encode(live: &LiveMeta) -> [u8; LENGTH] {
     let mut header = [0; LENGTH];
     let mut put = |at: usize, field: u16| header[at..at + 2].copy_from_slice(&field.to_ne_bytes());

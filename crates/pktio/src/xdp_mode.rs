@@ -1,6 +1,6 @@
 //! [`XdpMode`]: who hands frames over to an AF_XDP port. A configuration names it on any system.
 
-/// Who runs the program that hands frames to sockets.
+/// What runs the program that hands frames to sockets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum XdpMode {
     /// The driver if it can, else the stack.

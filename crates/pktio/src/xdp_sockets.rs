@@ -1,4 +1,5 @@
-//! [`XdpSockets`]: what of an AF_XDP port takes privileges to make. Whoever has them hands it to whoever has none.
+//! [`XdpSockets`]: the part of an AF_XDP port that takes privileges to make, so that an unprivileged process can get
+//! it.
 
 use std::os::fd::OwnedFd;
 
@@ -11,7 +12,7 @@ pub struct XdpSockets {
     pub link: OwnedFd,
     /// By queue, from the first on.
     pub sockets: Vec<OwnedFd>,
-    /// Who runs the program; never [`XdpMode::Auto`].
+    /// What runs the program; never [`XdpMode::Auto`].
     pub mode: XdpMode,
     /// Why the driver does not, where it was asked first: the kernel's word.
     pub refused: Option<String>,

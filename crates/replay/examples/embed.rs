@@ -15,8 +15,8 @@ pub(crate) fn replayed(
     walk: &WalkOptions,
 ) -> Result<String, Box<dyn Error>> {
     let files = walk.open(rules)?;
-    let config = walk.config(rules, Mode::Midstream)?;
-    let report = run::replay(&files, &[capture.to_owned()], &config, &mut Wanted::default())?;
+    let setup = walk.setup(rules, Mode::Midstream)?;
+    let report = run::replay(&files, &[capture.to_owned()], &setup, &mut Wanted::default())?;
     let verdicts = &report.verdicts;
     let mut text = format!(
         "{} packets: {} accepted, {} dropped or rejected, {} unknown\n",
@@ -40,8 +40,8 @@ pub(crate) fn passes(
     walk: &WalkOptions,
 ) -> Result<Option<bool>, Box<dyn Error>> {
     let files = walk.open(rules)?;
-    let config = walk.config(rules, spec::CT)?;
-    let story = why::of_conversation(&files, &config, &[], &spec::parse(packet)?, None);
+    let setup = walk.setup(rules, spec::CT)?;
+    let story = why::of_conversation(&files, &setup, &[], &spec::parse(packet)?, None);
     Ok(match story.verdict() {
         FinalVerdict::Accept(_) => Some(true),
         FinalVerdict::Drop(_) | FinalVerdict::Reject(_) => Some(false),

@@ -9,7 +9,7 @@ pub enum Alone {
     Fragments,
     /// There may be more connections than the table holds.
     Connections,
-    /// A connection may concern those of other workers: what it is translated to steers elsewhere, or is not known.
+    /// A connection may concern other workers' connections: what it is translated to steers elsewhere, or is not known.
     Translation,
     /// More packets were refused at once than are kept until they are answered.
     Answers,

@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use conntrack::States;
+use conntrack::{CtState, States};
 use dataplane::{
-    Arrival, Bridge, Disposition, Footprint, Left, Origin, Program, Skip, find_headers,
+    Arrival, Bridge, Disposition, Footprint, Left, Origin, Path, Program, Skip, find_headers,
 };
 use host::sighting::{Seen, Sighting};
 use packet::{Headers, Link};
@@ -64,6 +64,8 @@ pub(crate) struct Stream {
     pub(crate) devices: Names,
     /// No frame was seen that the host sent, though the captures tell which way frames went.
     pub(crate) one_sided: bool,
+    /// Packets may have passed on links that no capture was taken on.
+    pub(crate) unrecorded: bool,
     /// The time of the first frame.
     pub(crate) began: Option<u64>,
 }
@@ -104,6 +106,7 @@ impl Stream {
         Arrival {
             began: self.began,
             one_sided: self.one_sided,
+            unrecorded: self.unrecorded,
             bridge: Bridge { names: self.devices.all(), ..Bridge::default() },
             ..Arrival::new(0, Link::Ethernet, 0)
         }
@@ -287,6 +290,15 @@ fn seen_as<'s>(
         names: devices.all(),
     };
     arrival.was_let_go = seen.sighting == Sighting::Own && is_let_go_told;
+    arrival.quotes_unseen = seen.quotes_unseen;
+    arrival.is_joined = seen.is_joined;
+    arrival.unrecorded = stream.unrecorded || seen.may_have_come;
+    // What holds for a copy before it holds for that alone.
+    if seen.is_copy || arrival.path.is_some() {
+        // Wherever its addresses lead, it left.
+        arrival.ctstate = seen.is_copy.then_some(CtState::Untracked);
+        arrival.path = seen.is_copy.then_some(Path::Output);
+    }
     arrival.interface = devices.of(seen.device).or(arrival.interface);
     arrival.origin = origin_of(seen.sighting);
     arrival.left = seen.left.map(|left| Left {

@@ -117,7 +117,7 @@ impl Groups {
         true
     }
 
-    /// What was found: under these rules, on which so much was counted.
+    /// Returns what was found under these rules, with what was counted for each file.
     pub(crate) fn finish(self, files: Vec<RulesFile>, counted: Vec<(Counters, Reach)>) -> Changes {
         let mut by: Vec<VerdictChange> = self.groups.into_values().collect();
         by.sort_by_key(|change| (std::cmp::Reverse(change.packets), change.first()));

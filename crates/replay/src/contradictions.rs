@@ -15,7 +15,7 @@ use crate::decider::Decider;
 pub enum Contradicted {
     /// A verdict that drops the packet, by this.
     Drop(Decider),
-    /// That it is for the host itself.
+    /// The decision that the packet is for the host itself.
     ToHost,
     /// The addresses or ports that it leaves with.
     Translation,
@@ -103,7 +103,7 @@ impl Contradictions {
         self.by.values().map(|count| count.packets).sum()
     }
 
-    /// What is contradicted, most packets first.
+    /// Returns what is contradicted, most packets first.
     #[must_use]
     pub fn by(&self) -> Vec<(Contradicted, Count)> {
         let mut by: Vec<_> = self.by.iter().map(|(what, count)| (*what, *count)).collect();

@@ -2,12 +2,15 @@
 
 use access::list::Denied;
 use dataplane::{Disposition, DropReason, Either, FinalVerdict, Skip, Why};
-use host::Refused;
+use host::{Host, Refused};
 use packet::L3Fault;
 use rules::eval::By;
 use rules::model::Family;
 
 use crate::rules_file::RulesFile;
+
+/// What the path of a packet that left depends on if it may be a packet that arrived, which one is not known.
+pub(crate) const UNRECORDED: &str = "whether the host made it or passed it on";
 
 /// Gives the rules of a family.
 type Files<'a, 'f> = &'a dyn Fn(Family) -> Option<&'f RulesFile>;
@@ -17,9 +20,9 @@ type Files<'a, 'f> = &'a dyn Fn(Family) -> Option<&'f RulesFile>;
 pub enum Decider {
     /// A rule or policy.
     Rules(Family, By),
-    /// One of these; which one is not known.
+    /// One of several; which one is not known.
     Either(Family, Either),
-    /// Nothing known did: the verdict is unknown, and depends on this first.
+    /// Nothing that is known: the verdict is unknown, and depends on this first.
     DependsOn(Option<Why>),
     /// The kernel's stack, before any rule.
     Stack(L3Fault),
@@ -27,7 +30,7 @@ pub enum Decider {
     Route(Refused),
     /// The time to live.
     Ttl,
-    /// The size that the link it would leave by carries.
+    /// The MTU of the output link.
     TooBig,
     /// Connection tracking.
     Conntrack,
@@ -35,9 +38,11 @@ pub enum Decider {
     Reassembly,
     /// The access list.
     Denied(Denied),
-    /// It was not evaluated.
+    /// A chain of another ruleset of the host, by its index.
+    Foreign(u16),
+    /// The packet was not evaluated.
     Skipped(Skip),
-    /// No chain stands on its way.
+    /// The packet's way has no chain.
     NoChain,
 }
 
@@ -74,6 +79,7 @@ impl Decider {
             DropReason::Conntrack => return Self::Conntrack,
             DropReason::Reassembly => return Self::Reassembly,
             DropReason::Denied(why) => return Self::Denied(why),
+            DropReason::Foreign(chain) => return Self::Foreign(chain),
         };
         family.map_or(Self::NoChain, |family| Self::Rules(family, by))
     }
@@ -88,19 +94,23 @@ impl Decider {
         }
     }
 
-    /// Where it stands in the rules; `file` gives the rules of a family.
+    /// The place in the rules of a host; `file` gives the rules of a family.
     #[must_use]
-    pub fn place<'f>(&self, file: impl Fn(Family) -> Option<&'f RulesFile>) -> DeciderPlace<'f> {
-        self.place_in(&file)
+    pub fn place<'f>(
+        &self,
+        host: &Host,
+        file: impl Fn(Family) -> Option<&'f RulesFile>,
+    ) -> DeciderPlace<'f> {
+        self.place_in(host, &file)
     }
 
-    fn place_in<'f>(&self, file: Files<'_, 'f>) -> DeciderPlace<'f> {
+    fn place_in<'f>(&self, host: &Host, file: Files<'_, 'f>) -> DeciderPlace<'f> {
         match self {
             Self::Rules(family, by) => match file(*family) {
                 Some(file) => DeciderPlace::of_rules(file, *by),
                 None => DeciderPlace::words("a rule"),
             },
-            Self::Either(family, either) => DeciderPlace::of_either(*family, *either, file),
+            Self::Either(family, either) => DeciderPlace::of_either(*family, *either, host, file),
             Self::DependsOn(None) => DeciderPlace::words("unknown"),
             Self::DependsOn(Some(Why::NotCaptured)) => {
                 DeciderPlace::words("depends on a header not captured")
@@ -117,11 +127,17 @@ impl Decider {
             Self::DependsOn(Some(Why::Way)) => {
                 DeciderPlace::words("depends on whether it is for the host or goes on")
             }
+            Self::DependsOn(Some(Why::Unrecorded)) => {
+                DeciderPlace::words(&format!("depends on {UNRECORDED}"))
+            }
             Self::DependsOn(Some(Why::Host(missing))) => {
                 DeciderPlace::words(&format!("depends on where it goes: {}", missing.name()))
             }
             Self::DependsOn(Some(Why::Size)) => {
                 DeciderPlace::words("depends on the size of its segments")
+            }
+            Self::DependsOn(Some(Why::Foreign(chain))) => {
+                DeciderPlace::words(&format!("depends on {}", foreign_text(host, *chain)))
             }
             Self::DependsOn(Some(Why::Rule(family, at, cause))) => match file(*family) {
                 Some(file) => DeciderPlace {
@@ -133,6 +149,7 @@ impl Decider {
             Self::Stack(fault) => DeciderPlace::words(&format!("the kernel's stack: {fault}")),
             Self::Conntrack => DeciderPlace::words("connection tracking"),
             Self::Reassembly => DeciderPlace::words("reassembly of fragments"),
+            Self::Foreign(chain) => DeciderPlace::words(&foreign_text(host, *chain)),
             Self::Denied(why) => DeciderPlace::words(&format!("the access list: {}", why.words())),
             Self::Route(why) => DeciderPlace::words(&format!("routing: {}", why.name())),
             Self::Ttl => DeciderPlace::words("time to live ran out"),
@@ -150,6 +167,12 @@ impl Decider {
             Self::NoChain => DeciderPlace::words("no chain on its way"),
         }
     }
+}
+
+/// A chain of another ruleset in words.
+pub(crate) fn foreign_text(host: &Host, chain: u16) -> String {
+    let chain = host.foreign.chains.get(usize::from(chain));
+    chain.map_or_else(|| "another ruleset".to_owned(), ToString::to_string)
 }
 
 /// A decider in words, and where it stands if it stands in the rules.
@@ -172,11 +195,11 @@ impl<'f> DeciderPlace<'f> {
         Self { text: text.to_owned(), ..Self::default() }
     }
 
-    /// Of several that may have decided: their words, and what they have in common.
-    fn of_either(family: Family, either: Either, file: Files<'_, 'f>) -> Self {
+    /// Describes several that may have decided: their words, and what they have in common.
+    fn of_either(family: Family, either: Either, host: &Host, file: Files<'_, 'f>) -> Self {
         let Either { first, last, others } = either;
         let [first, last] =
-            [first, last].map(|reason| Decider::of_drop(Some(family), reason).place_in(file));
+            [first, last].map(|reason| Decider::of_drop(Some(family), reason).place_in(host, file));
         let between = if others { ", another, or " } else { " or " };
         let text = format!("{}{between}{}", first.with_line(), last.with_line());
         let table = first.table.filter(|table| last.table == Some(table));
@@ -189,13 +212,14 @@ impl<'f> DeciderPlace<'f> {
             By::Rule(at) | By::HotDrop(at) => (at.table, at.chain, Some(at.rule + 1)),
             By::Policy { table, chain } => (table, chain, None),
         };
+        let line = file.by_line(by);
         let table = &file.ruleset.tables[table as usize];
         Self {
-            table: Some(table.name),
+            table: Some(file.ruleset.title(table)),
             chain: Some(&table.chains[chain as usize].name),
             number,
             // A built-in chain that the file does not declare has none.
-            line: Some(file.by_line(by)).filter(|line| *line > 0),
+            line: Some(file.line(line).1).filter(|line| *line > 0),
             text: file.by_text(by),
         }
     }

@@ -7,6 +7,8 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use pktio::file::{self, LONGEST_TEXT, NamedBy};
+
 use crate::error::Error;
 
 /// The rules, as `iptables-save` prints them.
@@ -52,7 +54,7 @@ pub fn write(dir: &Path) -> Result<Files, Error> {
     Ok(files)
 }
 
-/// Whether a page is one that `tamis demo` wrote: its last lines name the command.
+/// Whether `tamis demo` wrote a page: its last lines name the command.
 fn is_report(page: &str) -> bool {
     let made = page.rsplit_once("<p>Made by tamis ").map(|(_, made)| made);
     let code = made.and_then(|made| made.split_once("<code class=\"command\""));
@@ -62,7 +64,7 @@ fn is_report(page: &str) -> bool {
 
 /// Refuses a file that is there and is not ours.
 fn refuse_other(path: &Path, is_ours: impl Fn(&[u8]) -> bool) -> Result<(), Error> {
-    match std::fs::read(path) {
+    match file::read(path, NamedBy::Configuration, LONGEST_TEXT) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Ok(there) if is_ours(&there) => Ok(()),
         Ok(_) => Err(failed(path)(io::Error::other(

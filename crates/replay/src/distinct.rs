@@ -95,7 +95,7 @@ impl<T: Copy + Eq + Hash> Distinct<T> {
         }
     }
 
-    /// For what packets counted, and how many.
+    /// Returns what packets counted for, and how many.
     pub(crate) fn counted(self) -> impl Iterator<Item = (T, u64)> {
         let counted = self.known.into_iter().filter(|known| known.packets > 0);
         counted.map(|known| (known.what, known.packets))

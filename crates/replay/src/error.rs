@@ -10,7 +10,7 @@ use rules::save::LoadError;
 pub enum Error {
     /// A file could not be read or written.
     File {
-        /// Its name, as given.
+        /// Name of the file, as given.
         file: String,
         /// The system's reason.
         source: std::io::Error,
@@ -24,23 +24,23 @@ pub enum Error {
     },
     /// A rules file is not UTF-8.
     Encoding {
-        /// Its name, as given.
+        /// Name of the file, as given.
         file: String,
         /// Line of the first wrong byte, from 1.
         line: usize,
-        /// Its column in bytes, from 1.
+        /// Column of that byte, from 1.
         column: usize,
     },
     /// A rules or cases file begins with bytes that no text has.
     Binary {
-        /// Its name, as given.
+        /// Name of the file, as given.
         file: String,
         /// What it is.
         what: &'static str,
     },
     /// A text was given where another kind of text belongs.
     Swapped {
-        /// Its name, as given.
+        /// Name of the file, as given.
         file: String,
         /// What was expected.
         expected: &'static str,
@@ -49,14 +49,14 @@ pub enum Error {
     },
     /// A rules file was refused.
     Rules {
-        /// Its name, as given.
+        /// Name of the file, as given.
         file: String,
         /// Where and why.
         source: LoadError,
     },
     /// A cases file was refused.
     Cases {
-        /// Its name, as given.
+        /// Name of the file, as given.
         file: String,
         /// Line, from 1.
         line: usize,
@@ -67,7 +67,7 @@ pub enum Error {
     },
     /// A file of access-list changes was refused.
     Bans {
-        /// Its name, as given.
+        /// Name of the file, as given.
         file: String,
         /// Line, from 1.
         line: usize,
@@ -78,7 +78,7 @@ pub enum Error {
     },
     /// A file that says something of the host was refused.
     Read {
-        /// Its name, as given.
+        /// Name of the file, as given.
         file: String,
         /// Where and why: line, column and what was expected there.
         what: String,
@@ -92,18 +92,18 @@ pub enum Error {
     },
     /// A rules file has no such table.
     NoTable {
-        /// Its name, as given.
+        /// Name of the file, as given.
         file: String,
         /// The table asked for.
         table: String,
-        /// Those it has.
+        /// Tables that the file has.
         has: Vec<&'static str>,
     },
     /// A capture could not be read.
     Capture(PortError),
     /// A filter cannot be compiled or run: one line that says why.
     Filter(String),
-    /// Two rulesets that are to be compared, or used beside each other, do not go together.
+    /// Two rulesets that are to be compared, or used together, do not go together.
     Families {
         /// The file that does not fit.
         file: String,

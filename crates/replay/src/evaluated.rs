@@ -1,4 +1,4 @@
-//! [`Evaluated`]: a packet and its result, for whoever writes packets one by one.
+//! [`Evaluated`]: a packet and its result, for outputs with a line or a frame for each packet.
 
 use conntrack::States;
 use dataplane::Disposition;
@@ -11,18 +11,18 @@ use crate::source::Numbers;
 
 /// One packet and its result.
 pub(crate) struct Evaluated<'a> {
-    /// Its number in the captures, from 1.
+    /// The packet's number in the captures, from 1.
     pub(crate) frame: u64,
-    /// How that is printed.
+    /// How the number is printed.
     pub(crate) numbers: &'a Numbers,
-    /// Its bytes as captured.
+    /// The packet's bytes as captured.
     pub(crate) bytes: &'a [u8],
     pub(crate) meta: &'a FrameMeta,
     /// When it arrived, on a clock that only runs forward.
     pub(crate) time: Option<u64>,
     /// The interface that captured it.
     pub(crate) interface: Option<&'a Interface>,
-    /// Itself in one line, and its addresses and ports.
+    /// The packet in one line, and its addresses and ports.
     pub(crate) words: Option<PacketWords>,
     pub(crate) end: &'a Disposition,
     pub(crate) decider: Decider,
@@ -35,7 +35,7 @@ pub(crate) struct Evaluated<'a> {
     pub(crate) sighting: Sighting,
     /// Rules that may have recorded it.
     pub(crate) logged_by: Vec<&'a str>,
-    /// Its result under the rules of `--vs`.
+    /// The packet's result under the rules of `--vs`.
     pub(crate) new: Option<(&'a Disposition, &'a DeciderPlace<'a>)>,
 }
 

@@ -5,7 +5,6 @@
 //! start; a thread that is up waits, without asking for memory, until all are, and memory is left to work
 //! with.
 
-use std::hint::black_box;
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -46,7 +45,7 @@ impl Gate {
     /// Starts `many` threads, each with `start` of its number, which makes it call [`Self::wait`] first.
     ///
     /// # Errors
-    /// Where a thread does not start, or memory would be short: then those that wait find no work.
+    /// Where a thread does not start, or memory would be short: then the waiting threads find no work.
     pub(crate) fn start<T>(
         &self,
         many: usize,
@@ -71,12 +70,16 @@ impl Gate {
     }
 }
 
-/// Whether the system would give this much memory. It is not touched, and given back.
+/// Whether there are this many bytes to map. The allocator is not asked: it may have memory of its own, which neither
+/// the C library nor the stack of a new thread finds.
+#[cfg(target_os = "linux")]
 fn room(bytes: usize) -> io::Result<()> {
-    let mut room: Vec<u8> = Vec::new();
-    room.try_reserve_exact(bytes).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
-    // Or the compiler leaves the request out.
-    black_box(&room);
+    let none = |_| io::Error::from(io::ErrorKind::OutOfMemory);
+    pktio::would_map(bytes).map_err(none)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn room(_bytes: usize) -> io::Result<()> {
     Ok(())
 }
 

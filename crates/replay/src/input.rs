@@ -1,36 +1,46 @@
 //! Reads text files that a person wrote, plain or compressed; `-` is standard input.
 
-use std::io::Read;
+use std::io::{self, Cursor, Read};
+use std::path::Path;
 
+use dataplane::keys::LineStarts;
+use pktio::file::{self, LONGEST_TEXT, NamedBy};
 use pktio::pcap_file::decompressed;
 
 use crate::error::Error;
 
-/// Most bytes of a text that is compressed: a small file may hold a thousand times its size.
-const MOST_DECOMPRESSED: usize = 256 << 20;
 /// Bytes that are looked at to tell what is no text.
 const HEAD: usize = 64;
 
-/// The whole text of a file.
+/// The whole text of a file that a person named.
 ///
 /// # Errors
 /// The file cannot be read or decompressed, begins as no text does, or is not UTF-8 from a line and column on.
 pub fn read_text(file: &str) -> Result<String, Error> {
+    match file {
+        "-" => text_from(file, Ok(std::io::stdin())),
+        _ => text_of(file, NamedBy::Person),
+    }
+}
+
+/// Reads the text of a file; `by` says who named it, and so what may be opened.
+pub(crate) fn text_of(file: &str, by: NamedBy<'_>) -> Result<String, Error> {
+    text_from(file, file::open(Path::new(file), by))
+}
+
+fn text_from(file: &str, from: io::Result<impl Read + Send + 'static>) -> Result<String, Error> {
     let failed = |source| Error::File { file: file.to_owned(), source };
-    let bytes = if file == "-" {
-        let mut bytes = Vec::new();
-        std::io::stdin().read_to_end(&mut bytes).map_err(failed)?;
-        bytes
-    } else {
-        std::fs::read(file).map_err(failed)?
-    };
-    let bytes = decompressed(bytes, MOST_DECOMPRESSED).map_err(failed)?;
-    if let Some(what) = no_text(&bytes[..bytes.len().min(HEAD)]) {
+    let mut from = from.and_then(decompressed).map_err(failed)?;
+    // A device without an end is known by its beginning.
+    let mut head = Vec::new();
+    from.by_ref().take(HEAD as u64).read_to_end(&mut head).map_err(failed)?;
+    if let Some(what) = no_text(&head) {
         return Err(Error::Binary { file: file.to_owned(), what });
     }
+    let bytes = file::bounded(Cursor::new(head).chain(from), LONGEST_TEXT).map_err(failed)?;
     String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        let (line, column) = line_and_column(good, good.len());
+        let (line, column) = LineStarts::of(good).place(good.len());
         Error::Encoding { file: file.to_owned(), line, column }
     })
 }
@@ -73,14 +83,6 @@ pub(crate) fn is_save_text(text: &str) -> bool {
     line.is_some_and(|line| line.starts_with('*'))
 }
 
-/// Line and column, both from 1 and the column in bytes, of an offset into a text.
-pub(crate) fn line_and_column(text: &[u8], offset: usize) -> (usize, usize) {
-    let before = &text[..offset.min(text.len())];
-    let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-    (line, before.len() - line_start + 1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,15 +98,5 @@ mod tests {
         assert_eq!(no_text(b"\x7fELF\x02\x01\0\0"), Some("a binary file"));
         assert_eq!(no_text(b"\0"), Some("a binary file"));
         assert_eq!((no_text(b"*filter"), no_text(b"")), (None, None));
-    }
-
-    #[test]
-    fn lines_and_columns_count_from_one() {
-        let text = b"ab\ncd\n";
-        assert_eq!(line_and_column(text, 0), (1, 1));
-        assert_eq!(line_and_column(text, 2), (1, 3));
-        assert_eq!(line_and_column(text, 3), (2, 1));
-        assert_eq!(line_and_column(text, 6), (3, 1));
-        assert_eq!(line_and_column(text, 99), (3, 1));
     }
 }

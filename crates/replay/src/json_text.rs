@@ -17,9 +17,25 @@ pub fn pretty(mut to: &mut dyn Write, document: &impl Serialize) -> io::Result<(
 }
 
 /// Writes a document on a line of its own.
-pub(crate) fn line(mut to: &mut dyn Write, document: &impl Serialize) -> io::Result<()> {
+///
+/// # Errors
+/// `to` cannot be written.
+pub fn line(mut to: &mut dyn Write, document: &impl Serialize) -> io::Result<()> {
     document.serialize(&mut Serializer::with_formatter(&mut to, Compact))?;
     to.write_all(b"\n")
+}
+
+/// JSON that was written elsewhere, made to steer nothing: what does so is in its strings.
+#[must_use]
+pub fn visible(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let (text, end) = line.strip_suffix('\n').map_or((line, ""), |text| (text, "\n"));
+        // Writing to memory cannot fail.
+        let _ = fragment(&mut out, text);
+        out.extend_from_slice(end.as_bytes());
+    }
+    String::from_utf8(out).unwrap_or_default()
 }
 
 /// Characters of a string that JSON itself leaves as they are.
@@ -105,6 +121,8 @@ mod tests {
         let (mut wide, mut flat) = (Vec::new(), Vec::new());
         pretty(&mut wide, &document).unwrap();
         line(&mut flat, &document).unwrap();
+        let elsewhere = visible(&format!("{document:#}\n"));
+        assert_eq!(elsewhere.as_bytes(), wide);
         for text in [wide, flat].map(|bytes| String::from_utf8(bytes).unwrap()) {
             assert!(!text.contains(|c| steers(c) && c != '\n') && !text.contains("##["), "{text}");
             assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), document);

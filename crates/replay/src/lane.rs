@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use conntrack::steer::Shard;
-use dataplane::{Arrival, BURST, Config, Disposition, Egress, Evaluator, Footprint, Program, Skip};
+use dataplane::{
+    Arrival, BURST, Config, Disposition, Egress, Evaluator, Footprint, Program, Skip, Start,
+};
 use host::sighting::Sighting;
 use packet::Headers;
 use rules::model::Family;
@@ -25,13 +27,13 @@ pub(crate) const PLANTED: &[u8] = b"over this one a lane panics";
 /// What is wanted of each packet besides counting it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Keeps {
-    /// Its result.
+    /// The packet's result.
     pub(crate) outcomes: bool,
-    /// Its bytes as captured, when targets rewrite it.
+    /// The packet's bytes as captured, when targets rewrite it.
     pub(crate) bytes: bool,
     /// The interfaces that it came in and goes out by.
     pub(crate) sides: bool,
-    /// By which jumps it came to what decided.
+    /// The jumps by which the packet came to what decided.
     pub(crate) calls: bool,
 }
 
@@ -64,9 +66,10 @@ impl Keeps {
 #[derive(Clone, Copy)]
 pub(crate) struct Rules<'f> {
     pub(crate) files: &'f [RulesFile],
-    /// Those to compare with.
+    /// Rules to compare with.
     pub(crate) new: Option<&'f [RulesFile]>,
     pub(crate) config: &'f Config,
+    pub(crate) start: &'f Start,
     /// The rules as packets walk them, and those to compare with.
     pub(crate) program: &'f Program,
     pub(crate) new_program: Option<&'f Program>,
@@ -103,16 +106,16 @@ pub(crate) struct Lane<'f> {
     pairs: bool,
     /// A copy of the current frame, for targets to rewrite.
     scratch: Vec<u8>,
-    /// Another one, of a frame of a batch that others have, too.
+    /// Another copy, of a frame of a batch that other workers have, too.
     room: Vec<u8>,
     /// The headers of a burst's frames.
     found: Vec<Option<Headers>>,
 }
 
 impl<'f> Lane<'f> {
-    /// One that sees all packets, or those of a shard.
+    /// Makes a lane that sees all packets, or the packets of a shard.
     pub(crate) fn new(rules: Rules<'f>, keeps: Keeps, shard: Option<Shard>) -> Self {
-        let Rules { files, new, config, program, new_program, stop } = rules;
+        let Rules { files, new, config, program, new_program, stop, .. } = rules;
         let versus = new.zip(new_program);
         Self {
             evaluator: Evaluator::of_shard(program, shard.clone()),
@@ -184,7 +187,7 @@ impl<'f> Lane<'f> {
         Footprint { connections, ..footprint.and(new) }
     }
 
-    /// Finds the headers of some frames and prefetches by them, where there are so many connections that it pays. Elsewhere
+    /// Finds the headers of some frames and prefetches by them, where the number of connections makes it pay. Elsewhere
     /// the handler finds them.
     fn prefetch(
         &self,
@@ -218,7 +221,7 @@ impl<'f> Lane<'f> {
         if link.is_none() {
             recorder.unreadable(frame.meta.link_type);
         }
-        let mut packet = recorder.packet();
+        let mut packet = recorder.packet(frame.arrived.number);
         let (Some(link), None) = (link, skip) else {
             let why = skip.filter(|_| link.is_some()).unwrap_or(Skip::LinkType);
             return keeps.finish(packet, &Disposition::skipped(why), None, outcomes);
@@ -242,7 +245,7 @@ impl<'f> Lane<'f> {
     }
 }
 
-/// The evaluator under the new rules, beside the first one.
+/// The evaluator under the new rules, in addition to the first one.
 pub(crate) struct Versus<'n> {
     pub(crate) evaluator: Evaluator<'n>,
     pub(crate) recorder: Recorder,
@@ -268,7 +271,7 @@ impl<'n> Versus<'n> {
         bytes: &mut [u8],
         arrival: &Arrival<'_>,
     ) -> (Disposition, Decider) {
-        let mut packet = self.recorder.packet();
+        let mut packet = self.recorder.packet(arrival.number);
         let end = self.evaluator.handle(bytes, arrival, &mut packet).outcome.end;
         (end, packet.finish(&end).by(&end))
     }

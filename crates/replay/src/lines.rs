@@ -12,7 +12,7 @@ use crate::list::Lists;
 /// Where the lines go.
 pub(crate) struct Lines<'w> {
     pub(crate) to: &'w mut dyn Write,
-    /// Those on this list alone.
+    /// Writes packets on this list alone.
     pub(crate) list: Option<Lists>,
 }
 

@@ -12,18 +12,18 @@ pub enum List {
     Drop,
     /// Rejected ones.
     Reject,
-    /// Those whose verdict is unknown.
+    /// Packets whose verdict is unknown.
     Unknown,
-    /// Those whose verdict is another under [`versus`](crate::run::Wanted::versus).
+    /// Packets whose verdict is another under [`versus`](crate::run::Wanted::versus).
     Change,
-    /// All packets, also those that are not evaluated.
+    /// All packets, also packets that are not evaluated.
     All,
     /// Rules that no packet is known to have hit.
     Never,
 }
 
 impl List {
-    /// As `--list` spells it.
+    /// The name of the list for `--list`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -51,12 +51,12 @@ impl List {
     }
 }
 
-/// Several of them, together.
+/// Several lists, together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lists(Vec<List>);
 
 impl Lists {
-    /// Those packets that did not go through, and may be missed.
+    /// Lists packets that did not go through, and may be missed.
     #[must_use]
     pub fn refused() -> Self {
         Self(vec![List::Drop, List::Reject])
@@ -79,7 +79,7 @@ impl Lists {
         !self.0.is_empty()
     }
 
-    /// The same but for all packets.
+    /// Leaves out all lists of packets.
     #[must_use]
     pub fn without_packets(mut self) -> Self {
         self.0.retain(|list| *list == List::Never);

@@ -1,4 +1,4 @@
-//! What a replay writes packet by packet, beside its report.
+//! What a replay writes packet by packet, besides its report.
 
 use std::io::{self, Write};
 
@@ -46,7 +46,7 @@ impl Outputs<'_> {
         }
     }
 
-    /// Whoever reads the packets as text has all of them so far.
+    /// Flushes the packets, so that a reader of their text has all of them so far.
     pub(crate) fn flush(&mut self) -> Result<(), Error> {
         if let Some(to) = &mut self.packets {
             to.flush().map_err(failed("--packets"))?;

@@ -12,7 +12,7 @@ use crate::groups::has_ports;
 use crate::json_text;
 use crate::time_text::time_text;
 
-/// One line. Names that stand in the contract of the command line stay; more may be added.
+/// A line of `--packets`. Names that stand in the contract of the command line stay; more may be added.
 #[derive(Serialize)]
 struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,7 +38,7 @@ struct Line<'a> {
     text: &'a str,
     ctstate: Option<String>,
     sighting: &'static str,
-    /// Of a second sighting, the frame that showed the packet first.
+    /// For a second sighting, the frame that showed the packet first.
     #[serde(skip_serializing_if = "Option::is_none")]
     of: Option<String>,
     new_verdict: Option<&'static str>,
@@ -111,5 +111,6 @@ fn reason(verdict: FinalVerdict) -> &'static str {
         DropReason::Conntrack => "conntrack",
         DropReason::Reassembly => "reassembly",
         DropReason::Denied(_) => "denied",
+        DropReason::Foreign(_) => "foreign",
     }
 }

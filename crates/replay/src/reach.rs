@@ -1,7 +1,7 @@
 //! Which rules packets reached.
 //!
 //! A chain is walked from its first rule on, so what was reached of it is known by the last rule that hit, and by whether
-//! packets fell off its end ([`Ends`]): no rule needs to be told of packets that passed it.
+//! packets fell off its end ([`Ends`]): no rule needs to see packets that passed it.
 //!
 //! Contract: a rule is said to be reached, or not reached, only if that is certain of all packets.
 
@@ -67,16 +67,16 @@ impl Ends {
 /// Whether packets reached a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reached {
-    /// One did.
+    /// Some packet reached it.
     Yes,
-    /// None did.
+    /// No packet reached it.
     No,
-    /// One may have.
+    /// A packet may have reached it.
     Maybe,
 }
 
 impl Reached {
-    /// In a word.
+    /// The answer in a word.
     #[must_use]
     pub(crate) fn word(self) -> &'static str {
         match self {
@@ -96,7 +96,11 @@ struct Depth {
 
 /// What was reached of all chains of a file, by table and chain.
 #[derive(Debug)]
-pub(crate) struct Reach(Vec<Vec<Depth>>);
+pub(crate) struct Reach {
+    chains: Vec<Vec<Depth>>,
+    /// Packets passed that no capture shows.
+    has_unseen: bool,
+}
 
 impl Reach {
     /// What was reached of the rules of a file, from what was counted on them, what dropped packets on the spot among
@@ -118,7 +122,7 @@ impl Reach {
             });
             chains.collect()
         });
-        let mut reach = Self(tables.collect());
+        let mut reach = Self { chains: tables.collect(), has_unseen: false };
         for (at, ..) in file.rules() {
             let tally = counters.rule(at);
             if tally.packets + tally.maybe > 0 {
@@ -143,19 +147,26 @@ impl Reach {
         reach
     }
 
+    /// Notes whether packets may have passed that no capture shows.
+    pub(crate) fn with_unseen(self, has_unseen: bool) -> Self {
+        Self { has_unseen, ..self }
+    }
+
     /// Whether a rule was.
     pub(crate) fn of(&self, at: RuleRef) -> Reached {
-        let chain = self.0.get(at.table as usize).and_then(|table| table.get(at.chain as usize));
+        let table = self.chains.get(at.table as usize);
+        let chain = table.and_then(|table| table.get(at.chain as usize));
         let Depth { certain, most } = chain.copied().unwrap_or_default();
         match at.rule {
             rule if rule < certain => Reached::Yes,
-            rule if rule < most => Reached::Maybe,
+            rule if rule < most || self.has_unseen => Reached::Maybe,
             _ => Reached::No,
         }
     }
 
     fn deepen(&mut self, at: RuleRef, certain: bool) {
-        let chain = self.0.get_mut(at.table as usize).and_then(|t| t.get_mut(at.chain as usize));
+        let table = self.chains.get_mut(at.table as usize);
+        let chain = table.and_then(|table| table.get_mut(at.chain as usize));
         let Some(depth) = chain else { return };
         depth.most = depth.most.max(at.rule + 1);
         if certain {

@@ -1,6 +1,7 @@
 //! A rules file as loaded: the ruleset, and what its text says about itself.
 
-use dataplane::{Config, Program};
+use dataplane::Program;
+use pktio::file::NamedBy;
 use rules::eval::{By, Cause, PATIENCE, RuleRef};
 use rules::model::{Action, Chain, Policy, Rule, Ruleset, Table};
 use rules::save::{FamilyFrom, LoadOptions, Warning, load, print_rule};
@@ -8,17 +9,20 @@ use rules::{Backend, Because};
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::input::{instead_of_rules, read_text};
+use crate::input::{instead_of_rules, read_text, text_of};
+use crate::setup::Setup;
 
 /// A loaded rules file. A clone shares its text and its rules.
 #[derive(Debug, Clone)]
 pub struct RulesFile {
-    /// Its name, as given.
+    /// Name of the file, as given.
     pub file: String,
-    /// What named it on the command line: itself, or a folder that it lies in.
+    /// What named the file on the command line: itself, or a folder that it lies in.
     pub given: String,
-    /// Its text, as read.
+    /// Text of the file, as read; the text of the second file follows.
     pub text: Arc<str>,
+    /// A file of the same family, whose tables the other implementation holds.
+    pub second: Option<SecondFile>,
     /// What the text means.
     pub ruleset: Arc<Ruleset>,
     /// How the family was found.
@@ -29,12 +33,22 @@ pub struct RulesFile {
     pub semantics_given: bool,
 }
 
+/// A second rules file of a family: where its text begins.
+#[derive(Debug, Clone)]
+pub struct SecondFile {
+    /// Name of the file, as given.
+    pub file: String,
+    /// Lines of the text before it.
+    pub lines: u32,
+}
+
 /// The program of these files' rules.
 pub(crate) fn program<'f>(
     files: impl IntoIterator<Item = &'f RulesFile>,
-    config: &Config,
+    Setup { config, start }: &Setup,
 ) -> Program {
-    Program::new(files.into_iter().map(|file| Arc::clone(&file.ruleset)), config.clone())
+    let rulesets = files.into_iter().map(|file| Arc::clone(&file.ruleset));
+    Program::starting(rulesets, config.clone(), start.clone())
 }
 
 impl RulesFile {
@@ -43,7 +57,19 @@ impl RulesFile {
     /// # Errors
     /// The file cannot be read, or is refused at a line and column.
     pub fn open(file: &str, options: &LoadOptions<'_>) -> Result<Self, Error> {
-        let text = read_text(file)?;
+        Self::open_by(file, NamedBy::Person, options)
+    }
+
+    /// The same of a file that somebody names.
+    pub(crate) fn open_by(
+        file: &str,
+        by: NamedBy<'_>,
+        options: &LoadOptions<'_>,
+    ) -> Result<Self, Error> {
+        let text = match by {
+            NamedBy::Person => read_text(file)?,
+            by => text_of(file, by)?,
+        };
         Self::from_text(file, text, options)
     }
 
@@ -72,6 +98,7 @@ impl RulesFile {
             file: file.to_owned(),
             given: file.to_owned(),
             text: text.into(),
+            second: None,
             ruleset: Arc::new(ruleset),
             family_from: loaded.family_from,
             warnings: loaded.warnings,
@@ -90,10 +117,60 @@ impl RulesFile {
     #[must_use]
     pub fn evaluated_as(mut self, semantics: Option<Backend>) -> Self {
         if let (Some(backend), Some(ruleset)) = (semantics, Arc::get_mut(&mut self.ruleset)) {
-            ruleset.backend = backend;
+            ruleset.evaluate_as(backend);
         }
         self.semantics_given |= semantics.is_some();
         self
+    }
+
+    /// The rules, unless somebody else has them.
+    pub(crate) fn rules_mut(&mut self) -> Option<&mut Ruleset> {
+        Arc::get_mut(&mut self.ruleset)
+    }
+
+    /// The rules alone, unless somebody else has them.
+    pub(crate) fn into_rules(self) -> Option<Ruleset> {
+        Arc::into_inner(self.ruleset)
+    }
+
+    /// Takes in a file of tables that the other implementation holds, registered before these or after them; before
+    /// anybody else has the rules.
+    pub(crate) fn join(&mut self, other: Self, is_earlier: bool) {
+        let text = match self.text.ends_with('\n') {
+            true => self.text.to_string(),
+            false => format!("{}\n", self.text),
+        };
+        let lines = u32::try_from(text.lines().count()).unwrap_or(u32::MAX);
+        let (Some(ruleset), Some(tables)) =
+            (Arc::get_mut(&mut self.ruleset), Arc::into_inner(other.ruleset))
+        else {
+            return;
+        };
+        if ruleset.backend == tables.backend {
+            // A text that does not say so stands for one of the host.
+            ruleset.evaluate_as(Backend::Nft);
+        }
+        ruleset.join(tables, lines, is_earlier);
+        self.text = format!("{text}{}", other.text).into();
+        let moved = |warning: Warning| Warning { line: warning.line + lines, ..warning };
+        self.warnings.extend(other.warnings.into_iter().map(moved));
+        self.second = Some(SecondFile { file: other.file, lines });
+    }
+
+    /// The names of the file and of the second one.
+    #[must_use]
+    pub fn names(&self) -> String {
+        let second = self.second.as_ref().map(|second| format!(" + {}", second.file));
+        format!("{}{}", self.file, second.unwrap_or_default())
+    }
+
+    /// A line of the text by its file, and the number that it has there.
+    #[must_use]
+    pub fn line(&self, line: u32) -> (&str, u32) {
+        match &self.second {
+            Some(second) if line > second.lines => (&second.file, line - second.lines),
+            _ => (&self.file, line),
+        }
     }
 
     /// Every rule with its place, in file order of tables and chains.
@@ -127,15 +204,25 @@ impl RulesFile {
     #[must_use]
     pub fn by_text(&self, by: By) -> String {
         match by {
-            By::Rule(at) => self.rule_text(at),
+            By::Rule(at) => match self.of_other(at.table) {
+                Some(title) => format!("{title} {}", self.rule_text(at)),
+                None => self.rule_text(at),
+            },
             By::HotDrop(at) => format!("hot drop in {}", self.rule_text(at)),
             By::Policy { table, chain } => {
                 let table = &self.ruleset.tables[table as usize];
                 let chain = &table.chains[chain as usize];
                 let policy = chain.base.map_or_else(String::new, |base| base.policy.to_string());
-                format!("policy {policy} of {}/{}", table.name, chain.name)
+                format!("policy {policy} of {}/{}", self.ruleset.title(table), chain.name)
             }
         }
+    }
+
+    /// The name of a table that the other implementation holds.
+    #[must_use]
+    pub fn of_other(&self, table: u32) -> Option<&'static str> {
+        let table = self.ruleset.tables.get(table as usize)?;
+        (table.backend != self.ruleset.backend).then(|| self.ruleset.title(table))
     }
 
     /// Whether what decided was a drop or a reject.
@@ -174,15 +261,16 @@ impl RulesFile {
     pub fn because_text(&self, because: Because) -> String {
         match because {
             Because::Nat(at) => {
-                let (line, target) = (self.rule(at).2.line, self.cause_text(at, Cause::Target));
-                format!("{}:{line}: {target} gives connections what others leave", self.file)
+                let (file, line) = self.line(self.rule(at).2.line);
+                let target = self.cause_text(at, Cause::Target);
+                format!("{file}:{line}: {target} gives connections what others leave")
             }
             Because::Rule(at, cause) => {
-                let line = self.rule(at).2.line;
+                let (file, line) = self.line(self.rule(at).2.line);
                 if cause == Cause::Steps {
-                    return format!("{}:{line}: walks from here may be too long", self.file);
+                    return format!("{file}:{line}: walks from here may be too long");
                 }
-                format!("{}:{line}: {}", self.file, self.cause_text(at, cause))
+                format!("{file}:{line}: {}", self.cause_text(at, cause))
             }
         }
     }
@@ -208,6 +296,7 @@ impl RulesFile {
                 Action::Target(target) => format!("-j {}", target.name),
                 _ => "its target".to_owned(),
             },
+            Cause::Past => "what came before the packet".to_owned(),
             Cause::Steps => "a walk that is too long, and was given up".to_owned(),
             Cause::Patience => format!(
                 "walks that are too long: after {PATIENCE} of them the chain is given up at once"

@@ -1,9 +1,8 @@
 //! A replay: captures against rules, on one thread or several, and the result.
 //!
 //! Contract: constant memory in the length of the captures; several captures are one stream, merged by time;
-//! time never runs backwards (a packet out of order is put in order; one that comes too late for that takes
-//! the latest time, and is counted).
-//! The report is the same for every number of threads, but for the time it took.
+//! time never runs backwards (a packet out of order is put in order; a packet that comes too late for that takes the
+//! latest time, and is counted). The report is the same for every number of threads, but for the time it took.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -14,7 +13,6 @@ use std::time::Instant;
 use access::list::Schedule;
 use conntrack::steer::Shard;
 use conntrack::{Mode, Tracker};
-use dataplane::Config;
 use rules::Class;
 
 use crate::alone::Alone;
@@ -33,6 +31,8 @@ use crate::source::{Numbers, Reading, Source};
 use crate::split::Split;
 use crate::spotter::Spotter;
 use crate::threads::{self, Ended};
+use crate::walk::Setup;
+use crate::walk::names::fit_captures;
 use crate::why;
 
 pub use crate::list::{List, Lists};
@@ -70,7 +70,7 @@ pub struct Wanted<'w> {
     pub follow: bool,
     /// Where to write a line for each packet, or for each one on a list.
     pub lines: Option<(Option<Lists>, &'w mut dyn Write)>,
-    /// Workers that evaluate packets; with more than one, another one reads and reports. 0 is taken for 1.
+    /// Workers that evaluate packets, on as many threads; one of them reads and reports, too. 0 is taken for 1.
     pub threads: usize,
 }
 
@@ -104,19 +104,22 @@ impl<'w> Wanted<'w> {
 pub fn replay(
     files: &[RulesFile],
     captures: &[String],
-    config: &Config,
+    setup: &Setup,
     wanted: &mut Wanted<'_>,
 ) -> Result<Report, Error> {
     let started = Instant::now();
     let new = wanted.versus.take();
     comparable(files, new.as_deref().unwrap_or_default())?;
+    let Setup { config, start } = setup;
+    fit_captures(captures, &config.host.links)?;
     let stop = wanted.stop.clone();
-    let walked = program(files, config);
-    let new_walked = new.as_deref().map(|new| program(compared(new, files), config));
+    let walked = program(files, setup);
+    let new_walked = new.as_deref().map(|new| program(compared(new, files), setup));
     let rules = Rules {
         files,
         new: new.as_deref(),
         config,
+        start,
         program: &walked,
         new_program: new_walked.as_ref(),
         stop: stop.as_ref(),
@@ -216,7 +219,7 @@ fn several<'c>(
         report.one_worker = Some(Alone::Once);
         split = threads::Split::None;
     }
-    if rules.config.bans.as_ref().is_some_and(Schedule::changes_in_time) {
+    if rules.start.bans.as_ref().is_some_and(Schedule::changes_in_time) {
         report.one_worker = Some(Alone::Bans);
         split = threads::Split::None;
     }
@@ -233,9 +236,9 @@ fn several<'c>(
             }
             _ => None,
         };
-        let lanes =
-            (0..workers).map(|number| Lane::new(rules, sink.keeps(), shard(number))).collect();
-        match threads::beside(lanes, split.clone(), stop, source, sink)? {
+        let keeps = sink.keeps();
+        let lane = |number| Lane::new(rules, keeps, shard(number));
+        match threads::several(workers, lane, split.clone(), stop, source, sink)? {
             Ended::Done(counted, why) => {
                 report.one_worker = report.one_worker.or(why);
                 return Ok(counted);
@@ -263,7 +266,7 @@ impl Rules<'_> {
     fn class(&self) -> (Class, Option<String>) {
         let tracked = self.config.ct.mode != Mode::Off;
         let all = self.files.iter().chain(self.new.into_iter().flatten());
-        let class = |file: &RulesFile| file.ruleset.class(tracked, self.config.sets.as_ref());
+        let class = |file: &RulesFile| file.ruleset.class(tracked, self.start.sets.as_ref());
         let mut why = None;
         let class = all.fold(Class::Pure, |all, file| {
             let class = class(file);

@@ -1,7 +1,7 @@
 //! Which packets are evaluated at all: `--filter`, `--from`, `--to`, `--count`.
 //!
-//! Contract: packets left out are neither evaluated nor counted, and connections never see them; frame
-//! numbers stay those of the captures. Times are compared after they were made to run forward only.
+//! Contract: packets left out are neither evaluated nor counted, and connections never see them; frame numbers stay as
+//! in the captures. Times are compared after they were made to run forward only.
 
 use dataplane::Moment;
 use pktio::Frame;
@@ -12,11 +12,11 @@ use crate::filter::Filter;
 /// Which packets are evaluated.
 #[derive(Debug, Default)]
 pub struct Selection {
-    /// Those that pass this.
+    /// Packets that pass this filter.
     pub filter: Option<Filter>,
-    /// Those at this moment or later.
+    /// Packets at this moment or later.
     pub from: Option<Moment>,
-    /// Those before this moment.
+    /// Packets before this moment.
     pub to: Option<Moment>,
     /// The first N of the others' choice.
     pub count: Option<u64>,

@@ -4,6 +4,7 @@
 
 use std::io::Write;
 
+use host::Host;
 use host::sighting::Sighting;
 use packet::Link;
 use pktio::Frame;
@@ -76,8 +77,8 @@ impl<'f, 'w> Sink<'f, 'w> {
         }
     }
 
-    /// Lists packets, or groups them; a page shows some kinds of groups, of those that were refused unless others are
-    /// asked for.
+    /// Lists packets, or groups them; a page shows some kinds of groups, of refused packets unless others are asked
+    /// for.
     pub(crate) fn listing(self, list: Option<(Lists, usize)>, groups: &[GroupBy]) -> Self {
         let grouped = match &list {
             Some((lists, _)) if lists.has_packets() => lists.clone(),
@@ -163,10 +164,10 @@ impl<'f, 'w> Sink<'f, 'w> {
         }
         let link = link_of(frame.meta.link_type);
         if !self.outputs.is_none() {
-            let Rules { files, new: new_files, .. } = self.rules;
-            let place = by.place(|family| of_family(files, family));
+            let Rules { files, new: new_files, config, .. } = self.rules;
+            let place = by.place(&config.host, |family| of_family(files, family));
             let new_files = new_files.unwrap_or_default();
-            let new_place = new.map(|(_, by)| place_in(by, new_files, files));
+            let new_place = new.map(|(_, by)| place_in(by, &config.host, new_files, files));
             let words = link.filter(|_| self.outputs.wants_words());
             let logged_by = match words {
                 Some(Link::Nflog) => {
@@ -276,6 +277,11 @@ fn of_family(files: &[RulesFile], family: Family) -> Option<&RulesFile> {
 }
 
 /// The place of a decider under the new rules; families that these have none for keep their old ones.
-fn place_in<'f>(decider: Decider, new: &'f [RulesFile], old: &'f [RulesFile]) -> DeciderPlace<'f> {
-    decider.place(|family| of_family(new, family).or_else(|| of_family(old, family)))
+fn place_in<'f>(
+    decider: Decider,
+    host: &Host,
+    new: &'f [RulesFile],
+    old: &'f [RulesFile],
+) -> DeciderPlace<'f> {
+    decider.place(host, |family| of_family(new, family).or_else(|| of_family(old, family)))
 }

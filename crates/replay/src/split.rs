@@ -25,7 +25,7 @@ use crate::target::Pending;
 
 /// Files open at once: far below what any system allows one process.
 const MOST_OPEN: usize = 64;
-/// The words that names begin with: those of verdicts.
+/// The words that names begin with: the verdicts' words.
 const VERDICTS: [&str; 5] = ["accept", "drop", "reject", "unknown", "skip"];
 
 /// Whether `--split` may write a file of this name.
@@ -160,7 +160,7 @@ impl Split {
         output.append(evaluated, &self.room).map_err(failed(&output.path))
     }
 
-    /// Closes the file that has gone unused for the longest, if too many are open.
+    /// Closes the least recently used file, if too many are open.
     fn make_room(&mut self) -> Result<(), Error> {
         if self.open < MOST_OPEN {
             return Ok(());

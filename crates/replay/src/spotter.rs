@@ -4,14 +4,18 @@
 //! Contract: it sees batches in order of time, some of them before it tells of the oldest; who holds them back is
 //! `source`. A capture in which nothing tells which way a frame went need not be held back at all, and costs nothing.
 
+use std::net::IpAddr;
+
 use dataplane::Config;
-use host::sighting::{Devices, Frame, Link, Reassembly, Seen, Sightings, Way};
-use host::{Host, LinkKind};
-use packet::{Checksums, Headers, parse};
+use host::sighting::{Copied, Devices, Families, Frame, Link, Seen, Sightings, Way};
+use host::{Host, LinkKind, Outgoing, Routed};
+use packet::{Checksums, Headers, L3, ipv4, ipv6, parse};
 use pktio::{Direction, Frame as Captured, Interface};
-use rules::model::Family;
+use rules::model::{Family, Ruleset};
 
 use crate::batch::{Arrived, Batch, Names};
+use crate::recorded::Recorded;
+use crate::reports::Joined;
 use crate::rules_file::RulesFile;
 use dataplane::link_of;
 
@@ -37,6 +41,12 @@ pub(crate) struct Spotter<'h> {
     knows_macs: bool,
     /// Names of the devices so far.
     names: Names,
+    /// Devices on which copies (TEE) of packets leave.
+    copies: Vec<(u32, Box<str>)>,
+    joined: Joined,
+    recorded: Recorded<'h>,
+    /// How many of the captures' interfaces were noted.
+    interfaces_noted: usize,
 }
 
 impl<'h> Spotter<'h> {
@@ -51,25 +61,59 @@ impl<'h> Spotter<'h> {
                 LinkKind::Vlan { id } => link.parent.as_deref().zip(id),
                 _ => None,
             },
+            parent: link.parent.as_deref().filter(|_| link.kind == LinkKind::Macvlan),
             is_loopback: link.kind == LinkKind::Loopback,
         });
+        let mut sightings = Sightings::new(Devices::of(links))
+            .with_reassembly(families(files, Ruleset::tracks))
+            .with_translation(translated(files, host))
+            .with_queues(files.iter().any(|file| file.ruleset.queues()))
+            .with_proxy(files.iter().any(|file| file.ruleset.proxies()));
+        let has_bridge_rules = files.iter().any(|file| file.ruleset.family == Family::Bridge);
+        let copies = copied(files, host);
+        let copies = copies.map(|name| (sightings.devices_mut().named(name), name.into()));
         Self {
             host,
             pairs: config.pair,
-            sightings: Sightings::new(Devices::of(links))
-                .with_reassembly(reassembly(files))
-                .with_proxy(files.iter().any(|file| file.ruleset.proxies())),
+            copies: copies.collect(),
+            joined: Joined::default(),
+            sightings,
             newest: 0,
             interfaces: Vec::new(),
             is_told: false,
             shows_out: false,
             knows_macs: !host.links().is_empty(),
             names: Names::default(),
+            recorded: Recorded::of(host, has_bridge_rules),
+            interfaces_noted: 0,
         }
+    }
+
+    /// Captures are to come that were taken on the link of this name.
+    pub(crate) fn expect(&mut self, interface: &str) {
+        self.recorded.note(interface);
+    }
+
+    /// Links that are up and that no capture was taken on.
+    pub(crate) fn unrecorded(&self) -> Vec<String> {
+        if self.is_told { self.recorded.missing() } else { Vec::new() }
+    }
+
+    /// What is worth a warning of what the captures do not show.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        if self.is_told { self.recorded.warnings() } else { Vec::new() }
+    }
+
+    /// Whether frames are as taps saw them, which packets that OUTPUT drops never come to.
+    pub(crate) fn is_told(&self) -> bool {
+        self.is_told
     }
 
     /// Sees the next batch.
     pub(crate) fn see(&mut self, batch: &Batch) {
+        let interfaces = batch.stream.interfaces.get(self.interfaces_noted..).unwrap_or_default();
+        interfaces.iter().for_each(|interface| self.recorded.note_interface(interface));
+        self.interfaces_noted += interfaces.len();
         if batch.tells || self.knows_macs {
             self.see_all(batch);
         } else {
@@ -100,13 +144,28 @@ impl<'h> Spotter<'h> {
         }
         let wire_len = frame.meta.wire_length as usize;
         let headers = parse(link, frame.bytes, wire_len, Checksums::Ignore);
-        let way = self.way(direction, frame.bytes, &headers);
+        let device = self.device(frame.meta.interface, on, &headers.link);
+        let way = match (self.way(direction, frame.bytes, &headers), link) {
+            (Way::Unknown, packet::Link::Raw) => on
+                .and_then(|on| on.name.as_deref())
+                .map_or(Way::Unknown, |name| self.way_by_routes(name, frame.bytes, &headers)),
+            (way, _) if self.sightings.devices().is_parent(device) => {
+                self.way_at_parent(way, frame.bytes, &headers)
+            }
+            (way, _) => way,
+        };
+        if let (Some(at), None) = (headers.link.ethernet, on.and_then(|on| on.name.as_deref())) {
+            self.note_macs(frame.bytes, at);
+        }
         if way == Way::Unknown {
             return false;
         }
         self.is_told = true;
         self.shows_out |= way == Way::Out;
-        let device = self.device(frame.meta.interface, on, &headers.link);
+        if way == Way::Out {
+            let host = self.host;
+            self.joined.note(device, frame.bytes, &headers, || sends(host, frame.bytes, &headers));
+        }
         self.sightings.see(&Frame {
             number: arrived.number,
             time: arrived.time.unwrap_or(self.newest),
@@ -115,8 +174,32 @@ impl<'h> Spotter<'h> {
             way,
             is_told: is_cooked || direction != Direction::Unknown,
             device,
+            copied: match way {
+                Way::Out => self.copied(device, frame.bytes, &headers),
+                _ => Copied::No,
+            },
+            is_joined: way == Way::In && self.is_joined(device, frame.bytes, &headers),
         });
         true
+    }
+
+    /// Whether a rule had the host send it: it left by a device for copies, where no route leads its packet.
+    fn copied(&self, device: u32, bytes: &[u8], headers: &Headers) -> Copied {
+        let Some((_, name)) = self.copies.iter().find(|(number, _)| *number == device) else {
+            return Copied::No;
+        };
+        let ends = addresses(bytes, headers);
+        match ends.and_then(|[source, to]| self.host.leaves_by(source, to)) {
+            Some(output) if *output == **name => Copied::No,
+            Some(_) => Copied::Yes,
+            None => Copied::Maybe,
+        }
+    }
+
+    /// Whether it is for a group that the host was seen joining there.
+    fn is_joined(&self, device: u32, bytes: &[u8], headers: &Headers) -> bool {
+        !self.joined.is_empty()
+            && addresses(bytes, headers).is_some_and(|[_, to]| self.joined.contains(device, to))
     }
 
     /// Whether nothing more is to be learned of a batch from those that come within a time after it, in nanoseconds.
@@ -138,6 +221,7 @@ impl<'h> Spotter<'h> {
             self.sightings.pass(to.arrived.len());
         }
         to.stream.one_sided = self.is_told && !self.shows_out;
+        to.stream.unrecorded = self.is_told && self.recorded.lacks_some();
         to.stream.devices = self.names();
     }
 
@@ -164,10 +248,53 @@ impl<'h> Spotter<'h> {
         }
     }
 
+    /// Which way a frame without link addresses went, as a TUN device shows it: what has an address of the host's own
+    /// tells, and what goes on left by the device that its destination is routed to.
+    fn way_by_routes(&self, device: &str, bytes: &[u8], headers: &Headers) -> Way {
+        let Some([source, to]) = addresses(bytes, headers) else { return Way::Unknown };
+        let is_local = |addr| self.host.is_local(addr) == Some(true);
+        let is_by = |from, to| self.host.leaves_by(from, to).map(|output| output == device);
+        if is_local(source) {
+            Way::Out
+        } else if is_local(to) || to.is_multicast() {
+            Way::In
+        } else {
+            match (is_by(source, to), is_by(to, source)) {
+                // From one behind it to another: it came, and went back.
+                (Some(false), _) | (Some(true), Some(true)) => Way::In,
+                (Some(true), _) => Way::Out,
+                (None, _) => Way::Unknown,
+            }
+        }
+    }
+
+    /// The same at a device that bears others of their own address (macvlan): what goes out with the address of no own link is of
+    /// one in another namespace, and what is for such a one with an own address is the host's.
+    fn way_at_parent(&self, way: Way, bytes: &[u8], headers: &Headers) -> Way {
+        let source = headers.link.source_mac.and_then(|at| bytes.get(at..at + 6)?.try_into().ok());
+        match (way, source.map(|mac| self.host.is_own_mac(mac))) {
+            (Way::Out, Some(false)) => Way::OtherHost,
+            (Way::OtherHost, Some(true)) => Way::Out,
+            _ => way,
+        }
+    }
+
+    /// Of a capture that names no interface, its link addresses tell.
+    fn note_macs(&mut self, bytes: &[u8], at: usize) {
+        for mac in macs(bytes, at).into_iter().flatten() {
+            if self.host.is_own_mac(mac) {
+                self.recorded.note_mac(mac);
+            }
+        }
+    }
+
     fn way_by_mac(&self, bytes: &[u8], at: usize) -> Way {
-        let mac = |at: usize| -> Option<[u8; 6]> { bytes.get(at..at + 6)?.try_into().ok() };
-        let (Some(destination), Some(source)) = (mac(at), mac(at + 6)) else { return Way::Unknown };
-        if self.host.is_own_mac(source) {
+        let Some([destination, source]) = macs(bytes, at) else { return Way::Unknown };
+        let is_own = self.host.is_own_mac(source);
+        // What a switch, or a bridge's port whose hairpin is on, sends back to its sender comes in.
+        if is_own && source == destination {
+            Way::In
+        } else if is_own {
             Way::Out
         } else if destination[0] & 1 == 1 || self.host.is_own_mac(destination) {
             Way::In
@@ -200,11 +327,65 @@ impl<'h> Spotter<'h> {
     }
 }
 
-/// Families whose fragments are put together on arrival: those whose rules make the kernel track connections.
-fn reassembly(files: &[RulesFile]) -> Reassembly {
-    let tracks =
-        |family| files.iter().any(|file| file.ruleset.family == family && file.ruleset.tracks());
-    Reassembly { v4: tracks(Family::Ipv4), v6: tracks(Family::Ipv6) }
+/// Destination and source of an Ethernet frame.
+fn macs(bytes: &[u8], at: usize) -> Option<[[u8; 6]; 2]> {
+    let mac = |at: usize| -> Option<[u8; 6]> { bytes.get(at..at + 6)?.try_into().ok() };
+    Some([mac(at)?, mac(at + 6)?])
+}
+
+/// Families that some rules say this of.
+fn families(files: &[RulesFile], says: impl Fn(&Ruleset) -> bool) -> Families {
+    let says =
+        |family| files.iter().any(|file| file.ruleset.family == family && says(&file.ruleset));
+    Families { v4: says(Family::Ipv4), v6: says(Family::Ipv6) }
+}
+
+/// Devices that rules send copies of packets out by.
+fn copied<'h>(files: &'h [RulesFile], host: &'h Host) -> impl Iterator<Item = &'h str> {
+    let all = files.iter().flat_map(|file| file.ruleset.copies_to());
+    all.filter_map(
+        |(gateway, named)| {
+            if named.is_empty() { output(host, gateway) } else { Some(named) }
+        },
+    )
+}
+
+/// The device that a destination is routed out by, as far as it alone tells.
+fn output(host: &Host, destination: IpAddr) -> Option<&str> {
+    match host.route_out(&Outgoing::to(destination)) {
+        Routed::Forward { output, .. } => output,
+        _ => None,
+    }
+}
+
+/// Whether a packet has an address of the host as its source, or none yet.
+fn sends(host: &Host, bytes: &[u8], headers: &Headers) -> bool {
+    addresses(bytes, headers)
+        .is_some_and(|[source, _]| source.is_unspecified() || host.is_local(source) != Some(false))
+}
+
+/// Source and destination of a packet.
+fn addresses(bytes: &[u8], headers: &Headers) -> Option<[IpAddr; 2]> {
+    let network = bytes.get(headers.network..)?;
+    match headers.l3 {
+        L3::Ipv4 { .. } => {
+            let header = ipv4::Header::new_checked(network)?;
+            Some([header.source().into(), header.destination().into()])
+        }
+        L3::Ipv6 => {
+            let address = |range| Some(<[u8; 16]>::try_from(network.get(range)?).ok()?.into());
+            Some([address(ipv6::SOURCE)?, address(ipv6::DESTINATION)?])
+        }
+        _ => None,
+    }
+}
+
+/// Families whose addresses rules translate, or chains that are not evaluated may.
+fn translated(files: &[RulesFile], host: &Host) -> Families {
+    match host.foreign.met().next() {
+        None => families(files, Ruleset::translates),
+        Some(_) => Families::ALL,
+    }
 }
 
 /// Whether a device gets all that its parts get: those of a routing domain keep it.

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 const CHUNK: usize = 256 * 1024;
 const CHUNKS: usize = 4;
 
-/// Opens a capture; one that may keep its reader waiting can be stopped by the flag.
+/// Opens a capture; the flag stops the reading of a capture that may keep its reader waiting.
 pub(crate) fn open(name: &str, stop: Option<&Arc<AtomicBool>>) -> Result<CaptureReader, PortError> {
     match stop {
         Some(stop) if may_wait(name) => {
@@ -49,7 +49,7 @@ impl Stoppable {
         let name = name.to_owned();
         std::thread::spawn(move || match name.as_str() {
             "-" => pump(io::stdin().lock(), &sender),
-            // Opening a pipe waits for whoever writes to it.
+            // Opening a pipe waits for its writer.
             _ => match File::open(&name) {
                 Ok(file) => pump(file, &sender),
                 Err(error) => drop(sender.send(Err(error))),

@@ -1,8 +1,9 @@
 //! [`Target`]: a file to write, which is there whole or not at all.
 //!
-//! Contract: what is written goes to a file beside it, which takes its name once [`Target::keep`] is called; until then,
-//! and if anything fails, the name stands for what it stood for. What is no regular file (a pipe, a device, standard
-//! output by any of its names) is written as it comes; once nobody reads standard output, nothing more is written, quietly.
+//! Contract: what is written goes to another file in its folder, which takes its name once [`Target::keep`] is called;
+//! until then, and if anything fails, the name stands for what it stood for. What is no regular file (a pipe, a device,
+//! standard output by any of its names) is written as it comes; once nobody reads standard output, nothing more is
+//! written, quietly.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -11,8 +12,9 @@ use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use pktio::file::{FileId, place};
+
 use crate::error::Error;
-use crate::file_id::{FileId, place};
 use crate::room::{Room, Within};
 
 /// A file that will take another's name.
@@ -26,7 +28,7 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// An empty file beside the one that a name leads to.
+    /// Makes an empty file in the folder of the file that a name leads to.
     pub(crate) fn beside(name: &Path) -> io::Result<(Self, File)> {
         let place = place(name);
         let old = match fs::metadata(&place) {
@@ -35,7 +37,7 @@ impl Pending {
                 return Err(io::Error::other("expected a file, found something else"));
             }
             old => {
-                // One that may not be written is not replaced, either.
+                // A file that may not be written is not replaced, either.
                 OpenOptions::new().write(true).open(&place)?;
                 Some(old?)
             }
@@ -61,7 +63,7 @@ impl Pending {
 impl Drop for Pending {
     fn drop(&mut self) {
         if !self.is_kept {
-            // It may be gone with its folder: then nothing is left to do.
+            // It may have been removed with its folder: then nothing is left to do.
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -88,12 +90,12 @@ pub struct Target {
     pending: Option<Pending>,
 }
 
-/// What is written to.
+/// The file or stream that is written to.
 #[derive(Debug)]
 struct Out {
     file: File,
     is_standard: bool,
-    /// Nobody reads it any more.
+    /// The reader has closed its end.
     is_closed: bool,
 }
 
@@ -169,7 +171,7 @@ fn begin(name: &str) -> io::Result<(Out, Option<Pending>)> {
     let out = |file| Out { file, is_standard: false, is_closed: false };
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
-        // Opening a pipe waits for whoever reads it.
+        // Opening a pipe waits for its reader.
         Ok(found) if !found.is_file() => {
             Ok((out(OpenOptions::new().write(true).open(path)?), None))
         }

@@ -45,7 +45,8 @@ impl Watch {
         }
     }
 
-    /// Packets of one kind that may wait for answers while a batch is evaluated, between these times, that adds so many.
+    /// Packets of one kind that may wait for answers while a batch is evaluated that spans these times and adds `kept`
+    /// packets.
     fn waiting(&mut self, kept: [u64; 2], first: u64, last: u64) -> u64 {
         let is_over = |at: u64| at.saturating_add(ANSWERS_LONGEST) < first;
         while self.kept.front().is_some_and(|(at, _)| is_over(*at)) {

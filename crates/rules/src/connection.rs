@@ -36,7 +36,7 @@ pub enum Request {
     Template(Template),
     /// Not at all.
     Untracked,
-    /// It has a connection already, and keeps it.
+    /// The packet has a connection already, and keeps it.
     Attached,
     /// A rule that may have matched asked for something else.
     Unknown,
@@ -59,9 +59,9 @@ impl Default for Connection<'_> {
 /// What is known of a packet's flow.
 #[derive(Debug, Clone, Copy)]
 pub enum KnownFlow<'f> {
-    /// There is none.
+    /// The packet has no flow.
     None,
-    /// This one.
+    /// The flow.
     Flow(&'f Flow),
     /// Whether there is one, or what it holds, is not known.
     Unknown,
@@ -103,8 +103,8 @@ impl Connection<'_> {
     }
 
     /// Changes the mark or labels of the flow where it is known and the change is certain; where it may happen, or
-    /// depends on something unknown, nothing is known of the flow any more. Of one that may have begun before the
-    /// capture nothing is known of its mark and labels.
+    /// depends on something unknown, nothing is known of the flow any more. The mark and labels of a flow that may have
+    /// begun before the capture are not known.
     pub fn change(&mut self, known: bool, change: impl FnOnce(&mut Flow)) {
         if self.again {
             return;

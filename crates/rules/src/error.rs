@@ -16,7 +16,7 @@ pub struct LoadError {
     pub what: String,
 }
 
-/// What was expected at a column; the line is added by whoever reads lines.
+/// What was expected at a column; the reader of lines adds the line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct What {
     /// Column in bytes, from 1.
@@ -31,7 +31,7 @@ impl What {
         Self { column, what: what.into() }
     }
 
-    /// The same, in a line.
+    /// Returns the error with its line, and cut to a bounded length.
     #[must_use]
     pub fn at_line(mut self, line: u32) -> LoadError {
         if self.what.len() > MAX_WHAT {

@@ -61,11 +61,11 @@ impl Hook {
 /// A table that a family knows.
 #[derive(Debug)]
 pub struct TableKind {
-    /// Its name.
+    /// The table's name.
     pub name: &'static str,
     /// What it is for.
     pub role: Role,
-    /// Its built-in chains, in the order in which the save tool prints them.
+    /// The built-in chains, in the order in which the save tool prints them.
     pub attachments: &'static [Attachment],
 }
 
@@ -74,11 +74,13 @@ pub struct TableKind {
 pub enum Role {
     /// What it accepts counts most.
     Filter,
-    /// Its chains decide once for each flow, which is then translated here. What they accept tells nothing.
+    /// The table's chains decide once for each flow, which is then translated here. What they accept says nothing.
     Translate,
-    /// It gives a bridge's frames other addresses. What it accepts tells nothing either.
+    /// Own packets that the table's chains change are routed again.
+    Mangle,
+    /// The table gives a bridge's frames other addresses. What it accepts says nothing either.
     Readdress,
-    /// Its chains see every packet, and nothing else is to be said of it.
+    /// The table's chains see every packet, and walks treat it in no special way.
     Other,
 }
 
@@ -87,7 +89,7 @@ pub enum Role {
 pub struct Attachment {
     /// The hook, which names the chain.
     pub hook: Hook,
-    /// Its turn there: lower ones come first.
+    /// The priority at the hook: lower ones come first.
     pub priority: i32,
 }
 
@@ -113,7 +115,7 @@ impl TableKind {
         self.attachments.iter().map(|attachment| attachment.hook)
     }
 
-    /// Its turn at a hook; `None` where it has none.
+    /// Returns the table's priority at a hook; `None` where it is not attached.
     #[must_use]
     pub fn priority(&self, hook: Hook) -> Option<i32> {
         self.attachments.iter().find(|at| at.hook == hook).map(|at| at.priority)
@@ -135,7 +137,7 @@ const IP_TABLES: &[TableKind] = &[
     },
     TableKind {
         name: TableKind::MANGLE,
-        role: Role::Other,
+        role: Role::Mangle,
         attachments: &[
             at(Prerouting, -150),
             at(Input, -150),

@@ -1,8 +1,8 @@
 //! [`Header`]: what a rule tests by itself, without an extension: addresses, interfaces, protocol, single fields.
 //!
-//! One form for every family; which of the tests a family has is a matter of its text. [`HeaderTests`] has them side by
-//! side, as a line of text is read; a rule keeps them packed, since rules come by the hundred thousand: addresses
-//! with the length of their prefix, and what few rules have in one place of its own.
+//! One form for every family; the text decides which of the tests a family has. [`HeaderTests`] has them side by side,
+//! as a line of text is read; a rule keeps them packed, since there may be a hundred thousand rules: addresses with the
+//! length of their prefix, and what few rules have in one place of its own.
 //!
 //! Source: iptables(8), arptables-nft(8), ebtables-nft(8).
 
@@ -32,7 +32,7 @@ pub struct HeaderTests {
     pub fields: Vec<FieldTest>,
 }
 
-/// The same tests, as a rule keeps them.
+/// The tests of [`HeaderTests`], packed as a rule keeps them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Header {
     source: Option<Net>,
@@ -164,27 +164,13 @@ impl Header {
         self.more.as_ref().map_or(&[], |more| &more.fields)
     }
 
-    /// Whether it tests anything but addresses and a protocol.
-    #[must_use]
-    #[inline]
-    pub(crate) fn has_more(&self) -> bool {
-        self.fragment.is_some()
-            || self.more.as_ref().is_some_and(|more| {
-                more.input.is_some()
-                    || more.output.is_some()
-                    || more.logical_input.is_some()
-                    || more.logical_output.is_some()
-                    || !more.fields.is_empty()
-            })
-    }
-
     /// Bytes that are allocated for what most rules do not have, without names and lists of fields.
     #[must_use]
     pub fn allocated(&self) -> usize {
         self.more.as_ref().map_or(0, |_| size_of::<More>())
     }
 
-    /// The same tests, side by side.
+    /// Returns the tests, side by side.
     #[must_use]
     pub fn tests(&self) -> HeaderTests {
         HeaderTests {
@@ -226,9 +212,9 @@ pub enum Field {
 pub struct FieldTest {
     /// Which field.
     pub field: Field,
-    /// Its bytes, as written.
+    /// The value to compare, as written.
     pub value: [u8; 6],
-    /// Those bits of them that count.
+    /// The bits of the value that count.
     pub mask: [u8; 6],
     /// `!`.
     pub invert: bool,

@@ -14,7 +14,8 @@ pub struct Word<'a> {
     pub text: Cow<'a, str>,
     /// Column of its first byte in the line, from 1.
     pub column: u32,
-    /// It held a quoted part: never an option, however it looks.
+    /// Whether the word holds a quoted part, other than the value in `--option="value"`: never an option, however it
+    /// looks.
     pub quoted: bool,
 }
 
@@ -79,8 +80,10 @@ pub fn words(line: &str, column: u32) -> Result<Vec<Word<'_>>, What> {
         }
         let begins = column + start as u32;
         if at < bytes.len() && bytes[at] == b'"' {
+            let before = &line[start..at];
+            let quoted = !(before.starts_with("--") && before.contains('='));
             let (text, next) = quoted_word(line, start, at, column)?;
-            words.push(Word { text: Cow::Owned(text), column: begins, quoted: true });
+            words.push(Word { text: Cow::Owned(text), column: begins, quoted });
             at = next;
         } else {
             let text = Cow::Borrowed(&line[start..at]);

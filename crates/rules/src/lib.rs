@@ -12,7 +12,6 @@
 #![forbid(unsafe_code)]
 
 mod backend;
-mod carry;
 mod connection;
 pub mod convert;
 mod error;

@@ -34,14 +34,14 @@ pub struct Counters {
     pub bytes: u64,
 }
 
-/// A whole ruleset of one family.
+/// A whole ruleset of one family. A host may have tables of both implementations.
 #[derive(Debug)]
 pub struct Ruleset {
-    /// Its family.
+    /// The family of the rules.
     pub family: Family,
-    /// The implementation that it is for: what its text says, until someone says otherwise.
+    /// The implementation that tables made later are for: what its text says, until someone says otherwise.
     pub backend: Backend,
-    /// Tables in file order.
+    /// Tables in file order; the tables of the implementation that was registered first come first.
     pub tables: Vec<Table>,
 }
 
@@ -50,6 +50,8 @@ pub struct Ruleset {
 pub struct Table {
     /// `filter`, `nat`, …
     pub name: &'static str,
+    /// The implementation that holds it.
+    pub backend: Backend,
     /// Chains in file order.
     pub chains: Vec<Chain>,
 }
@@ -57,7 +59,7 @@ pub struct Table {
 /// One chain.
 #[derive(Debug, Clone)]
 pub struct Chain {
-    /// Its name, at most 28 bytes (`XT_EXTENSION_MAXNAMELEN` - 1).
+    /// The chain's name, at most 28 bytes (`XT_EXTENSION_MAXNAMELEN` - 1).
     pub name: Box<str>,
     /// The hook of a built-in chain; `None` for a user chain.
     pub base: Option<Base>,
@@ -72,7 +74,7 @@ pub struct Chain {
 /// What happens to a packet that no rule of a user chain decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum FallThrough {
-    /// It goes back to the rule that jumped here.
+    /// The packet returns to the rule that jumped here.
     #[default]
     Return,
     /// The chain has a policy of its own.
@@ -105,7 +107,8 @@ pub struct Rule {
     pub line: u32,
     /// Where its counters stand in a worker's array; stays with the rule through every update.
     pub slot: u32,
-    /// Its name among all rules of a ruleset, or of all its revisions: given once, and to no other rule after it.
+    /// The rule's name among all rules of a ruleset, or of all its revisions: given once, and to no other rule after
+    /// it.
     pub id: u64,
 }
 
@@ -129,10 +132,25 @@ pub enum Action {
 }
 
 impl Ruleset {
-    /// The table of this name.
+    /// The table of this name, as [`Ruleset::title`] tells it.
     #[must_use]
     pub fn table(&self, name: &str) -> Option<&Table> {
-        self.tables.iter().find(|table| table.name == name)
+        self.tables.iter().find(|table| self.title(table) == name)
+    }
+
+    /// Gives all its tables to an implementation.
+    pub fn evaluate_as(&mut self, backend: Backend) {
+        self.backend = backend;
+        self.tables.iter_mut().for_each(|table| table.backend = backend);
+    }
+
+    /// The name of a table as people and programs tell it: with its implementation's where it is not the ruleset's.
+    #[must_use]
+    pub fn title(&self, table: &Table) -> &'static str {
+        match table.backend == self.backend {
+            true => table.name,
+            false => table.backend.title(table.name),
+        }
     }
 
     /// Number of chains in all tables.

@@ -1,8 +1,8 @@
-//! [`One`]: a state that is a walker's own, or one for several, as the kernel has it once for all processors.
+//! [`One`]: a state, private to a walker or shared by several, as the kernel has it once for all processors.
 //!
-//! Contract: what is one's own takes no lock. What is shared is locked while [`One::hold`]'s result lives: the time of
-//! one match, as the kernel holds `priv->lock` of `xt_limit` or `recent_lock`. Whoever holds one takes no other. A
-//! lock whose holder panicked is taken on: states are plain values.
+//! Contract: a private state takes no lock. A shared state is locked while [`One::hold`]'s result lives: the time of
+//! one match, as the kernel holds `priv->lock` of `xt_limit` or `recent_lock`. A holder takes no other lock. A lock
+//! whose holder panicked is taken on: states are plain values.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

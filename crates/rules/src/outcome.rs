@@ -19,7 +19,7 @@ impl Outcome {
     /// The packet matches and is dropped all the same: some kernel matches ask for the drop within a
     /// test that `!` turns to a yes. The rule counts the packet; its verdict or jump has no effect.
     pub const HIT_DROP: Self = Self(8);
-    /// It matches or it does not: the packet does not tell.
+    /// The packet matches or does not: its bytes do not decide that.
     pub const MAYBE: Self = Self(1 | 2);
 
     /// Yes or no.

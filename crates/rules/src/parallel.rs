@@ -1,9 +1,9 @@
 //! Which packets can be evaluated apart from each other, so that several threads may share them.
 //!
-//! Contract: packets that are evaluated apart as [`Class`] allows get the same verdicts as one after the other.
-//! A rule that no walk reaches does not count. Whether there is room for a connection, what fragments wait, and whether
-//! a translated connection gets another port because its own is taken, depends on all packets whatever the rules: that
-//! is for whoever shares them out to watch.
+//! Contract: packets that are evaluated apart as [`Class`] allows get the same verdicts as one after the other. A rule
+//! that no walk reaches does not count. Whether there is room for a connection, what fragments wait, and whether a
+//! translated connection gets another port because its own is taken, depends on all packets whatever the rules: the
+//! caller that shares them out has to watch that.
 
 use conntrack::steer::{Alike, Key};
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::eval::{self, Cause, RuleRef};
 use crate::ext::TargetUse;
 use crate::family::TableKind;
 use crate::ipset::Sets;
-use crate::model::{Action, Rule, Ruleset, Table};
+use crate::model::{Action, Chain, Hook, Rule, Ruleset, Table};
 use crate::nat::Gives;
 
 /// Most ports that count as one: where most do, there is nothing left to tell packets apart by.
@@ -21,11 +21,11 @@ const MOST_ALIKE: usize = 1024;
 /// How far packets depend on each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Class {
-    /// Not at all.
+    /// No packet depends on another.
     Pure,
-    /// Those of a connection do, which have this in common.
+    /// Packets of a connection depend on each other, and have this in common.
     PerFlow(Key),
-    /// All of them do, in the order of the capture.
+    /// All packets depend on each other, in the order of the capture.
     Global(Because),
 }
 
@@ -77,8 +77,8 @@ impl Ruleset {
         self.class_where(tracked, |rule| global(rule, sets))
     }
 
-    /// The same for workers that share sets and what matches remember, as the processors of one kernel do: those couple
-    /// no packets that the kernel does not couple. Connections are tracked.
+    /// Returns the class for workers that share sets and what matches remember, as the processors of one kernel do:
+    /// shared state couples no packets that the kernel does not couple. Connections are tracked.
     #[must_use]
     pub fn class_of_sharers(&self) -> Class {
         self.class_where(true, |rule| global_by_target(rule, None))
@@ -90,10 +90,10 @@ impl Ruleset {
             return Class::Global(Because::Rule(at, Cause::Steps));
         }
         let tables = self.tables.iter().zip(0..);
-        let reached = tables.flat_map(|(table, number)| reached(table, number));
+        let reached = tables.flat_map(|(table, number)| reached(table, number, &Hook::ALL));
         let rules: Vec<(RuleRef, &Rule)> = reached.filter(|(_, rule)| extends(rule)).collect();
         let rules = || rules.iter().copied();
-        let key = match is_tracked && self.table(TableKind::NAT).is_some() {
+        let key = match is_tracked && self.tables.iter().any(|table| table.name == TableKind::NAT) {
             true => alike(rules()).map(Key::Ports),
             false => Ok(Key::Addresses),
         };
@@ -119,8 +119,8 @@ impl Ruleset {
     }
 }
 
-/// What rules have in them that may make packets depend on each other, counted rule by rule, those that no walk reaches
-/// included.
+/// What rules have in them that may make packets depend on each other, counted rule by rule, including rules that no
+/// walk reaches.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Couples {
     /// Steps of a walk through all of them.
@@ -190,10 +190,15 @@ fn alike<'r>(rules: impl Iterator<Item = (RuleRef, &'r Rule)>) -> Result<Alike, 
     Ok(all)
 }
 
-/// Rules that a packet may reach.
-fn reached(table: &Table, number: u32) -> impl Iterator<Item = (RuleRef, &Rule)> {
+/// Rules of a table, whose number this is, that a packet may reach at some of these hooks.
+pub(crate) fn reached<'t>(
+    table: &'t Table,
+    number: u32,
+    hooks: &[Hook],
+) -> impl Iterator<Item = (RuleRef, &'t Rule)> + use<'t> {
     let chains = &table.chains;
-    let mut is_reached: Vec<bool> = chains.iter().map(|chain| chain.base.is_some()).collect();
+    let is_base = |chain: &Chain| chain.base.is_some_and(|base| hooks.contains(&base.hook));
+    let mut is_reached: Vec<bool> = chains.iter().map(is_base).collect();
     let mut open: Vec<usize> = (0..chains.len()).filter(|chain| is_reached[*chain]).collect();
     while let Some(chain) = open.pop() {
         for rule in &chains[chain].rules {
@@ -213,7 +218,7 @@ fn reached(table: &Table, number: u32) -> impl Iterator<Item = (RuleRef, &Rule)>
     })
 }
 
-/// Whether a rule does anything but test a header and give a verdict: one that does not couples no packets.
+/// Whether a rule does anything but test a header and give a verdict: any other rule couples no packets.
 fn extends(rule: &Rule) -> bool {
     !rule.matches.is_empty() || matches!(rule.action, Action::Target(_))
 }

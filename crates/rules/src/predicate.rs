@@ -33,10 +33,10 @@ pub enum Field {
     IcmpCode,
     /// Source address of an Ethernet header.
     SourceMac,
-    /// What the source address is to this host: the place of its type among those of `addrtype`, UNSPEC 0, UNICAST 1,
-    /// and so on; of an IPv6 address what the route to it tells, UNICAST where that is none of the others.
+    /// What the source address is to this host: the number of its type in `addrtype`, UNSPEC 0, UNICAST 1, and so on;
+    /// for IPv6, the type that the route to it gives, UNICAST where the route gives no other.
     SourceType,
-    /// What the destination address is to it.
+    /// What the destination address is to this host, numbered alike.
     DestinationType,
     /// Whom the link layer addressed: 0 this host, 1 all, 2 a group, 3 another host.
     PacketType,
@@ -80,7 +80,7 @@ impl Field {
         Self::Tos,
     ];
 
-    /// Its bits.
+    /// Returns the field's width in bits.
     #[must_use]
     pub fn bits(self, family: Family) -> u32 {
         match self {
@@ -103,15 +103,15 @@ pub enum Predicate {
     All(Vec<Self>),
     /// One of them holds; of none, it never does.
     Any(Vec<Self>),
-    /// It does not hold.
+    /// The predicate does not hold.
     Not(Box<Self>),
     /// `(field & mask) == value`.
     Masked {
         /// The field.
         field: Field,
-        /// Its bits.
+        /// The value to compare with.
         value: u128,
-        /// Those that count.
+        /// The bits that count.
         mask: u128,
     },
     /// `low <= field <= high`; never where `high` is less.
@@ -131,9 +131,9 @@ pub enum Predicate {
     State(States),
     /// The packet has an upper-layer header.
     HasHeader,
-    /// It is a fragment that does not start its packet.
+    /// The packet is a fragment that does not start its packet.
     LaterFragment,
-    /// It came in an Ethernet frame.
+    /// The packet came in an Ethernet frame.
     HasMac,
 }
 
@@ -143,18 +143,18 @@ pub use crate::ext::address_types::{NAMES as ADDRESS_TYPES, TypeRange, type_rang
 /// What becomes of a bit of a field under a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bit {
-    /// It is this.
+    /// The bit has this value.
     Is(bool),
-    /// It is that bit of a field, counted from the least; or its contrary.
+    /// The bit equals that bit of a field, counted from the least; or its contrary.
     Of {
         /// The field.
         field: Field,
-        /// Its bit.
+        /// The bit of the field.
         bit: u32,
         /// The contrary.
         inverted: bool,
     },
-    /// It is not known.
+    /// The bit is not known.
     Lost,
 }
 
@@ -163,11 +163,11 @@ pub enum Bit {
 pub struct Change {
     /// The field.
     pub field: Field,
-    /// Its bit, counted from the least.
+    /// The bit, counted from the least.
     pub bit: u32,
     /// What becomes of it.
     pub to: Bit,
-    /// It is one of the connection's, and packets without a connection keep what they have.
+    /// Whether the bit belongs to the connection; packets without a connection then keep what they have.
     pub of_connection: bool,
 }
 
@@ -178,7 +178,7 @@ impl Change {
         Self { field, bit, to, of_connection: false }
     }
 
-    /// Every bit of a field, of so many, becomes unknown.
+    /// Returns changes that make the lowest `bits` bits of a field unknown.
     #[must_use]
     pub fn lost(field: Field, bits: u32) -> Vec<Self> {
         (0..bits).map(|bit| Self::new(field, bit, Bit::Lost)).collect()
@@ -206,7 +206,7 @@ impl Predicate {
     /// Holds for none.
     pub const NEVER: Self = Self::Any(Vec::new());
 
-    /// The same, or its contrary.
+    /// Returns the predicate, or its contrary.
     #[must_use]
     pub fn inverted(self, invert: bool) -> Self {
         if invert { Self::Not(Box::new(self)) } else { self }
@@ -238,7 +238,7 @@ impl Predicate {
         Self::Masked { field, value: value.into(), mask: mask.into() }
     }
 
-    /// It asks for the upper-layer header, so that no packet passes that has none, and for this.
+    /// Asks for the upper-layer header, so that no packet without one passes, and for these tests.
     #[must_use]
     pub fn of_header(tests: impl IntoIterator<Item = Self>) -> Self {
         Self::All([Self::HasHeader].into_iter().chain(tests).collect())
@@ -266,7 +266,7 @@ impl Predicate {
 /// What there is of a packet's upper layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// Its header.
+    /// The header.
     Whole,
     /// A piece of a packet whose header is in another one.
     LaterFragment,
@@ -284,9 +284,9 @@ pub struct Values {
     pub output: String,
     /// The state of its connection.
     pub state: CtState,
-    /// Its upper layer.
+    /// What there is of its upper layer.
     pub form: Form,
-    /// It has an Ethernet header.
+    /// Whether the packet has an Ethernet header.
     pub has_mac: bool,
     /// What its connection is said to be, mark and translation, counts.
     pub has_flow: bool,

@@ -16,15 +16,15 @@ use packet::{L3, L4, Mark, Packet, Read, Upper, ipv4, ipv6, ipv6_ext};
 /// One packet at one hook.
 #[derive(Debug)]
 pub struct Transit<'p, 'b> {
-    /// Its bytes and headers.
+    /// The packet's bytes and headers.
     pub packet: &'p mut Packet<'b>,
     /// Family of the rules it is passing.
     pub family: Family,
     /// Where it is.
     pub hook: Hook,
-    /// The interface it came in by.
+    /// The input interface.
     pub input: Iface<'p>,
-    /// The interface it goes out by.
+    /// The output interface.
     pub output: Iface<'p>,
     /// The ports of a bridge that it passes.
     pub bridge: BridgeNote<'p>,
@@ -52,16 +52,18 @@ pub struct Transit<'p, 'b> {
     pub certain: bool,
     /// A target has put all of it into one piece (`skb_ensure_writable`), whatever fragments it came in.
     pub one_piece: bool,
+    /// A program (NFQUEUE) had it, or may have had it: a superframe goes on as its segments.
+    pub queued: bool,
 }
 
 /// An interface as a hook knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Iface<'p> {
-    /// Its name.
+    /// The interface's name.
     Named(&'p str),
     /// This hook has no such interface: tests see the empty name.
     Absent,
-    /// There is one, but nothing says which.
+    /// There is such an interface, but nothing says which.
     Unknown,
 }
 
@@ -71,13 +73,13 @@ pub enum BridgeNote<'p> {
     /// Whether there is a note is not known.
     #[default]
     Unknown,
-    /// None: it came in by no bridge, or the bridge hands nothing over (`bridge-nf-call-iptables`).
+    /// There is none: no bridge received the packet, or the bridge hands nothing over (`bridge-nf-call-iptables`).
     Nothing,
-    /// It came in by a port of a bridge.
+    /// A port of a bridge received the packet.
     Ports {
-        /// That port.
+        /// The input port.
         input: Iface<'p>,
-        /// The port that it goes out by, where it is passed on between ports; [`Iface::Absent`] where not, and before
+        /// The output port, where the packet is passed on between ports; [`Iface::Absent`] where not, and before
         /// FORWARD.
         output: Iface<'p>,
     },
@@ -106,6 +108,7 @@ impl<'p, 'b> Transit<'p, 'b> {
             chance: None,
             certain: true,
             one_piece: false,
+            queued: false,
         }
     }
 }
@@ -240,11 +243,12 @@ impl Transit<'_, '_> {
     }
 
     /// Rules may have changed anything of the packet, of its connection and of the sets.
-    pub(crate) fn make_indeterminate(&mut self) {
+    pub fn make_indeterminate(&mut self) {
         self.mark = Mark { value: 0, unknown: u32::MAX };
         // Nothing rewrites the link header of a packet of IP.
         let start = if self.family.is_ip() { self.packet.network_offset() } else { 0 };
         self.packet.forget(start..usize::MAX);
+        self.packet.open();
         self.ct.change(false, |_| {});
         self.certain = false;
         if let Some(sets) = &mut self.sets {

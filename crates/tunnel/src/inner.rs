@@ -9,11 +9,11 @@ use crate::message::at;
 /// An IP packet, as far as the overlay reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inner {
-    /// Whom it is from.
+    /// The packet's source.
     pub source: IpAddr,
-    /// Whom it is to.
+    /// The packet's destination.
     pub destination: IpAddr,
-    /// Its length in bytes, which its header says; at most those that there are.
+    /// The length in bytes that the header says; at most the bytes that there are.
     pub len: usize,
 }
 

@@ -48,7 +48,7 @@ pub enum SealError {
 }
 
 impl Sealing {
-    /// Whom it is for.
+    /// Returns the peer that the datagram is for.
     #[must_use]
     pub fn peer(&self) -> PeerId {
         self.peer
@@ -60,7 +60,7 @@ impl Sealing {
         self.to
     }
 
-    /// Its number in its session.
+    /// Returns the datagram's number in its session.
     #[must_use]
     pub fn counter(&self) -> u64 {
         self.counter
@@ -90,7 +90,7 @@ pub struct SealingRun {
 }
 
 impl SealingRun {
-    /// Whom they are for.
+    /// Returns the peer that the datagrams are for.
     #[must_use]
     pub fn peer(&self) -> PeerId {
         self.peer
@@ -102,12 +102,12 @@ impl SealingRun {
         self.to
     }
 
-    /// The same on a path whose longest packet has `most` bytes: padding does not go beyond that.
+    /// Returns the run for a path whose longest packet has `most` bytes: padding does not go beyond that.
     pub fn within(self, most: u16) -> Self {
         Self { mtu: self.mtu.min(most.into()), ..self }
     }
 
-    /// Seals what lies at `inner`, an IP packet, by the next place, and says where the datagram lies then.
+    /// Seals the IP packet at `inner` with the next counter, and says where the datagram lies then.
     ///
     /// # Errors
     /// [`SealError`], and the counter is spent.
@@ -199,33 +199,31 @@ pub enum Dropped {
     NoPeer(IpAddr),
     /// The peer's address is not known.
     NoEndpoint(PeerId),
-    /// It is no message of ours.
+    /// The datagram is no message of ours.
     Malformed(Malformed),
-    /// Its sender does not know our public key.
+    /// The sender does not know our public key.
     BadMac,
-    /// No handshake, and no session, has the index that it names.
+    /// The message names an index of no handshake and no session.
     UnknownIndex,
-    /// Its source has shown a cookie, and sends handshakes too fast.
+    /// The source has shown a cookie, and sends handshakes too fast.
     TooFast,
     /// A handshake message that is not genuine, or not for us.
     BadHandshake,
-    /// A genuine initiation of somebody whom we do not know.
+    /// A genuine initiation of an unknown peer.
     UnknownPeer,
-    /// A genuine initiation right after another one.
-    TooSoon(PeerId),
-    /// Of the suites that a genuine initiation offers we have none, or a genuine response chose none of ours.
+    /// A genuine initiation offers no suite that we have, or a genuine response chose none of ours.
     NoSuite(PeerId),
     /// A cookie that answers nothing that we sent, or is not genuine.
     BadCookie(PeerId),
-    /// Its session is too old, or has sent too much.
+    /// The session is too old, or has sent too much.
     Expired(PeerId),
-    /// Its counter was seen before, or lies too far back.
+    /// The counter was seen before, or lies too far back.
     Replayed(PeerId),
-    /// It is not genuine.
+    /// The datagram is not genuine.
     Forged,
-    /// It is genuine, and its session was erased meanwhile.
+    /// The datagram is genuine, and its session was erased meanwhile.
     SessionGone(PeerId),
-    /// Its source's address is none of its peer's.
+    /// The source address does not belong to the peer.
     SourceNotAllowed(PeerId, IpAddr),
     /// There is no randomness.
     NoEntropy,

@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 
 use crate::entropy::{Entropy, NoEntropy, draw};
 
-/// Who a peer is.
+/// The identity of a peer: its public key.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PublicKey([u8; 32]);
 
@@ -17,7 +17,7 @@ impl PublicKey {
         Self(bytes)
     }
 
-    /// Its bytes.
+    /// Returns the key's bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
@@ -51,13 +51,13 @@ impl PrivateKey {
         Ok(Self(Zeroizing::new(curve25519_dalek::scalar::clamp_integer(*bytes))))
     }
 
-    /// Its public half.
+    /// Returns the public half.
     #[must_use]
     pub fn public(&self) -> PublicKey {
         PublicKey(MontgomeryPoint::mul_base_clamped(*self.0).to_bytes())
     }
 
-    /// Its bytes, which are the secret.
+    /// Returns the key's bytes, which are the secret.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0

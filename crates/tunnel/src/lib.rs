@@ -1,8 +1,8 @@
 //! The protocol of tamis' overlay: two peers agree on keys, and seal and open each other's datagrams.
 //!
 //! The handshake is Noise IKpsk2, and sessions, cookies and timers behave as WireGuard's do (Donenfeld, "WireGuard:
-//! Next Generation Kernel Network Tunnel", NDSS 2017), but **this is not WireGuard on the wire**: messages are our
-//! own ([`message`]), the cipher of a session is negotiated, and a peer whose clock was reset is told so.
+//! Next Generation Kernel Network Tunnel", NDSS 2017), but **this is not WireGuard on the wire**: messages are our own
+//! ([`message`]), the cipher of a session is negotiated, and a peer whose clock was reset learns of it.
 //! `docs/tunnel.md` has every message, byte by byte.
 //!
 //! Contract: no sockets, no threads, no clock, no `unsafe`. Time is passed in as nanoseconds of a monotonic clock
@@ -23,6 +23,7 @@ mod admission;
 mod aead;
 mod allowed;
 mod cookie;
+mod direct;
 mod entropy;
 mod inner;
 mod job;
@@ -41,11 +42,13 @@ mod window;
 
 pub use aead::{Aead, NoSuite, Offer, Sealed, Suite};
 pub use allowed::{Allowed, NotAPrefix, Prefix, PrefixTooLong};
+pub use direct::Path;
 pub use entropy::{Entropy, NoEntropy, SystemEntropy};
 pub use inner::Inner;
 pub use job::{Dropped, HEADROOM, Opened, Opening, SealError, Sealing, SealingRun, TAILROOM};
 pub use key_text::NotAKey;
 pub use keys::{PresharedKey, PrivateKey, PublicKey};
+pub use mac::Addressee;
 pub use peer::{PeerConfig, PeerId, PeerStatus};
 pub use timestamp::Timestamp;
 pub use tunnel::{

@@ -4,42 +4,58 @@
 /// A second.
 pub const SECOND: u64 = 1_000_000_000;
 
-/// A session as old is replaced by its initiator when it sends.
+/// Age at which a session's initiator replaces it when it sends.
 pub const REKEY_AFTER_TIME: u64 = 120 * SECOND;
-/// And by its responder, ours: after simultaneous handshakes both ends may send by the session that they answered,
-/// and then nobody else would.
+/// Age at which the responder replaces it, ours: after simultaneous handshakes both ends may send with the session that
+/// they answered, and then neither initiator would replace it.
 pub const RESPONDER_REKEY_AFTER_TIME: u64 = 135 * SECOND;
-/// A session as old neither seals nor opens.
+/// Age from which a session neither seals nor opens.
 pub const REJECT_AFTER_TIME: u64 = 180 * SECOND;
-/// A session as old is erased, if nothing displaced it before.
+/// Age at which a session is erased, if nothing displaced it before.
 pub const ERASE_AFTER_TIME: u64 = 3 * REJECT_AFTER_TIME;
-/// Between an initiation that nobody answers and the next, at least.
+/// Time between an unanswered initiation and the next, at least.
 pub const REKEY_TIMEOUT: u64 = 5 * SECOND;
-/// Initiations that nobody answers end after as long.
+/// Time after which unanswered initiations end.
 pub const REKEY_ATTEMPT_TIME: u64 = 90 * SECOND;
-/// A retry comes by up to as much later, so that two ends that began together do not go on together.
+/// The most by which a retry is delayed, so that two ends that began together do not continue in step.
 pub const REKEY_JITTER: u64 = SECOND / 3;
-/// Who hears data and has nothing to say answers with a keepalive after as long.
+/// Time after which an end that hears data and has nothing to say answers with a keepalive.
 pub const KEEPALIVE_TIMEOUT: u64 = 10 * SECOND;
-/// Who sends data and hears nothing begins a handshake after as long.
+/// Time after which an end that sends data and hears nothing begins a handshake.
 pub const SILENCE_TIMEOUT: u64 = KEEPALIVE_TIMEOUT + REKEY_TIMEOUT;
-/// An initiator that still receives by a session as old replaces it, in time for [`REJECT_AFTER_TIME`].
+/// Age at which an initiator replaces a session that it still receives on, in time for [`REJECT_AFTER_TIME`].
 pub const REKEY_ON_RECEIVE_TIME: u64 = REJECT_AFTER_TIME - KEEPALIVE_TIMEOUT - REKEY_TIMEOUT;
-/// A secret of cookies is as old at most; one more is remembered.
+/// Greatest age of a cookie secret; the one before it is remembered, too.
 pub const COOKIE_SECRET_TIME: u64 = 120 * SECOND;
-/// A cookie is sent along for as long: less than its secret lasts, by what it may take to arrive.
+/// Time for which a cookie is sent along: less than its secret lasts, by what it may take to arrive.
 pub const COOKIE_TIME: u64 = COOKIE_SECRET_TIME - 5 * SECOND;
-/// Between two initiations of one peer that are answered, at least: 50 a second.
-pub const INITIATION_GAP: u64 = SECOND / 50;
-
-/// Between two datagrams that name no session of ours and are looked at for whose they may be, at least: whoever floods
-/// us with such has all peers looked through no more often than that.
+/// Time between two datagrams of unknown sessions for which we look for the peer, at least: a flood of such datagrams
+/// makes us search all peers no more often than that.
 pub const LOOK_GAP: u64 = SECOND / 100;
 
-/// Handshake messages of one source, a second, and at once.
+/// Places where a peer may be that a relay reaches.
+pub const CANDIDATES: usize = 6;
+/// Time between two rounds of probes of an attempt to reach it there.
+pub const ATTEMPT_STEP: u64 = SECOND / 10;
+/// Rounds of an attempt.
+pub const ATTEMPT_ROUNDS: u32 = 15;
+/// Time for which an attempt waits for a session.
+pub const ATTEMPT_WAIT: u64 = 5 * SECOND;
+/// Time after which a direct path is probed on which data was sent and nothing came.
+pub const DIRECT_SILENCE: u64 = SECOND;
+/// Time after which it is probed anyhow, which also makes routers remember it.
+pub const DIRECT_IDLE: u64 = 20 * SECOND;
+/// Time after which a probe of it is lost.
+pub const DIRECT_AGAIN: u64 = SECOND / 2;
+/// Probes that are lost in a row when it is given up.
+pub const DIRECT_LOST: u32 = 3;
+/// Time after which a direct path that was given up is tried again.
+pub const DIRECT_RETRY: u64 = 35 * SECOND;
+
+/// Handshake messages of one source: rate per second, and burst. A source with a cookie may send no more.
 pub const SOURCE_RATE: (u64, u64) = (20, 5);
-/// Handshake messages of all sources that have not shown a cookie, a second, and at once. Who sends more has to show
-/// one.
+/// Handshake messages of all sources without a cookie: rate per second, and burst. More is load, under which they have
+/// to show one.
 pub const UNPROVEN_RATE: (u64, u64) = (200, 100);
-/// Sources of which rates are remembered, at most.
-pub const SOURCES: usize = 4096;
+/// How much of that burst is kept for sources that send no faster than [`SOURCE_RATE`].
+pub const UNPROVEN_RESERVE: u64 = 50;

@@ -7,12 +7,12 @@ use blake2::{Blake2s256, Blake2sMac, Digest};
 use subtle::ConstantTimeEq;
 
 use crate::keys::PublicKey;
-use crate::message::{MAC, Type};
+use crate::message::{MAC, Message, Type};
 
 /// The label of mac1's key.
 const MAC1: &[u8] = b"tamis mac1 of ";
 
-/// A key that whoever knows a public key can make.
+/// Makes a key that anybody with the public key can make.
 pub(crate) fn public_key(label: &[u8], of: &PublicKey) -> [u8; 32] {
     Blake2s256::new().chain_update(label).chain_update(of.as_bytes()).finalize().into()
 }
@@ -24,7 +24,7 @@ pub(crate) fn mac(key: &[u8; 32], parts: &[&[u8]]) -> [u8; MAC] {
     state.finalize_fixed().into()
 }
 
-/// Of 32 bytes: a key made of another.
+/// Derives a key of 32 bytes from another.
 pub(crate) fn derive(key: &[u8; 32], from: &[u8]) -> [u8; 32] {
     let mut state = Blake2sMac::<U32>::new(&(*key).into());
     state.update(from);
@@ -33,8 +33,8 @@ pub(crate) fn derive(key: &[u8; 32], from: &[u8]) -> [u8; 32] {
 
 /// mac1 of messages to one peer.
 pub(crate) struct Mac1 {
-    /// Keyed, with the head of an initiation, and of a response, taken in. Whoever floods us has each message cost one of
-    /// three blocks less: the key's is only compressed once something follows it.
+    /// Keyed, with the head of an initiation, and of a response, taken in. In a flood, each message then costs one of
+    /// three blocks less: the key's block is only compressed once something follows it.
     initiation: Blake2sMac<U16>,
     response: Blake2sMac<U16>,
 }
@@ -47,7 +47,7 @@ impl Mac1 {
         Self { initiation, response }
     }
 
-    /// That of the beginning of a handshake message.
+    /// Returns mac1 of the covered part of a handshake message.
     fn of_covered(&self, covered: &[u8]) -> [u8; MAC] {
         let (head, rest) = covered.split_at(Type::Response.first().len());
         let is_response = head == Type::Response.first();
@@ -68,5 +68,25 @@ impl Mac1 {
         let (rest, _) = message.split_at(message.len() - MAC);
         let (covered, tag) = rest.split_at(rest.len() - MAC);
         self.of_covered(covered).ct_eq(tag).into()
+    }
+}
+
+/// The peer that handshake messages are for, as anybody who knows the peer's public key can tell: for a relay, which has no
+/// other key.
+pub struct Addressee(Mac1);
+
+impl Addressee {
+    /// The peer that has this key.
+    #[must_use]
+    pub fn new(key: &PublicKey) -> Self {
+        Self(Mac1::of(key))
+    }
+
+    /// Whether a datagram is a handshake message for the peer.
+    #[must_use]
+    pub fn is_of(&self, datagram: &[u8]) -> bool {
+        let parsed = Message::parse(datagram);
+        matches!(parsed, Ok(Message::Initiation(_) | Message::Response(_)))
+            && self.0.verifies(datagram)
     }
 }

@@ -50,7 +50,7 @@ pub enum Message<'a> {
     Data {
         /// The session, by the receiver's index.
         receiver: u32,
-        /// Its number, and nonce.
+        /// The datagram's number, and nonce.
         counter: u64,
     },
 }
@@ -75,9 +75,9 @@ impl Type {
 /// What is no message of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// The first four bytes are none of ours.
+    /// The first four bytes fit no message.
     Type,
-    /// It is not as long as its type.
+    /// The length does not fit the type.
     Length,
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn data_header(receiver: u32, counter: u64) -> [u8; DATA_HEADER] {
     header
 }
 
-/// `N` bytes from `start`, if there are so many.
+/// Returns `N` bytes from `start` on, if there are that many.
 pub(crate) fn at<const N: usize>(bytes: &[u8], start: usize) -> Option<[u8; N]> {
     bytes.get(start..)?.first_chunk().copied()
 }

@@ -2,9 +2,11 @@
 
 use std::net::SocketAddr;
 
+use crate::admission::Rate;
 use crate::aead::Suite;
 use crate::allowed::Prefix;
 use crate::cookie::Jar;
+use crate::direct::{Direct, Path};
 use crate::keys::{PresharedKey, PublicKey};
 use crate::mac::Mac1;
 use crate::noise::Initiated;
@@ -22,12 +24,14 @@ pub struct PeerId {
 /// A peer as it is configured.
 #[derive(Clone, Debug)]
 pub struct PeerConfig {
-    /// Who it is.
+    /// The peer's public key.
     pub key: PublicKey,
     /// What the pair shares besides; all zeros is nothing.
     pub preshared: PresharedKey,
     /// Where it is, if that is known; where it is heard, later.
     pub endpoint: Option<SocketAddr>,
+    /// That endpoint is a relay's: the peer may be reached elsewhere, too ([`crate::Tunnel::attempt`]).
+    pub by_relay: bool,
     /// Nanoseconds of silence after which it gets a keepalive, so that a NAT remembers us.
     pub keepalive: Option<u64>,
     /// The addresses that are its own; a prefix that another peer has is taken from it.
@@ -39,20 +43,23 @@ impl PeerConfig {
     #[must_use]
     pub fn new(key: PublicKey) -> Self {
         let preshared = PresharedKey::default();
-        Self { key, preshared, endpoint: None, keepalive: None, allowed: Vec::new() }
+        let (endpoint, by_relay, keepalive) = (None, false, None);
+        Self { key, preshared, endpoint, by_relay, keepalive, allowed: Vec::new() }
     }
 }
 
 /// How a peer is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerStatus {
-    /// Who it is.
+    /// The peer's public key.
     pub key: PublicKey,
-    /// Where it was heard last, by a datagram that was authentic, or is configured to be.
+    /// Where its last authentic datagram came from, or its configured endpoint.
     pub endpoint: Option<SocketAddr>,
-    /// When the session to send by was made, in nanoseconds of the caller's clock.
+    /// Whether that is a relay's, of a peer that is reached by one.
+    pub path: Option<Path>,
+    /// When the current sending session was made, in nanoseconds of the caller's clock.
     pub session: Option<u64>,
-    /// And its suite.
+    /// The suite of that session.
     pub suite: Option<Suite>,
     /// Whether an initiation waits for an answer.
     pub handshaking: bool,
@@ -62,9 +69,9 @@ pub struct PeerStatus {
     pub sent: (u64, u64),
     /// Inner packets that were released, and their bytes.
     pub received: (u64, u64),
-    /// Datagrams that it numbered before one that came, and that have not come.
+    /// Datagrams with lower counters than a received one that have not come.
     pub lost: u64,
-    /// How many it numbered later came before one that came late, at most.
+    /// The most datagrams with higher counters that came before a late one.
     pub reorder_depth: u64,
 }
 
@@ -78,8 +85,10 @@ pub(crate) struct Pending {
     /// When this one was.
     pub(crate) sent: u64,
     pub(crate) retry_at: u64,
-    /// It was sent before its time because of what the peer told us; it is not hurried again.
+    /// Whether it was sent before its time because of what the peer told us; it is not hurried again.
     pub(crate) hurried: bool,
+    /// The rate of messages that claim to be its response.
+    pub(crate) responses: Rate,
 }
 
 impl Pending {
@@ -96,18 +105,17 @@ pub(crate) struct Peer {
     pub(crate) key: PublicKey,
     pub(crate) preshared: PresharedKey,
     pub(crate) endpoint: Option<SocketAddr>,
+    /// The way without the relay, of a peer that has one.
+    pub(crate) direct: Option<Box<Direct>>,
     pub(crate) mac1: Mac1,
     pub(crate) jar: Jar,
     pub(crate) sessions: Sessions,
     pub(crate) pending: Option<Pending>,
     pub(crate) timers: Timers,
-    /// Of the last initiation that we answered.
+    /// The timestamp of the latest initiation that we answered.
     pub(crate) latest: Option<Timestamp>,
     /// Our next initiation is later than this: than our last one, and than what the peer says it has seen.
     pub(crate) floor: Option<Timestamp>,
-    /// When we answered one, and when we told the peer that one came too late.
-    pub(crate) answered: Option<u64>,
-    pub(crate) told: Option<u64>,
     pub(crate) heard: Option<u64>,
     pub(crate) sent: (u64, u64),
     pub(crate) received: (u64, u64),
@@ -121,6 +129,7 @@ impl Peer {
             key: config.key,
             preshared: config.preshared.clone(),
             endpoint: config.endpoint,
+            direct: config.endpoint.filter(|_| config.by_relay).map(|it| Box::new(Direct::new(it))),
             mac1: Mac1::of(&config.key),
             jar: Jar::of(&config.key),
             sessions: Sessions::default(),
@@ -128,8 +137,6 @@ impl Peer {
             timers: Timers::new(config.keepalive.filter(|interval| *interval > 0)),
             latest: None,
             floor: None,
-            answered: None,
-            told: None,
             heard: None,
             sent: (0, 0),
             received: (0, 0),
@@ -145,9 +152,13 @@ impl Peer {
         timestamp
     }
 
-    /// Something authentic came from there.
+    /// Something came from there by keys that nobody but the peer has, and that is no replay.
     pub(crate) fn heard_at(&mut self, from: SocketAddr, now: u64) {
-        self.endpoint = Some(from);
+        match &mut self.direct {
+            None => self.endpoint = Some(from),
+            Some(direct) if self.endpoint != Some(from) => direct.heard_elsewhere(from, now),
+            Some(_) => {}
+        }
         self.heard = Some(now);
         self.timers.heard(now);
     }
@@ -155,7 +166,10 @@ impl Peer {
     /// The first time at which something is to be done.
     pub(crate) fn first_deadline(&self) -> Option<u64> {
         let retry = self.pending.as_ref().map(|pending| pending.retry_at);
-        [self.timers.first(), retry, self.sessions.first_end()].into_iter().flatten().min()
+        let direct = self.endpoint.zip(self.direct.as_ref());
+        let direct =
+            direct.and_then(|(endpoint, direct)| direct.deadline(endpoint, self.timers.silence));
+        [self.timers.first(), retry, self.sessions.first_end(), direct].into_iter().flatten().min()
     }
 
     pub(crate) fn status(&self) -> PeerStatus {
@@ -163,6 +177,7 @@ impl Peer {
         PeerStatus {
             key: self.key,
             endpoint: self.endpoint,
+            path: self.endpoint.zip(self.direct.as_ref()).map(|(at, direct)| direct.path(at)),
             session: session.map(|session| session.born),
             suite: session.map(|session| session.keys.suite),
             handshaking: self.pending.is_some(),

@@ -3,7 +3,7 @@
 
 use crate::limits::{KEEPALIVE_TIMEOUT, REKEY_TIMEOUT, SILENCE_TIMEOUT};
 
-/// Deadlines of a peer, apart from those of its handshake and its sessions.
+/// Deadlines of a peer, except those of its handshake and its sessions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Timers {
     /// A handshake is wanted, as soon as the last initiation is [`REKEY_TIMEOUT`] ago.
@@ -22,7 +22,7 @@ pub(crate) struct Timers {
 
 impl Timers {
     pub(crate) fn new(interval: Option<u64>) -> Self {
-        // At once: who is to be reached has to know where we are.
+        // At once: a peer that is to be reached has to know where we are.
         Self { interval, persistent: interval.map(|_| 0), ..Self::default() }
     }
 

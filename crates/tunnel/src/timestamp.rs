@@ -1,6 +1,5 @@
 //! When an initiation was made, by its maker's clock: TAI64N (D. J. Bernstein), twelve bytes that sort as numbers do.
-//! A responder takes only initiations that are later than the last one of that peer, so one that is replayed does
-//! nothing.
+//! A responder takes only initiations that are later than the peer's last one, so a replayed initiation does nothing.
 
 /// Seconds and nanoseconds. Values that no clock shows, such as 2^32 - 1 nanoseconds, sort as numbers, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,7 +12,7 @@ pub struct Timestamp {
 const EPOCH: u64 = (1 << 62) + 10;
 
 impl Timestamp {
-    /// Of so many nanoseconds since 1970.
+    /// Returns the timestamp of a time in nanoseconds since 1970.
     #[must_use]
     pub fn at(unix: u64) -> Self {
         let nanoseconds = (unix % 1_000_000_000) as u32;

@@ -1,7 +1,7 @@
 //! [`Jvm`]: the JVM of this process, from its start to its end.
 //!
-//! Contract: it is a thread's of its own, as the JVM gives the one that starts it a meaning, and none of tamis' has that.
-//! Other threads attach to it for as long as they are in Java. To end it, all that is known of its objects has to be gone.
+//! Contract: it has a thread of its own, as the JVM gives the thread that starts it a meaning, and none of tamis' has that.
+//! Other threads attach to it for as long as they are in Java. To end it, all references to its objects have to be dropped.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -9,11 +9,11 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::Duration;
 
-use dataplane::run::config::JavaSettings;
 use jni::errors::{self, StartJvmError};
 use jni::objects::JString;
 use jni::vm::{InitArgsBuilder, JavaVM};
 use jni::{Env, jni_sig, jni_str};
+use live::config::JavaSettings;
 
 /// How long threads of the JVM's that are no daemons, and its shutdown hooks, may take at its end.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -72,7 +72,7 @@ impl Jvm {
     }
 }
 
-/// All that it is told. What is ours comes last, which the JVM goes by.
+/// All options of the JVM. Ours come last, as the last one wins.
 fn options(java: &JavaSettings) -> Vec<String> {
     let of_ours = [format!("-Djava.class.path={}", java.class_path()), "-Xrs".to_owned()];
     java.options.iter().cloned().chain(of_ours).collect()

@@ -14,8 +14,8 @@ mod upcalls;
 
 use std::sync::Arc;
 
-use dataplane::run::config::{ConfigError, JavaSettings, Settings};
-use dataplane::run::{GivenUp, Opened, Run, RunError, Status};
+use live::config::{ConfigError, JavaSettings, Settings};
+use live::{DroppedPrivileges, Opened, Run, RunError, Status};
 
 use crate::live::{BURST, Started};
 use crate::natives;
@@ -30,7 +30,8 @@ pub struct Hosting {
     started: Arc<Started>,
 }
 
-/// Refuses a configuration whose JVM or class path is not there; one that has no handler in Java has neither.
+/// Refuses a configuration whose JVM or class path is not there; a configuration without a handler in Java needs
+/// neither.
 ///
 /// # Errors
 /// Something is not there.
@@ -59,7 +60,7 @@ pub fn start(
     settings: &Settings,
     java: &JavaSettings,
     opened: Opened,
-    given_up: GivenUp,
+    given_up: DroppedPrivileges,
 ) -> Result<(Run, Hosting), RunError> {
     let (jvm, handlers) =
         with_handlers(settings, java, opened.workers()).map_err(RunError::Config)?;
@@ -92,7 +93,7 @@ fn with_handlers(
 }
 
 impl Hosting {
-    /// Has the handlers and the JVM end after their run has. `tell` is given what does not.
+    /// Ends the handlers and the JVM after their run has ended. `tell` is given what does not end.
     pub fn end(self, status: &Status, failed: Option<&RunError>, mut tell: impl FnMut(&str)) {
         self.started.has_ended(status, failed);
         if !self.upcalls.end(&mut tell) {

@@ -1,14 +1,14 @@
-//! The functions of the class `dev.tamis.Native` in a JVM that tamis has started: those of this program, and no library's.
+//! The functions of the class `dev.tamis.Native` in a JVM that tamis has started: this program's, and no library's.
 //!
-//! Contract: all that the class declares. The compiler compares signatures here with those of the functions, the JVM with
-//! those of the class.
+//! Contract: all that the class declares. The compiler compares signatures here with the functions', the JVM with the
+//! class's.
 
 use jni::{NativeMethod, jni_sig, jni_str, native_method};
 
 use super::jvm::Jvm;
 use crate::natives;
 
-/// Has the JVM's `Native` be this program.
+/// Makes this program the JVM's `Native`.
 ///
 /// # Errors
 /// The class path has no tamis for Java, or one of another version.

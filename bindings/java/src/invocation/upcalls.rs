@@ -8,7 +8,6 @@
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use dataplane::run::{Hosted, Polled};
 use jni::errors;
 use jni::ids::JMethodID;
 use jni::objects::{JObject, JObjectArray, JString};
@@ -18,10 +17,11 @@ use jni::strings::JNIString;
 use jni::sys::{jint, jlong, jvalue};
 use jni::vm::AttachConfig;
 use jni::{Env, JValue, jni_sig, jni_str};
+use live::{Hosted, Polled};
 
 use super::jvm::{Jvm, thrown};
 
-/// After so long without a packet a handler is told that it is idle.
+/// Time without a packet after which a handler's `idle` is called.
 const IDLE: Duration = Duration::from_millis(100);
 
 /// How long handlers may take to end.
@@ -99,7 +99,7 @@ impl Upcalls {
     }
 
     /// Waits until the handlers have ended, which they do after their run: whether they have. `tell` is given what went
-    /// wrong beside what they have thrown.
+    /// wrong besides what they have thrown.
     pub(super) fn end(self, mut tell: impl FnMut(&str)) -> bool {
         let until = Instant::now() + PATIENCE;
         while !self.0.iter().all(JoinHandle::is_finished) && Instant::now() < until {
@@ -114,7 +114,7 @@ impl Upcalls {
 }
 
 impl Worker {
-    /// From the beginning of its handler to its end, which comes after that of the run.
+    /// Works from the beginning of the handler to its end, which comes after the run's.
     fn work(self, env: &mut Env<'_>) -> errors::Result<()> {
         let Self { mut hosted, upcall, take } = self;
         if let Some(core) = hosted.core() {
@@ -139,7 +139,7 @@ impl Worker {
     }
 }
 
-/// Has the handler take a burst: whether it goes on.
+/// Lets the handler take a burst; returns whether it goes on.
 #[inline]
 fn taken(
     env: &mut Env<'_>,

@@ -6,13 +6,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// First and last address of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Block {
-    /// Of IPv4.
+    /// A block of IPv4.
     V4((u32, u32)),
-    /// Of IPv6.
+    /// A block of IPv6.
     V6((u128, u128)),
 }
 
-/// As [`Block::parse`] reads it.
+/// Writes the block as [`Block::parse`] reads it.
 impl fmt::Display for Block {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // First and last address differ in the bits after the prefix.

@@ -1,7 +1,7 @@
 //! A list as the changes that make it: what a file of bans would say to have the same list.
 //!
-//! Contract: an empty list has none. They are as few blocks as there can be of each range, and their order matters:
-//! sources that a destination accepts follow those that it does not. Two equal lists have the same changes.
+//! Contract: an empty list has no changes. Each range takes as few blocks as possible, and their order matters: sources
+//! that a destination accepts follow sources that it denies. Two equal lists have the same changes.
 
 use super::side::Side;
 use super::{Action, Block, Change, List};
@@ -81,7 +81,7 @@ impl Of {
     }
 }
 
-/// So many ones from the lowest bit on.
+/// Returns a number whose lowest `bits` bits are set.
 fn low(bits: u32) -> u128 {
     u128::MAX.checked_shr(128 - bits).unwrap_or(0)
 }

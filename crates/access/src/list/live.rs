@@ -24,7 +24,7 @@ impl Live {
     #[must_use]
     pub fn new(schedule: Schedule) -> Self {
         let next = if schedule.changes_in_time() { 0 } else { u64::MAX };
-        let published = Published::new(schedule.list().clone());
+        let published = Published::new(Arc::clone(schedule.list()));
         Self { published, schedule: Mutex::new(schedule), next: AtomicU64::new(next) }
     }
 

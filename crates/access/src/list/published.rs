@@ -24,8 +24,8 @@ pub struct Published {
 impl Published {
     /// Publishes this list first.
     #[must_use]
-    pub fn new(list: List) -> Self {
-        Self { latest: Arc::new(ArcSwap::from_pointee(list)), replaced: Mutex::default() }
+    pub fn new(list: Arc<List>) -> Self {
+        Self { latest: Arc::new(ArcSwap::new(list)), replaced: Mutex::default() }
     }
 
     /// Applies changes, all at one moment: how many ranges of sources are banned after them.

@@ -1,8 +1,10 @@
 //! A list that changes at times of a stream: the timed changes of a bans file.
 //!
-//! Contract: changes are carried out in the order of their times, those of one time in the order in which
-//! they were given, before the first packet of that time or later is decided. A change after seconds counts
-//! from the first packet.
+//! Contract: changes are carried out in the order of their times, and changes of one time in the order in which they
+//! were given, before the first packet of that time or later is decided. A change after seconds counts from the first
+//! packet.
+
+use std::sync::Arc;
 
 use super::{Change, List};
 
@@ -22,7 +24,8 @@ pub enum When {
 pub struct Schedule {
     /// Where it was read from.
     name: String,
-    list: List,
+    /// Clones are one until they change.
+    list: Arc<List>,
     changes: Vec<(When, Change)>,
     /// Set at the first packet with a time: the changes to come, latest first, each with its moment.
     coming: Option<Vec<(u64, Change)>>,
@@ -31,13 +34,14 @@ pub struct Schedule {
 impl Schedule {
     /// From these changes, read from a file of this name.
     #[must_use]
-    pub fn new(name: &str, changes: Vec<(When, Change)>) -> Self {
-        let before = |(when, _): &(When, Change)| *when == When::Before;
-        let first: Vec<_> = changes.iter().filter(|one| before(one)).map(|one| one.1).collect();
+    pub fn new(name: &str, mut changes: Vec<(When, Change)>) -> Self {
+        let before = changes.extract_if(.., |(when, _)| *when == When::Before);
+        let first: Vec<_> = before.map(|one| one.1).collect();
+        // A change takes sixteen times the room of the ban that it makes.
+        changes.shrink_to_fit();
         let mut list = List::default();
         list.update_all(&first);
-        let changes = changes.into_iter().filter(|one| !before(one)).collect();
-        Self { name: name.to_owned(), list, changes, coming: None }
+        Self { name: name.to_owned(), list: Arc::new(list), changes, coming: None }
     }
 
     /// The file it was read from.
@@ -52,16 +56,16 @@ impl Schedule {
         !self.changes.is_empty() || self.coming.as_ref().is_some_and(|coming| !coming.is_empty())
     }
 
-    /// The same with these changes made at once.
+    /// Returns the schedule with these changes made at once.
     #[must_use]
     pub fn with(mut self, changes: &[Change]) -> Self {
-        self.list.update_all(changes);
+        Arc::make_mut(&mut self.list).update_all(changes);
         self
     }
 
     /// The list as it is now.
     #[must_use]
-    pub fn list(&self) -> &List {
+    pub fn list(&self) -> &Arc<List> {
         &self.list
     }
 
@@ -71,7 +75,7 @@ impl Schedule {
         if let Some(now) = time {
             let due = self.due(now);
             if !due.is_empty() {
-                self.list.update_all(&due);
+                Arc::make_mut(&mut self.list).update_all(&due);
             }
         }
         &self.list
@@ -103,4 +107,21 @@ fn order(changes: Vec<(When, Change)>, start: u64) -> Vec<(u64, Change)> {
     coming.sort_by_key(|(at, _)| *at);
     coming.reverse();
     coming
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Action, Block};
+    use super::*;
+
+    #[test]
+    fn what_is_said_before_the_first_packet_is_kept_as_a_list_alone() {
+        let ban = Change { action: Action::Ban, source: Block::V4((7, 7)), destination: None };
+        let lift = Change { action: Action::Unban, ..ban };
+        let mut changes = vec![(When::Before, ban); 1000];
+        changes.insert(500, (When::At(9), lift));
+        let schedule = Schedule::new("bans.txt", changes);
+        assert!(schedule.changes.capacity() < 10);
+        assert!(Arc::ptr_eq(schedule.list(), schedule.clone().list()));
+    }
 }

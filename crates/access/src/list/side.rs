@@ -1,10 +1,28 @@
-//! The list of one family.
+//! [`Side`]: the list of one family, and why it denies a packet ([`Denied`]).
 
-use std::sync::Arc;
-
-use super::Denied;
 use crate::address::Address;
 use crate::ranges::RangeSet;
+use std::sync::Arc;
+
+/// Why a packet is not permitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Denied {
+    /// The source is banned (persona non grata).
+    Banned,
+    /// The destination does not accept the source.
+    NotAccepted,
+}
+
+impl Denied {
+    /// As reports print it.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Banned => "banned source",
+            Self::NotAccepted => "source not accepted",
+        }
+    }
+}
 
 /// Bans and accepted sources of one family.
 #[derive(Debug, Clone, PartialEq, Eq)]

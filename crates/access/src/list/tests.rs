@@ -1,4 +1,4 @@
-//! The list against one that remembers every change.
+//! The list, compared with a model that keeps every change.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -184,7 +184,7 @@ proptest! {
         }
     }
 
-    /// And they are blocks, as files of bans have them.
+    /// The changes are blocks, as files of bans have them.
     #[test]
     fn a_list_is_what_its_own_changes_make(changes in prop::collection::vec(a_change(), 0..40)) {
         let mut list = List::default();

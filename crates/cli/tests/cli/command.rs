@@ -11,7 +11,7 @@ use tempfile::TempDir;
 /// Time of the first packet, in nanoseconds since the epoch: 2026-11-21T10:00:00Z.
 pub(crate) const START: i64 = 1_795_255_200_000_000_000;
 
-/// A directory with rules and captures, gone with the test.
+/// A directory with rules and captures, removed after the test.
 pub(crate) struct Bench {
     pub(crate) dir: TempDir,
 }

@@ -26,7 +26,7 @@ pub(crate) fn field(status: &str, name: &str) -> String {
     status.lines().find_map(value).unwrap()
 }
 
-/// Whether this kernel lets a run give up all that there is; it is told where not.
+/// Whether this kernel lets a run give up all that there is; says so where not.
 pub(crate) fn is_complete(test: &str) -> bool {
     let (given_up, _) = watched(test, "auto");
     let is_complete = given_up.as_object().unwrap().values().all(|is_gone| *is_gone == true);

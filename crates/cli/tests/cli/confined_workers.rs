@@ -59,7 +59,7 @@ fn parent_for(pid: u32) -> u32 {
     ids.find(is_for).expect("it has started one")
 }
 
-/// Whether a process runs: one that nobody has waited for yet does not.
+/// Whether a process runs: a zombie does not.
 fn runs(pid: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     !status.is_empty() && !field(&status, "State").starts_with('Z')
@@ -77,7 +77,7 @@ fn signal(name: &str, pid: u32) {
     assert!(sent.success());
 }
 
-/// Has the files read anew.
+/// Makes the run read the files again.
 fn reloaded(stage: &Stage, program: u64) {
     signal("-HUP", stage.pid());
     comes_true("they are read", || stage.status()["program"] == program);
@@ -96,7 +96,7 @@ fn what_several_workers_do_they_may_do_confined() {
         assert_eq!(cores, ["0", "1"], "each is pinned");
     }
 
-    // Rules, sets and bans are read anew, from three folders.
+    // Rules, sets and bans are read again, from three folders.
     stage.folder.write("bans/bans.txt", "- ban 10.9.0.1\n");
     reloaded(&stage, 2);
     assert!(!stage.pings());
@@ -159,7 +159,7 @@ fn a_device_that_comes_back_is_opened_for_a_confined_run() {
     stage.stop();
 }
 
-/// The left device is gone, which is noticed by what is to leave by it.
+/// Waits until the left device is missed, which frames that should leave through it show.
 fn is_missed(stage: &Stage) {
     let unheard = ["netns", "exec", &stage.names[2], "ping", "-c", "1", "-W", "1", "10.9.0.1"];
     comes_true("left is gone", || {
@@ -179,7 +179,7 @@ fn a_link_that_is_lost_is_passed_on_by_a_confined_run() {
         comes_true("both are up", || stage.states() == ["up", "up"]);
     }
     comes_true("frames pass again", || stage.pings());
-    // Nothing is to leave by a device that goes now, and it is noticed all the same.
+    // No frame should leave through the device that goes now, and it is missed all the same.
     let m = stage.names[1].clone();
     for _ in 0..2 {
         assert!(ip(&format!("-n {m} link del m0")));

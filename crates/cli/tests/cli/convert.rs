@@ -1,4 +1,4 @@
-//! `tamis convert`: rules of one family as those of another, and as JSON and back.
+//! `tamis convert`: rules of one family converted to another, and to JSON and back.
 
 use crate::ran::{RULES, Scratch, fed, tamis};
 
@@ -95,4 +95,80 @@ fn json_comes_back_as_the_rules_that_it_was_made_of() {
         assert_eq!(back, canonical);
         assert_eq!(converted(&back, "json", &[]).0.lines().count(), json.lines().count());
     }
+}
+
+const LISTING: &str = "table inet filter {
+	set blocked {
+		type ipv4_addr
+		flags interval
+		elements = { 1.2.3.0/24, 9.9.9.9 }
+	}
+
+	chain input {
+		type filter hook input priority filter; policy drop;
+		ct state established,related accept
+		ip saddr @blocked counter packets 3 bytes 180 drop
+		tcp dport { 22, 80 } limit rate 10/second burst 5 packets accept comment \"web\"
+	}
+}
+";
+
+#[test]
+fn listings_of_nftables_go_to_json_and_back() {
+    let ran = fed(&["convert", "-", "--to", "nft-json"], LISTING.as_bytes());
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    assert!(
+        ran.out.contains(r#"{"match": {"op": "in", "left": {"ct": {"key": "state"}}"#),
+        "{}",
+        ran.out
+    );
+    let back = fed(&["convert", "-", "--from", "nft-json", "--to", "nft"], ran.out.as_bytes());
+    assert_eq!((back.code, back.out.as_str(), back.err.as_str()), (Some(0), LISTING, ""));
+    let told = fed(&["convert", "-", "--to", "nft"], ran.out.as_bytes());
+    assert_eq!(told.out, LISTING);
+}
+
+#[test]
+fn what_is_wrong_with_rules_of_nftables_is_said_with_its_place() {
+    let scratch = Scratch::new("convert-nft");
+    let file = scratch
+        .write("rules.nft", b"table ip t {\n\tchain c {\n\t\tinclude \"part.nft\"\n\t}\n}\n");
+    scratch.write("part.nft", b"tcp dprt 22\n");
+    let ran = tamis(&["convert", &file, "--to", "nft-json"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.contains("part.nft:1:5: tcp has no field dprt"), "{}", ran.err);
+    scratch.write("part.nft", b"tcp dport 22 accept\n");
+    let ran = tamis(&["convert", &file, "--to", "nft"]);
+    assert_eq!(
+        (ran.code, ran.out.as_str()),
+        (Some(0), "table ip t {\n\tchain c {\n\t\ttcp dport 22 accept\n\t}\n}\n")
+    );
+    let out = scratch.write("out.nft", b"include \"../out-of-it.nft\"\n");
+    assert_eq!(tamis(&["convert", &out, "--to", "nft"]).code, Some(2));
+    let other = fed(&["convert", "-", "--to", "iptables"], LISTING.as_bytes());
+    assert_eq!(other.code, Some(2), "{}", other.err);
+    let terse = LISTING
+        .replace("flags interval", "flags constant")
+        .replace("elements = { 1.2.3.0/24, 9.9.9.9 }", "");
+    let ran = fed(&["convert", "-", "--to", "nft-json"], terse.as_bytes());
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.contains("expected a listing without -t"), "{}", ran.err);
+}
+
+#[test]
+fn statements_that_are_not_known_are_lost_by_name_and_handle() {
+    let json = r#"{"nftables": [{"table": {"family": "ip", "name": "t", "handle": 1}},
+        {"chain": {"family": "ip", "table": "t", "name": "c", "handle": 2}},
+        {"rule": {"family": "ip", "table": "t", "chain": "c", "handle": 9, "expr": [{"novel": null}]}}]}"#;
+    let ran = fed(&["convert", "-", "--to", "nft"], json.as_bytes());
+    assert_eq!(ran.code, Some(5));
+    assert!(
+        ran.err.contains(
+            r#"lost a rule for a statement that is not known: ip t c handle 9: {"novel": null}"#
+        ),
+        "{}",
+        ran.err
+    );
+    let strict = fed(&["convert", "-", "--to", "nft", "--strict"], json.as_bytes());
+    assert_eq!((strict.code, strict.out.as_str()), (Some(5), ""));
 }

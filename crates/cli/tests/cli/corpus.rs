@@ -1,7 +1,7 @@
 //! The captures of tcpdump's own tests against rules of every kind: no panic, no hang, each within 64 MiB
 //! of anonymous memory (RLIMIT_DATA), and verdicts that add up.
 //!
-//! Needs the shared data beside the checkout, and tar with xz.
+//! Needs the shared data next to the checkout, and tar with xz.
 
 use std::fs;
 use std::path::Path;
@@ -118,7 +118,7 @@ fn every_capture_replays_within_64_mib() {
     other_rules(&taken, packets);
 }
 
-/// The same packets against rules of every other kind, many captures in one stream.
+/// Replays the same packets against rules of every other kind, many captures in one stream.
 fn other_rules(captures: &[String], packets: u64) {
     let batches: Vec<&[String]> = captures.chunks(BATCH).collect();
     for name in ["stateful.v4", "nat.v4", "plain.v6"] {

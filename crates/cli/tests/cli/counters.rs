@@ -50,7 +50,7 @@ fn saved_counters_load_again() {
     let again = scratch.file("again.v4");
     let ran = tamis(&["replay", &first, CAPTURE, "--save-counters", &again, "--strict-input"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    // The counters are those of one replay, not of what the file had before.
+    // The counters count one replay, not what the file had before.
     assert_eq!(fs::read_to_string(first).unwrap(), fs::read_to_string(again).unwrap());
 }
 

@@ -183,7 +183,7 @@ fn a_device_that_goes_is_waited_for_and_opened_again() {
 #[test]
 fn frames_of_connections_come_to_their_owners() {
     let Some(mut stage) = stage("owners") else { return };
-    // What their kernels send by themselves is of no connection.
+    // Packets that their kernels send on their own belong to no connection.
     for name in &stage.names {
         let off = "echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6";
         let set = Command::new("ip").args(["netns", "exec", name, "sh", "-c", off]).status();
@@ -240,7 +240,7 @@ fn clients_ping(stage: &Stage) {
     }
 }
 
-/// Of one queue, so that the workers share it; its program is attached anew.
+/// The port has one queue, so that the workers share it; its program is attached again.
 #[test]
 fn a_device_of_af_xdp_that_goes_is_waited_for_and_attached_again() {
     let Some(mut stage) = stage("gone-xdp") else { return };

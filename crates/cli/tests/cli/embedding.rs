@@ -4,13 +4,14 @@
 #[allow(dead_code, reason = "its main is the example's")]
 mod embed;
 
-use replay::walk::{WalkOptions, words};
+use replay::walk::{HostFacts, WalkOptions, words};
 
 use crate::ran::{CAPTURE, RULES, tamis};
 
 fn walk() -> WalkOptions {
     let nets = ["lan0=10.20.0.0/24", "wan0=0.0.0.0/0"];
-    WalkOptions { nets: nets.map(|net| words::net(net).unwrap()).into(), ..WalkOptions::default() }
+    let nets = nets.map(|net| words::net(net).unwrap()).into();
+    WalkOptions { host: HostFacts { nets, ..HostFacts::default() }, ..WalkOptions::default() }
 }
 
 #[test]

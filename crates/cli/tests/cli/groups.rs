@@ -102,7 +102,7 @@ fn a_connection_is_a_line_with_the_verdicts_of_both_directions() {
     assert!(flows.starts_with(" drop or reject: 2 of 4 groups, 5 packets\n"), "{text}");
     assert!(flows.contains("  tcp 10.0.0.8:4000 > 10.0.1.9:22  1 accept, 1 drop  "), "{text}");
     assert!(flows.contains("\n  and 2 more (--limit 4 shows all)\n"), "{text}");
-    // Others than those that were dropped, where they are asked for.
+    // Other packets than dropped ones, where they are asked for.
     let text = replayed(&folder, &["--by", "source", "--list", "accept"]);
     assert!(
         text.contains("\nBY SOURCE, accept: 1 of 1 group, 1 packet\n  10.0.1.9  1 accept"),

@@ -20,7 +20,7 @@ const PACKETS: [&str; 3] = [
 ];
 
 /// A folder `fw` of these files, and its name.
-fn folder(bench: &Bench, files: &[(&str, &str)]) -> String {
+pub(crate) fn folder(bench: &Bench, files: &[(&str, &str)]) -> String {
     let dir = bench.path("fw");
     fs::create_dir_all(&dir).unwrap();
     for (name, text) in files {
@@ -193,7 +193,7 @@ fn contents(folder: &Path) -> BTreeMap<String, String> {
 }
 
 /// Runs a shell's words in a network namespace that ends with it.
-fn in_namespace(shell: &[&str], script: &str) -> Output {
+pub(crate) fn in_namespace(shell: &[&str], script: &str) -> Output {
     let mut child = Command::new("unshare")
         .arg("--net")
         .args(shell)
@@ -275,6 +275,38 @@ fn collect_and_its_script_write_the_same_folder() {
             Some(1)
         );
     }
+}
+
+/// Without root there are no rules, and a folder without them would say that all is accepted.
+#[test]
+fn collect_without_root_fails_and_names_what_is_missing() {
+    let program = env!("CARGO_BIN_EXE_tamis");
+    let bench = Bench::new();
+    let here = bench.dir.path().display();
+    let script = bench.file("collect.sh", stdout(0, &["collect", "--script", "by script"]));
+    let copy = bench.path("tamis");
+    fs::copy(program, &copy).unwrap();
+    let nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups";
+    let all = format!(
+        "cd {here}; chmod 755 .; mkdir out; chmod 777 out; {nobody} true || exit 77\n\
+         iptables-nft-save >/dev/null || exit 77\n\
+         {nobody} ./tamis collect out/fw; echo code $?; {nobody} sh -s <{script} >by-script.tar; echo code $?\n"
+    );
+    let output = in_namespace(&["sh"], &all);
+    let told = String::from_utf8_lossy(&output.stdout);
+    if told.matches("code").count() < 2 {
+        return println!("SKIPPED: collecting needs root, setpriv and iptables-nft");
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(told.matches("code 1").count(), 2, "{told}{said}");
+    for last in ["out/fw is without ", "by script is without "] {
+        let line =
+            said.lines().find_map(|line| line.strip_prefix(&format!("tamis collect: {last}")));
+        let line = line.unwrap_or_else(|| panic!("{said}"));
+        assert!(line.contains("iptables.save") && line.ends_with("; run it as root"), "{said}");
+    }
+    let written = contents(&bench.path("out/fw"));
+    assert!(written.contains_key("links.txt") && !written.contains_key("iptables.save"));
 }
 
 #[test]

@@ -257,7 +257,7 @@ fn threads_that_the_system_does_not_start_are_an_error() {
     let scratch = Scratch::new("threads");
     let file = scratch.write("rules.v4", "*filter\n:FORWARD DROP [0:0]\nCOMMIT\n");
     let args = ["replay", &file, CAPTURE, "--path", "forward", "-j", "255"];
-    // Memory ends at another place each time: between threads, and while one starts.
+    // Memory ends at another place each time: between threads, and where one starts.
     for (megabytes, arenas) in
         (200..=400).step_by(20).flat_map(|most| ["", "1", "2", "64"].map(|arenas| (most, arenas)))
     {

@@ -1,7 +1,7 @@
 //! `-j N`: whatever comes out of a replay is the same for every N, over real captures under rules of every
 //! class; and standard error says when one worker has to evaluate all packets.
 //!
-//! The captures, and rulesets from the wild, are in the shared data beside the checkout.
+//! The captures, and rulesets from the wild, are in the shared data next to the checkout.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use dataplane::run::{Request, ask};
+use live::{Request, ask};
 use pktio::pcap_file::NgWriter;
 use pktio::{Frame, FrameMeta, Interface, LinkType, Timestamp};
 use serde_json::Value;
@@ -51,7 +51,7 @@ fn apply(text: String) -> Request {
     }
 }
 
-/// The revision in force, whose rules are those that it was given.
+/// The revision in force, whose rules are as they were given.
 fn found(socket: &Path) -> u64 {
     let answer = ask(socket, &Request::Get { revision: None }).unwrap().unwrap();
     let number = answer["revision"].as_u64().unwrap();
@@ -77,7 +77,7 @@ fn ban(text: String) -> Request {
     Request::Bans { text, action: None, line: 1 }
 }
 
-/// Applies, bans and adds until the run is gone.
+/// Applies, bans and adds until the run has ended.
 fn changing(socket: &Path, acknowledged: &Acknowledged) {
     let Acknowledged { revision, bans, elements } = acknowledged;
     loop {
@@ -97,14 +97,15 @@ fn changing(socket: &Path, acknowledged: &Acknowledged) {
     }
 }
 
-/// What is in force is what was acknowledged, or the one change that nobody was told of; how many there were of those.
+/// Asserts that what is in force was acknowledged, or is the one change that was not; returns the number of
+/// unacknowledged changes.
 fn hold(acknowledged: &AtomicU64, found: u64, what: &str) -> u64 {
     let before = acknowledged.swap(found, Relaxed);
     assert!(found == before || found == before + 1, "{what}: {before}, found {found}");
     found - before
 }
 
-fn times(one_of_many: u64) -> u64 {
+pub(crate) fn times(one_of_many: u64) -> u64 {
     std::env::var("TAMIS_KILLS").map_or(one_of_many, |times| times.parse().unwrap())
 }
 
@@ -143,7 +144,7 @@ fn a_full_disk_loses_nothing_acknowledged() {
         let socket = folder.path().join("c");
         // So that the journal is there before the disk is full.
         let first = started(&config);
-        // A run that ends may be gone before it has answered.
+        // A run that ends may do so before it has answered.
         let _ = ask(&socket, &Request::Stop {});
         first.ended();
         let length = std::fs::metadata(folder.file("journal/tamis.redb")).unwrap().len();
@@ -179,7 +180,7 @@ fn a_full_disk_loses_nothing_acknowledged() {
         assert_eq!(get(), in_force, "run {run}");
         let answer = ask(&socket, &apply(text(last))).unwrap().unwrap();
         assert_eq!(answer["revision"], last + 1);
-        // A run that ends may be gone before it has answered.
+        // A run that ends may do so before it has answered.
         let _ = ask(&socket, &Request::Stop {});
         again.ended();
     }
@@ -189,8 +190,8 @@ fn a_full_disk_loses_nothing_acknowledged() {
 const FRAMES: u64 = 20_000;
 const SECONDS: u64 = 2;
 
-/// Each revision marks packets with its own number, and drops those that another one has marked: a packet that met two
-/// of them would be dropped.
+/// Each revision marks packets with its own number, and drops packets that another one has marked: a packet that met
+/// two revisions would be dropped.
 fn marking(number: u64) -> String {
     format!(
         "*mangle\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -j MARK --set-xmark {number:#x}/0xffffffff\nCOMMIT\n\

@@ -25,7 +25,7 @@ fn a_finding_has_its_line_what_covers_it_and_a_packet() {
     assert_eq!(lines.last(), Some(&"1 error, 0 warnings, 0 notes"), "{}", ran.out);
 }
 
-/// What `such as` says can be asked about: the rule that takes it is one of those that are named.
+/// What `such as` says can be asked about: the rule that takes it is one of the named rules.
 #[test]
 fn a_witness_is_a_packet_spec() {
     let scratch = Scratch::new("lint-witness");

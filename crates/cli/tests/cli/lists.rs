@@ -61,12 +61,12 @@ fn bans_sets_and_connections_of_a_run() {
     let line = |at: usize| format!("10.{}.{}.1\n", at / 200, at % 200);
     let mut lines: Vec<String> = (0..15_000).map(line).collect();
     let list = folder.write("list", lines.concat());
-    let all = told("10000 changes", "10000 ranges") + &told("5000 changes", "15000 ranges");
+    let all = told("10,000 changes", "10,000 ranges") + &told("5,000 changes", "15,000 ranges");
     assert_eq!(out(&["ban", "--file", &list]), all);
     lines[12_000] = "10.0.0.0/33\n".to_owned();
     folder.write("list", lines.concat());
     let half = ctl(&["unban", "--file", &list]);
-    assert_eq!((half.code, half.out), (Some(1), told("10000 changes", "5000 ranges")));
+    assert_eq!((half.code, half.out), (Some(1), told("10,000 changes", "5,000 ranges")));
     assert!(half.err.contains("tamis: 12001:1: expected ADDRESS"), "{}", half.err);
 
     assert_eq!(out(&["sets", "add", "bad", "192.0.2.7", "timeout", "600"]), "added 1\n");
@@ -104,7 +104,7 @@ fn bans_sets_and_connections_of_a_run() {
     assert_eq!(run.ended().code, Some(0));
 }
 
-/// Its mode can be changed; who asks cannot.
+/// The socket's mode can be changed; the permitted users cannot.
 #[test]
 fn nobody_else_may_ask() {
     let (folder, config) = folder("ctl-others");

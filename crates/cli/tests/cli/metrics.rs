@@ -16,7 +16,7 @@ const SPECS: [&str; 3] = [
     "udp 10.0.0.8:40002 > 10.0.0.9:53",
 ];
 
-/// Three frames of a capture that go to the right, where those that are accepted come back and find no rule.
+/// Three frames of a capture that go to the right, where accepted frames come back and find no rule.
 fn folder(test: &str, more: &str) -> (Scratch, String) {
     let folder = Scratch::new(test);
     let rules = "*filter\n:FORWARD DROP [0:0]\n-A FORWARD -i left -p tcp --dport 80 -j ACCEPT\n\
@@ -73,7 +73,7 @@ fn value(page: &str, start: &str) -> f64 {
     line.rsplit(' ').next().unwrap().parse().unwrap()
 }
 
-/// A run that has given up all it can serves its metrics, and they are those of the page that names them.
+/// A run that has given up all it can serves its metrics, and they are exactly what the page lists.
 #[test]
 fn a_run_serves_what_the_page_names_and_counts_every_frame() {
     let (folder, config) = folder("metrics", "[metrics]\nlisten = \"127.0.0.1:0\"\n");

@@ -26,6 +26,16 @@ fn systemd_takes_the_unit_of_tunnels() {
     is_taken(&folder.write("tamis-tunnel@office.service", unit));
 }
 
+#[test]
+fn systemd_takes_the_unit_of_the_cloud() {
+    let packaging = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging");
+    let folder = Scratch::new("packaging-cloud");
+    let unit = fs::read_to_string(format!("{packaging}/tamis-cloud.service")).unwrap();
+    // Whichever program is there.
+    let unit = unit.replace("/usr/bin/tamis-cloud", TAMIS);
+    is_taken(&folder.write("tamis-cloud.service", unit));
+}
+
 /// Without a word.
 fn is_taken(unit: &str) {
     let Ok(verified) = Command::new("systemd-analyze").args(["verify", unit]).output() else {

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -92,8 +93,8 @@ pub(crate) fn cramped(kilobytes: u64, args: &[&str]) -> Ran {
     cramped_arenas(kilobytes, "", args)
 }
 
-/// As [`cramped`], with at most this number of the C library's arenas, which are address space of a thread's own:
-/// by default there are eight for each core.
+/// Runs as [`cramped`] does, with at most this number of the C library's arenas, which are address space of a thread's
+/// own: by default there are eight for each core.
 pub(crate) fn cramped_arenas(kilobytes: u64, arenas: &str, args: &[&str]) -> Ran {
     let shell = format!("ulimit -v {kilobytes}; exec timeout 60 \"$0\" \"$@\"");
     let mut command = Command::new("sh");
@@ -114,10 +115,21 @@ pub(crate) fn skipped(why: &str) {
 /// A directory of a test's own, removed when dropped.
 pub(crate) struct Scratch(PathBuf);
 
+/// The folder for the folders of tests: Cargo's, or, where other users may write to a folder above it, the system's
+/// temporary folder, since a control socket refuses the former.
+fn scratch_folder() -> PathBuf {
+    let ours = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let user = fs::metadata("/proc/self").map_or(0, |own| own.uid());
+    let is_apart = |folder: &Path| {
+        let found = fs::metadata(folder).unwrap();
+        [0, user].contains(&found.uid()) && found.mode() & 0o022 == 0
+    };
+    if ours.ancestors().all(is_apart) { ours.to_owned() } else { std::env::temp_dir() }
+}
+
 impl Scratch {
     pub(crate) fn new(test: &str) -> Self {
-        let directory =
-            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{test}-{}", std::process::id()));
+        let directory = scratch_folder().join(format!("{test}-{}", std::process::id()));
         fs::create_dir_all(&directory).unwrap();
         Self(directory)
     }

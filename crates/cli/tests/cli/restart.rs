@@ -10,7 +10,7 @@ use crate::ran::{Ran, Scratch, skipped, tamis};
 use crate::started::started;
 use crate::wire::{Hosts, between, is_there};
 
-/// Only who is asked may answer, and whoever asks has another address.
+/// Only the queried host may answer, and the querying host is translated.
 const RULES: &str = "*nat\n:POSTROUTING ACCEPT [0:0]\n\
     -A POSTROUTING -o right -j SNAT --to-source 192.0.2.1\nCOMMIT\n\
     *filter\n:FORWARD DROP [0:0]\n-A FORWARD -m conntrack --ctstate ESTABLISHED -j ACCEPT\n\
@@ -41,14 +41,14 @@ impl Wire {
         self.0.write("live.toml", text)
     }
 
-    /// Who is on the left asks.
+    /// The host on the left asks.
     fn asks(&self, conntrack: &str) -> Ran {
         let left = "kind = \"pcap\"\nfile = \"asks.pcap\"";
         let right = "kind = \"pcap\"\nout = \"asked.pcap\"";
         tamis(&["run", &self.config([left, right], conntrack), "--json"])
     }
 
-    /// Who is on the right answers.
+    /// The host on the right answers.
     fn answers(&self, conntrack: &str) -> Ran {
         let left = "kind = \"pcap\"\nout = \"answered.pcap\"";
         let right = "kind = \"pcap\"\nfile = \"answers.pcap\"";
@@ -88,7 +88,7 @@ fn a_connection_and_its_translation_outlast_a_restart() {
     assert_eq!(wire.kept().matches("packets=1 ").count(), 2, "{}", wire.kept());
 }
 
-/// Each worker writes the connections that it owns, and finds those of the file again that it is to own.
+/// Each worker writes the connections that it owns, and finds its connections in the file again.
 #[test]
 fn connections_of_several_workers_outlast_a_restart() {
     const FLOWS: u16 = 64;
@@ -166,7 +166,7 @@ fn what_cannot_start_leaves_the_connections() {
     wire.asks("");
     let kept = wire.kept();
     let looped = "*filter\n:FORWARD DROP [0:0]\n:a - [0:0]\n:b - [0:0]\n\
-        -A a -j b\n-A b -j a\nCOMMIT\n";
+        -A FORWARD -j a\n-A a -j b\n-A b -j a\nCOMMIT\n";
     wire.0.write("rules.v4", looped);
     assert_eq!(wire.answers("").code, Some(2));
     assert_eq!(wire.kept(), kept);

@@ -68,7 +68,7 @@ impl Live {
     }
 }
 
-/// Rules with so many that drop.
+/// Rules of which `rules` drop.
 fn dropping(rules: usize) -> String {
     let rules: String =
         (1..=rules).map(|n| format!("-A FORWARD -s 10.0.0.{n}/32 -j DROP\n")).collect();
@@ -196,7 +196,7 @@ fn an_acknowledged_change_outlasts_a_kill() {
     let (folder, kept) = (live.folder.file("journal"), live.rules());
     live.stop(run);
 
-    // A file that has changed wins, and is told; the journal's rules can be had back.
+    // A file that has changed wins, and is reported; the journal's rules can be had back.
     let changed = RULES.replace("10.0.0.1", "10.9.9.9");
     live.folder.write("rules.v4", &changed);
     let run = live.start();

@@ -1,4 +1,4 @@
-//! The JSON Schemas of `docs/schemas` are those of what is printed: real documents pass, also where every member that a
+//! The JSON Schemas of `docs/schemas` describe what is printed: real documents pass, also where every member that a
 //! schema does not name is an error, and documents of which a member is missing or of another kind do not.
 
 use std::fs;
@@ -11,26 +11,33 @@ use crate::ran::{CAPTURE, RULES, Scratch, fed, rules, skipped, tamis};
 const NETS: [&str; 4] = ["--net", "lan0=10.20.0.0/24", "--net", "wan0=0.0.0.0/0"];
 
 /// A schema as it is published, and as it is where it has to name every member.
-struct Schema {
+pub(crate) struct Schema {
     file: String,
     published: Validator,
     closed: Validator,
+    /// As 0.1 had it: readers of its documents read today's.
+    before: Validator,
 }
 
 impl Schema {
-    fn named(name: &str) -> Self {
+    pub(crate) fn named(name: &str) -> Self {
+        let read = |file: &str| -> Value {
+            let text = fs::read_to_string(format!("{}/../../{file}", env!("CARGO_MANIFEST_DIR")));
+            serde_json::from_str(&text.unwrap()).unwrap()
+        };
         let file = format!("docs/schemas/{name}.json");
-        let text = fs::read_to_string(format!("{}/../../{file}", env!("CARGO_MANIFEST_DIR")));
-        let schema: Value = serde_json::from_str(&text.unwrap()).unwrap();
+        let schema = read(&file);
         assert!(jsonschema::meta::is_valid(&schema), "{name}");
         let mut closed = schema.clone();
         close(&mut closed);
         let validator = |schema| jsonschema::validator_for(schema).unwrap();
-        Self { file, published: validator(&schema), closed: validator(&closed) }
+        let before = read(&format!("tests/compat/0.1/schemas/{name}.json"));
+        let before = validator(&before);
+        Self { file, published: validator(&schema), closed: validator(&closed), before }
     }
 
     /// Of a document that was printed.
-    fn takes(&self, document: &Value) {
+    pub(crate) fn takes(&self, document: &Value) {
         let wrong: Vec<String> = self
             .closed
             .iter_errors(document)
@@ -38,6 +45,7 @@ impl Schema {
             .collect();
         assert!(wrong.is_empty(), "not as {} has it: {wrong:#?}\nin {document:#}", self.file);
         assert!(self.published.is_valid(document));
+        assert!(self.before.is_valid(document), "not as {} of 0.1 had it: {document:#}", self.file);
         let more = with(document, "another", json!(1));
         assert!(self.published.is_valid(&more) && !self.closed.is_valid(&more));
     }

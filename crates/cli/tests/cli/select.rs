@@ -216,7 +216,7 @@ fn interrupted(bench: &Bench, rules: &str, capture: &[u8], jobs: &str) {
     input.write_all(capture).unwrap();
     input.flush().unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
-    // Until it ends, it writes beside the file.
+    // Until it ends, it writes to another file in the folder.
     let written = || {
         let files = std::fs::read_dir(bench.dir.path()).unwrap().map(Result::unwrap);
         let mut files =

@@ -1,4 +1,4 @@
-//! Rules that are tried beside those in force, and promoted.
+//! Rules that a shadow tries, and that are promoted.
 
 use crate::ran::{Ran, Scratch, tamis};
 use crate::started::started;

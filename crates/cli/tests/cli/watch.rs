@@ -60,7 +60,7 @@ fn what_was_dropped_before_anybody_watched_is_kept() {
     assert!(ctl(&["snapshot", &host]).refusal().contains("bans.txt: exists"));
     fs::remove_file(folder.file("host/bans.txt")).unwrap();
 
-    // Whoever is banned by hand is in the folder, too.
+    // A source that is banned by hand is in the folder, too.
     assert_eq!(ctl(&["bans"]).out, "nobody is banned, and everybody accepts everybody\n");
     assert_eq!(ctl(&["ban", "10.9.0.0/25"]).code, Some(0));
     assert_eq!(ctl(&["ban", "10.9.0.128/25"]).code, Some(0));
@@ -90,7 +90,7 @@ fn what_was_dropped_before_anybody_watched_is_kept() {
     comes_true("the status is told", || ctl(&["status"]).code == Some(0));
     drop(watching);
 
-    // Who watches when the run ends is told so.
+    // A client that watches when the run ends is notified.
     let watching = thread::spawn(move || tamis(&["watch", "--socket", &socket]));
     assert_eq!(tamis(&["ctl", "--socket", &folder.file("c"), "stop"]).code, Some(0));
     assert_eq!(run.ended().code, Some(0));

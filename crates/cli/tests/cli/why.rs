@@ -23,7 +23,7 @@ fn a_packet_by_number_has_the_verdict_of_the_replay() {
     }
 }
 
-/// A log with a line of something else, one that is dropped twice, and one that cannot be read.
+/// A log with a line of something else, a packet that is dropped twice, and a line that cannot be read.
 const LOG: &str = "\
 Nov 23 10:11:11 gate sshd[7]: Accepted publickey for root
 Nov 23 10:11:12 gate kernel: [UFW BLOCK] IN=wan OUT=lan SRC=198.51.100.7 DST=10.20.0.5 LEN=60 TOS=0x00 PREC=0x00 TTL=52 ID=1 DF PROTO=TCP SPT=51200 DPT=22 WINDOW=64240 RES=0x00 SYN URGP=0
@@ -39,12 +39,12 @@ fn lines_of_other_programs_are_judged_one_by_one() {
     let ran = fed(&["why", &file], LOG.as_bytes());
     assert_eq!(ran.code, Some(1), "{}", ran.err);
     let expected = format!(
-        "2 packets in 4 lines, each judged by itself\n\n\
+        "2 packets in 4 lines, each judged by itself, those of a capture after those before them\n\n\
          2 x  DROP by L2 policy DROP of filter/FORWARD\n  \
-         line 2     tcp 198.51.100.7:51200 > 10.20.0.5:22 syn len=60 in=wan out=lan path=forward ttl=52\n  \
-         line 3     tcp 198.51.100.7:51201 > 10.20.0.5:22 syn\n\n\
+         line 2     tcp 198.51.100.7:51200 > 10.20.0.5:22 syn len=60 in=wan out=lan id=1 df=yes path=forward ttl=53 win=64240\n  \
+         line 3     tcp 198.51.100.7:51201 > 10.20.0.5:22 syn len=40 seq=1 options=none\n\n\
          1 lines of packets could not be read:\n  line 4:66: expected an address, found \"10.20.0\"\n\
-         next: tamis why {file} --packet 'tcp 198.51.100.7:51200 > 10.20.0.5:22 syn len=60 in=wan out=lan path=forward ttl=52'\n"
+         next: tamis why {file} --packet 'tcp 198.51.100.7:51200 > 10.20.0.5:22 syn len=60 in=wan out=lan id=1 df=yes path=forward ttl=53 win=64240'\n"
     );
     assert_eq!(ran.out, expected);
     let told = fed(&["why", &file, "--json"], LOG.as_bytes());
@@ -85,7 +85,12 @@ fn tcpdump_s_lines_are_the_packets_that_it_read() {
     let packets = told["packets"].as_array().unwrap().iter();
     let said: Vec<String> =
         packets.map(|packet| packet["packet"].as_str().unwrap().to_owned()).collect();
-    assert_eq!(said, read);
+    // The words of their contents come after the words of a tuple.
+    let tuples = said.iter().zip(&read);
+    for (said, tuple) in tuples {
+        assert!(said == tuple || said.starts_with(&format!("{tuple} ")), "{said}: {tuple}");
+    }
+    assert_eq!(said.len(), read.len());
 }
 
 #[test]
@@ -97,6 +102,23 @@ fn what_is_wrong_with_a_packet_spec_has_a_mark_under_it() {
         "tamis: --packet:30: expected TCP flags (fin syn rst psh ack urg ece cwr none), found \"sin\"\n  \
          tcp 10.0.0.1:5 > 10.0.0.2:22 sin\n                               ^\n"
     );
+}
+
+#[test]
+fn an_unknown_verdict_names_twenty_causes_and_counts_the_others() {
+    let scratch = Scratch::new("why-causes");
+    let file = scratch.file("rules");
+    let asks = |n| format!("-A FORWARD -m string --algo bm --string w{n}x -j DROP\n");
+    let asks: String = (0..33).map(asks).collect();
+    fs::write(&file, format!("*filter\n:FORWARD ACCEPT [0:0]\n{asks}COMMIT\n")).unwrap();
+    let packet = "in=a out=b tcp 10.0.0.1:5 > 10.0.0.2:22 syn";
+    let ran = tamis(&["why", &file, "--packet", packet]);
+    let causes = ran.out.lines().filter(|line| line.starts_with("  depends on ")).count();
+    assert_eq!((ran.code, causes), (Some(4), 20), "{}", ran.out);
+    assert!(ran.out.contains("\n  … 13 more\n"), "{}", ran.out);
+    // One of several packets is reported in a line.
+    let ran = fed(&["why", &file], format!("{packet}\n{packet}\n").as_bytes());
+    assert!(ran.out.contains(", … 13 more"), "{}", ran.out);
 }
 
 #[test]
@@ -215,4 +237,58 @@ fn what_a_match_remembers_is_told_with_its_answer() {
     let steps = json["steps"].as_array().unwrap();
     let drop = steps.iter().find(|step| step["line"] == 5).unwrap();
     assert_eq!(drop["remarks"][0], "SSH: seen 3 times within 60 s");
+}
+
+/// A folder of a host with two links.
+fn host(scratch: &Scratch) -> String {
+    scratch.write(
+        "iptables.save",
+        "*filter\n:FORWARD DROP [0:0]\n-A FORWARD -i wan0 -j ACCEPT\nCOMMIT\n",
+    );
+    scratch.write(
+        "links.txt",
+        "1: lo: <LOOPBACK,UP> mtu 65536\\    link/loopback 00:00:00:00:00:00\n\
+         2: wan0: <BROADCAST,UP> mtu 1500\\    link/ether 02:00:00:00:00:01\n",
+    );
+    scratch.path().display().to_string()
+}
+
+#[test]
+fn an_interface_that_the_host_lacks_is_refused_wherever_it_is_typed() {
+    let scratch = Scratch::new("why-lacks");
+    let fw = &*host(&scratch);
+    let packet = "tcp 192.0.2.9:1 > 10.0.0.9:2";
+    let cases = scratch.write(
+        "cases.toml",
+        format!("[[case]]\nname = \"x\"\npacket = \"in=wna0 {packet}\"\nexpect = \"drop\"\n"),
+    );
+    let defaults = scratch.write(
+        "defaults.toml",
+        format!("[defaults]\nin = \"wna0\"\n[[case]]\nname = \"x\"\npacket = \"{packet}\"\nexpect = \"drop\"\n"),
+    );
+    let (misspelt, capture) = (format!("in=wna0 {packet}"), format!("wna0={CAPTURE}"));
+    let near = "expected an interface that the host has (the nearest is wan0), found \"wna0\"";
+    for (args, place) in [
+        (vec!["why", fw, "--packet", &misspelt], "--packet:1".to_owned()),
+        (vec!["why", fw, "--packet", packet, "--in", "wna0"], "--in".to_owned()),
+        (vec!["why", fw, "--packet", packet, "--out", "wna0"], "--out".to_owned()),
+        (vec!["why", fw, "--packet", packet, "--net", "wna0=10.0.0.0/8"], "--net".to_owned()),
+        (vec!["why", fw, "--packet", packet, "--addr", "wna0=10.0.0.1"], "--addr".to_owned()),
+        (vec!["why", fw, &capture, "--packet", "1"], capture.clone()),
+        (vec!["replay", fw, &capture], capture.clone()),
+        (vec!["test", fw, &cases], format!("{cases}:3:10")),
+        (vec!["test", fw, &defaults], format!("{defaults}: [defaults] in")),
+        (vec!["test", "--record", &capture, fw], capture.clone()),
+    ] {
+        let ran = tamis(&args);
+        assert_eq!((ran.code, &*ran.out), (Some(2), ""), "{args:?}: {}", ran.err);
+        assert!(ran.err.starts_with(&format!("tamis: {place}: {near}")), "{args:?}: {}", ran.err);
+    }
+    // Without links, rules that name others are worth a word.
+    let rules = scratch
+        .write("rules.v4", "*filter\n:FORWARD DROP [0:0]\n-A FORWARD -i wan0 -j ACCEPT\nCOMMIT\n");
+    let ran = tamis(&["why", &rules, "--packet", &misspelt]);
+    assert_eq!(ran.err, "warning: in=wna0: no rule names this interface\n");
+    let ran = tamis(&["test", &rules, &cases]);
+    assert!(ran.err.ends_with("in=wna0: no rule names this interface\n"), "{}", ran.err);
 }

@@ -95,7 +95,7 @@ pub(crate) fn between(folder: &Scratch, rules: &str, rest: &str) -> String {
     between_ports(folder, "kind = \"af_packet\"", rules, rest)
 }
 
-/// The same with ports of another kind.
+/// Writes a configuration of a wire between the hosts, with ports of a kind.
 fn between_ports(folder: &Scratch, kind: &str, rules: &str, rest: &str) -> String {
     folder.write("rules.v4", rules);
     let ends = [("left", "m0"), ("right", "m1")].map(|(name, device)| {
@@ -180,7 +180,7 @@ fn hosts_talk(test: &str, kind: &str, rest: &str) {
     tamis_says.read_to_string(&mut rest).unwrap();
 }
 
-/// As between two routers' ports: packets age and have to fit, and hosts are told by the ports' addresses.
+/// As between two routers' ports: packets age and have to fit, and hosts get errors from the ports' addresses.
 #[test]
 fn packets_age_on_a_wire_and_hosts_are_told() {
     if let Some(program) = ["ip", "ping"].iter().find(|program| !is_there(program)) {

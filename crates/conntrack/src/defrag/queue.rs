@@ -1,24 +1,24 @@
-//! [`Queue`]: the fragments of one packet; [`Queues`]: those of all packets of a family.
+//! [`Queue`]: the fragments of one packet; [`Queues`]: the queues of all packets of a family.
 //!
-//! Fragments may come in any order. One that lies wholly within what came before in one run is a
-//! duplicate; any other overlap spoils the packet. A run is a stretch of fragments, each appended to the
-//! end of the last one when it came.
+//! Fragments may come in any order. A fragment that lies wholly within an earlier run is a duplicate; any other overlap
+//! spoils the packet. A run is a stretch of fragments, each appended to the end of the last one when it came.
 //!
 //! Contract: bounded memory; a queue dies its lifetime after its first fragment.
 //!
 //! Source: Linux 6.18 `net/ipv4/inet_fragment.c`.
 
+use super::outcome::Carried;
 use packet::Packet;
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::ops::Range;
 
-use super::Carried;
-
-/// What the kernel spends on a fragment beside its bytes, and on a queue, about.
+/// What the kernel spends, about, on a fragment besides its bytes, and on a queue.
 const FRAGMENT_OVERHEAD: usize = 704;
+
 const QUEUE_OVERHEAD: usize = 208;
-/// Keys of queues that are gone are kept up to this many beyond the number of queues.
+
+/// Keys of queues that no longer exist are kept up to this many beyond the number of queues.
 const SPARE_ORDER: usize = 1024;
 
 /// Where a fragment lies, in bytes of the payload of the whole packet.
@@ -68,7 +68,7 @@ pub(super) struct Queue {
     pub(super) longest_unfragmentable: usize,
     /// What the whole packet carries.
     pub(super) carried: Carried,
-    /// Place of its last fragment among those of its source.
+    /// Place of the last fragment in the sequence of fragments from its source.
     pub(super) place: u32,
     deadline: u64,
     memory: usize,
@@ -175,7 +175,7 @@ fn join(ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
 #[derive(Debug)]
 pub(super) struct Queues<K> {
     queues: HashMap<K, Queue>,
-    /// Keys by when their queues began: those of queues that are gone or began anew are passed over.
+    /// Keys in the order in which their queues began. A key whose queue has ended, or has begun again, is skipped.
     order: VecDeque<(u64, K)>,
     lifetime: u64,
     most: usize,
@@ -239,5 +239,33 @@ impl<K: Copy + Eq + Hash> Queues<K> {
             }
             self.order.pop_front();
         }
+    }
+}
+
+/// What ECN bits of all fragments together give: `None` where they contradict each other. `seen` has bit
+/// n where one has the value n.
+pub(super) fn ecn(seen: u8) -> Option<u8> {
+    const NOT_ECT: u8 = 1;
+    const CE: u8 = 8;
+    let marked = seen & CE != 0;
+    if seen & NOT_ECT != 0 && seen != NOT_ECT {
+        return None;
+    }
+    Some(if marked && seen != CE { 3 } else { 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ecn;
+
+    #[test]
+    fn congestion_marks_add_up_unless_one_fragment_is_not_capable() {
+        let values = |values: &[u8]| ecn(values.iter().fold(0, |seen, value| seen | 1 << value));
+        assert_eq!(values(&[0]), Some(0));
+        assert_eq!(values(&[1, 2]), Some(0));
+        assert_eq!(values(&[1, 3]), Some(3));
+        assert_eq!(values(&[3]), Some(0), "all of them carry it already");
+        assert_eq!(values(&[0, 1]), None);
+        assert_eq!(values(&[0, 3]), None);
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Source: Linux 6.18 `net/ipv4/ip_fragment.c`.
 
-use super::queue::{Fit, Queue, Span, copy};
-use super::{Carried, Defrag, Defragged, Refusal, Whole, ecn};
+use super::outcome::{Carried, Defragged, Limits, Refusal, Whole};
+use super::queue::{Fit, Queue, Queues, Span, copy, ecn};
 use packet::{Packet, Read, checksum, ipv4};
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ pub(super) struct Key {
 
 /// How many fragments each source has sent.
 #[derive(Debug, Default)]
-pub(super) struct Distances(HashMap<[u8; 4], u32>);
+struct Distances(HashMap<[u8; 4], u32>);
 
 impl Distances {
     fn next(&mut self, source: [u8; 4]) -> u32 {
@@ -44,8 +44,25 @@ struct Fragment {
     span: Span,
 }
 
-impl Defrag {
-    pub(super) fn push_v4(
+/// The fragments that wait.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) queues: Queues<Key>,
+    distances: Distances,
+    max_distance: u32,
+}
+
+impl Waiting {
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self {
+            queues: Queues::new(limits.v4_lifetime, limits.memory),
+            distances: Distances::default(),
+            max_distance: limits.max_distance,
+        }
+    }
+
+    /// Takes a packet: see [`Defrag::push_with`](super::Defrag::push_with).
+    pub(super) fn push(
         &mut self,
         packet: &Packet<'_>,
         header_len: usize,
@@ -60,7 +77,7 @@ impl Defrag {
             return Defragged::Pass;
         };
         let key = fragment.key;
-        let Some(mut queue) = self.v4.take(key, now) else {
+        let Some(mut queue) = self.queues.take(key, now) else {
             return Defragged::Dropped(Refusal::Memory);
         };
         self.keep_distance(&mut queue, key, now);
@@ -72,12 +89,12 @@ impl Defrag {
             // One that may not have come spoils nothing for certain.
             Fit::Overlap if !carried.is_certain => {
                 queue.carried.is_certain = false;
-                self.v4.put(key, queue);
+                self.queues.put(key, queue);
                 return Defragged::Dropped(Refusal::Inconsistent);
             }
             Fit::Overlap => return Defragged::Dropped(Refusal::Inconsistent),
             Fit::Duplicate => {
-                self.v4.put(key, queue);
+                self.queues.put(key, queue);
                 return Defragged::Dropped(Refusal::Duplicate);
             }
             Fit::Added => {
@@ -86,7 +103,7 @@ impl Defrag {
             }
         }
         if !queue.is_complete() {
-            self.v4.put(key, queue);
+            self.queues.put(key, queue);
             return Defragged::Held;
         }
         let whole = whole(queue, packet.network_offset(), key.id);
@@ -99,9 +116,9 @@ impl Defrag {
         let [a, b, c, d, ..] = key.addresses;
         let end = self.distances.next([a, b, c, d]);
         let start = std::mem::replace(&mut queue.place, end);
-        let most = self.limits.max_distance;
+        let most = self.max_distance;
         if most != 0 && queue.has_any() && end.wrapping_sub(start) > most {
-            *queue = self.v4.begin(key, now);
+            *queue = self.queues.begin(key, now);
             queue.place = end;
         }
     }

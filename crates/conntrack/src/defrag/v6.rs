@@ -2,8 +2,8 @@
 //!
 //! Source: Linux 6.18 `net/ipv6/netfilter/nf_conntrack_reasm.c`; RFC 5722, RFC 8200 section 4.5.
 
-use super::queue::{Fit, Queue, Span, copy};
-use super::{Carried, Defrag, Defragged, Refusal, Whole, ecn};
+use super::outcome::{Carried, Defragged, Refusal, Whole};
+use super::queue::{Fit, Queue, Queues, Span, copy, ecn};
 use packet::ipv6_ext::{self, ChainFault};
 use packet::{Packet, Read, ReadAt, icmpv6, ipv6, tcp, udp};
 
@@ -39,8 +39,9 @@ enum Search {
     Unknown,
 }
 
-impl Defrag {
-    pub(super) fn push_v6(
+impl Queues<Key> {
+    /// Takes a packet: see [`Defrag::push_with`](super::Defrag::push_with).
+    pub(super) fn push(
         &mut self,
         packet: &Packet<'_>,
         now: u64,
@@ -72,12 +73,12 @@ impl Defrag {
         }
         let fragment = fragment(&header, at, named_at, &field, network, zone);
         match fragment {
-            Some(fragment) => self.queue_v6(packet, &fragment, now, carried),
+            Some(fragment) => self.queue(packet, &fragment, now, carried),
             None => Defragged::Dropped(Refusal::Malformed),
         }
     }
 
-    fn queue_v6(
+    fn queue(
         &mut self,
         packet: &Packet<'_>,
         fragment: &Fragment,
@@ -85,7 +86,7 @@ impl Defrag {
         carried: Carried,
     ) -> Defragged {
         let key = fragment.key;
-        let Some(mut queue) = self.v6.take(key, now) else {
+        let Some(mut queue) = self.take(key, now) else {
             return Defragged::Dropped(Refusal::Memory);
         };
         if fragment.more && !fragment.span.end.is_multiple_of(8) {
@@ -93,14 +94,14 @@ impl Defrag {
             return Defragged::Pass;
         }
         if !ends(&mut queue, fragment) {
-            self.v6.put(key, queue);
+            self.put(key, queue);
             return Defragged::Dropped(Refusal::Inconsistent);
         }
         let from = fragment.at + FRAGMENT_HEADER_LEN;
         match queue.add(packet, from, fragment.span) {
             Fit::Overlap => return Defragged::Dropped(Refusal::Inconsistent),
             Fit::Duplicate => {
-                self.v6.put(key, queue);
+                self.put(key, queue);
                 return Defragged::Dropped(Refusal::Duplicate);
             }
             Fit::Added => queue.carry(fragment.span.start, carried),
@@ -114,7 +115,7 @@ impl Defrag {
             }
         }
         if !queue.is_complete() {
-            self.v6.put(key, queue);
+            self.put(key, queue);
             return Defragged::Held;
         }
         let whole = whole(queue, packet.network_offset(), key.id);

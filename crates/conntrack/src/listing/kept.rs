@@ -35,7 +35,7 @@ pub(crate) struct Kept {
 const DOUBTS: [(&str, Doubt); 2] = [("existence", Doubt::Existence), ("history", Doubt::History)];
 
 impl Kept {
-    /// Takes an assignment that stands after a direction; one that is none of these is passed over.
+    /// Takes an assignment that follows a direction, and ignores any other word.
     pub(super) fn take(
         &mut self,
         direction: Direction,
@@ -68,7 +68,7 @@ impl Kept {
     }
 }
 
-/// Its words after those of the directions.
+/// Writes the words that follow the directions.
 impl fmt::Display for Kept {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(status) = self.status {
@@ -109,7 +109,7 @@ fn hex(text: &str, expected: &'static str) -> Result<u128, &'static str> {
     u128::from_str_radix(digits, 16).map_err(|_| expected)
 }
 
-/// So many numbers, with this between them.
+/// Reads `N` numbers, separated by `between`.
 fn parts<const N: usize>(text: &str, between: char) -> Option<[u32; N]> {
     let parts: Option<Vec<u32>> = text.split(between).map(|part| part.parse().ok()).collect();
     parts?.try_into().ok()

@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-use super::{HEADING, Listed, Listing, SECOND, State};
+use super::listed::{HEADING, Listed, Listing, State};
 use crate::flow::Counters;
 use crate::helper::Helper;
 use crate::key::{Direction, Tuple, has_ports, is_icmp};
 use crate::sctp::State as SctpState;
+use crate::second::SECOND;
 use packet::{gre, icmpv4, icmpv6, sctp, tcp, udp};
 
 impl fmt::Display for Listing {
@@ -64,7 +65,7 @@ impl Listed {
     }
 }
 
-/// What a tuple has beside its addresses.
+/// Writes the parts of a tuple that follow its addresses.
 fn parts(f: &mut fmt::Formatter<'_>, tuple: &Tuple) -> fmt::Result {
     let [source, destination] = [tuple.source_part(), tuple.destination_part()];
     match tuple.protocol() {

@@ -90,7 +90,7 @@ impl Message {
             }
             at += usize::from(len).next_multiple_of(4);
         }
-        Ok(())
+        if packet.is_open() { Err(Unparsable::Unknown) } else { Ok(()) }
     }
 
     /// Some chunks stand alone, some first, none is empty.

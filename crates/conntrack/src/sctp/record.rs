@@ -28,7 +28,7 @@ pub enum State {
 }
 
 impl State {
-    /// Its name in the kernel's lists.
+    /// Returns the name in the kernel's lists.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::None => "NONE",
@@ -65,7 +65,7 @@ impl State {
 /// What is remembered of an association.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sctp {
-    /// Its state.
+    /// The state of the association.
     pub state: State,
     /// Verification tags that packets of each direction carry.
     pub(super) tags: [u32; 2],

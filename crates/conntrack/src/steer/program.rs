@@ -8,16 +8,16 @@
 //!
 //! Source: `Documentation/networking/filter.rst`, `linux/filter.h` (`SKF_NET_OFF`, `SKF_AD_PROTOCOL`).
 
-use super::{ABOVE_PORTS, Key, ODD, SHIFT};
+use super::key::{ABOVE_PORTS, Key, ODD, SHIFT};
 
 /// `struct sock_filter`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instruction {
     /// What it does.
     pub code: u16,
-    /// Instructions passed over if a test holds, and if not.
+    /// Instructions skipped if a test holds, and if not.
     pub jumps: [u8; 2],
-    /// Its operand.
+    /// The operand (`k`).
     pub operand: u32,
 }
 
@@ -56,7 +56,7 @@ const fn plain(code: u16, operand: u32) -> Instruction {
     Instruction { code, jumps: [0; 2], operand }
 }
 
-/// Goes on if the test holds, else so many instructions further.
+/// Continues with the next instruction if the test holds, and otherwise skips `further` instructions.
 const fn only_if(code: u16, operand: u32, further: usize) -> Instruction {
     Instruction { code, jumps: [0, further as u8], operand }
 }
@@ -82,7 +82,7 @@ fn spread() -> [Instruction; 3] {
     [plain(MULTIPLY, ODD), plain(SHIFT_RIGHT, SHIFT), plain(RETURN_SUM, 0)]
 }
 
-/// Adds up so many words.
+/// Adds up `words` words of the network header, from offset `at` on.
 fn addresses(at: u32, words: u32) -> Vec<Instruction> {
     let mut body = vec![plain(LOAD_WORD, NETWORK + at)];
     for word in 1..words {
@@ -116,7 +116,7 @@ fn ports_v6() -> Vec<Instruction> {
     with_ports(NETWORK + 6, &ports)
 }
 
-/// Of TCP and UDP, whose number is at `protocol`: the sum of one port that is kept and the other that is loaded.
+/// Adds up two ports, the kept and the loaded one, for TCP and UDP, whose number is at `protocol`.
 fn with_ports(protocol: u32, ports: &[Instruction]) -> Vec<Instruction> {
     let is_either = [
         plain(LOAD_BYTE, protocol),
@@ -226,8 +226,8 @@ mod tests {
                 }
                 let told = run(&key.program(), &frame[14..], ethertype) as usize % shards;
                 let packet = Packet::parse(&mut frame, len, Link::Ethernet, Checksums::Ignore);
-                // A later fragment has no tuple: whoever steers asks for that of its packet. What the stack refuses, as from
-                // a multicast address, has none at all, and no owner.
+                // A later fragment has no tuple: steering looks up the tuple of its packet. A packet that the stack
+                // refuses, as from a multicast address, has no tuple and no owner.
                 let is_refused = matches!(packet.headers().l3, L3::Fault(_));
                 if is_refused || matches!(packet.headers().l4, L4::Fragment { .. }) {
                     continue;

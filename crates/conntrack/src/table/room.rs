@@ -1,33 +1,66 @@
-//! Room in a full table: which flow goes here, and which may have gone in the kernel.
+//! Room in a full table: which flow is evicted here, and which may have been evicted by the kernel.
 //!
 //! Source: Linux 6.18 `nf_conntrack_core.c` (`early_drop`, `gc_worker_can_early_drop`).
 
-use super::Table;
+use super::flows::Table;
 use crate::flow::{Doubt, Flow};
 use crate::index::Handle;
 use crate::key::Tuple;
 use crate::status::Status;
 use crate::tcp;
+use crate::view::Space;
 
 /// Slots that a full table looks at for a flow that may go.
 const SEARCH: usize = 256;
 
 /// What a full table finds when it looks for room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Room {
-    /// A dead flow's.
+enum Room {
+    /// The slot of a dead flow.
     Dead,
-    /// That of one that it evicts.
+    /// The slot of a flow that is evicted for it.
     Evicted,
-    /// None, and there is no flow that could go.
+    /// No slot, and no flow could be evicted.
     None,
-    /// None so far.
+    /// No slot so far.
     NoneYet,
 }
 
 impl Table {
+    /// A slot for a new flow; it is found only once it is confirmed. `None` when the table is full; and how surely the
+    /// kernel has room for it.
+    pub(crate) fn allocate(&mut self, flow: &Flow, now: u64) -> (Option<Handle>, Space) {
+        self.sweep(now);
+        let space = match self.len() >= self.max {
+            false if self.len().saturating_add(self.evicted.most(now)) < self.max => Space::Enough,
+            // Here there is room, as those went that the kernel may have kept.
+            false => {
+                self.squeezed();
+                Space::MayBeFull
+            }
+            true => match self.make_room(now) {
+                Room::Dead => Space::Enough,
+                Room::Evicted if self.decides => Space::Enough,
+                Room::Evicted | Room::NoneYet if !self.decides => Space::MayBeFull,
+                Room::Evicted | Room::NoneYet | Room::None => Space::Full,
+            },
+        };
+        if self.len() >= self.max {
+            self.stats.refused += 1;
+            self.pressure = true;
+            return (None, space);
+        }
+        self.stats.created += 1;
+        let squeezes = self.squeezes;
+        let handle = self.place(flow);
+        if let Some(flow) = self.flow_mut(handle) {
+            flow.squeezes = squeezes;
+        }
+        (Some(handle), space)
+    }
+
     /// Looks for a flow that may go, from where the last search stopped.
-    pub(super) fn make_room(&mut self, now: u64) -> Room {
+    fn make_room(&mut self, now: u64) -> Room {
         // Here or there, one may go now, or as soon as the kernel has been told that there is no room.
         self.squeezed();
         for _ in 0..SEARCH.min(self.flows.len()) {
@@ -51,8 +84,8 @@ impl Table {
         if self.passed >= self.flows.len() { Room::None } else { Room::NoneYet }
     }
 
-    /// A flow may have gone to make room. 0 is what there is before the first time.
-    pub(super) fn squeezed(&mut self) {
+    /// Notes that a flow may have been evicted to make room. The count is 0 only before the first time.
+    fn squeezed(&mut self) {
         self.squeezes = self.squeezes.wrapping_add(1).max(1);
     }
 

@@ -1,10 +1,13 @@
 //! The table against a plain map, its bound, and what it costs.
 
 use super::*;
+use crate::flow::Flow;
+use crate::index::Handle;
+use crate::key::{Direction, HashKey, Tuple};
+use crate::second::SECOND;
+use crate::status::Status;
 use proptest::prelude::*;
 use std::collections::HashMap;
-
-const SECOND: u64 = 1_000_000_000;
 
 fn tuple(source: u16, destination: u16) -> Tuple {
     Tuple::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 17, [source, destination])

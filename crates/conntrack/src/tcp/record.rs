@@ -7,7 +7,7 @@ use crate::key::Direction;
 /// What is remembered of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tcp {
-    /// Its state.
+    /// The state of the connection.
     pub state: State,
     pub(super) seen: [SideState; 2],
     pub(super) last: Last,

@@ -140,7 +140,7 @@ impl<'p> Segment<'p> {
         found
     }
 
-    /// The highest acknowledgement number in it, those of its first selective option included.
+    /// Returns the segment's highest acknowledgement number, including the blocks of its first SACK option.
     pub(super) fn highest_acknowledged(&self) -> u32 {
         const SACK: u8 = 5;
         let mut highest = self.acknowledgement;
@@ -171,9 +171,9 @@ pub(super) mod flag {
     pub(in crate::tcp) const UNACKNOWLEDGED: u8 = 0x10;
     /// [`SideState::max_ack`](super::super::record::SideState::max_ack) holds something.
     pub(in crate::tcp) const ACKNOWLEDGED: u8 = 0x20;
-    /// Of the last segment: a challenge may answer it.
+    /// The last segment may be answered by a challenge.
     pub(in crate::tcp) const EXPECTS_CHALLENGE: u8 = 0x40;
-    /// Of the last segment: both sides sent a SYN.
+    /// Both sides had sent a SYN by the last segment.
     pub(in crate::tcp) const SIMULTANEOUS_OPEN: u8 = 0x80;
 }
 

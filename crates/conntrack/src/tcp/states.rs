@@ -63,7 +63,7 @@ impl State {
 }
 
 impl State {
-    /// Its name in the kernel's lists.
+    /// Returns the name in the kernel's lists.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::None => "NONE",

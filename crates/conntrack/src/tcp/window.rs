@@ -20,13 +20,13 @@ const MAX_ACK_WINDOW: u32 = 66_000;
 /// What window tracking says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fit {
-    /// It fits, or windows are not enforced.
+    /// The segment fits, or windows are not enforced.
     In,
-    /// It does not, but it may pass.
+    /// The segment does not fit, but it may pass.
     Ignore,
-    /// It does not.
+    /// The segment does not fit.
     Out,
-    /// It does not by what is known, but options that matter were not captured.
+    /// The segment does not fit by what is known, but options that matter were not captured.
     Vague,
 }
 
@@ -115,7 +115,7 @@ impl Tcp {
     }
 }
 
-/// A segment with which a side begins, or may begin anew; whether there is nothing else to look at.
+/// Takes a segment with which a side begins, or may begin again; returns whether there is nothing else to look at.
 #[inline(never)]
 fn opens(
     sender: &mut SideState,
@@ -137,7 +137,7 @@ fn opens(
     }
     if is_syn && after(segment.end, sender.end) && matches!(state, State::SynSent | State::SynRecv)
     {
-        // Another SYN with larger numbers: the sender began anew.
+        // Another SYN with larger numbers: the sender began again.
         sender.begin(receiver, segment, direction);
         return direction == Direction::Reply && !has_ack;
     }
@@ -145,7 +145,7 @@ fn opens(
 }
 
 impl Numbers {
-    /// Those of a reset, or of a segment that acknowledges nothing.
+    /// Adjusts the numbers of a reset, or of a segment that acknowledges nothing.
     fn of_reset(
         &mut self,
         sender: &SideState,

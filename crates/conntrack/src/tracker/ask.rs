@@ -1,15 +1,15 @@
-//! The flows as somebody asks for them while packets pass: a part of the table at a time, listed or ended.
+//! Requests for the flows while packets pass: a part of the table at a time is listed or ended.
 //!
-//! Contract: a call looks at so many slots and no more, so that who asks for all never keeps a packet waiting for long.
-//! What begins or ends between two calls is seen or not, as in the kernel's dump of its table. A flow that is ended is
-//! gone with what depends on it, as one that died of its timeout; the next packet of its tuple begins another. Flows of
-//! which not even the tuples are known are among all, and among none that are described.
+//! Contract: a call looks at a given number of slots and no more, so a request for all flows never keeps a packet
+//! waiting for long. What begins or ends between two calls is seen or not, as in the kernel's dump of its table. Ending
+//! a flow also ends what depends on it, as when it dies of its timeout; the next packet of its tuple begins another. A
+//! flow whose tuples are unknown is listed among all flows, but matches no description.
 //!
 //! Source: `ctnetlink_dump_table`, `ctnetlink_del_conntrack` of the kernel's `nf_conntrack_netlink.c`.
 
 use std::collections::BTreeMap;
 
-use super::Tracker;
+use super::flows::Tracker;
 use crate::flow::{Flow, Proto};
 use crate::index::Handle;
 use crate::listing::{Listed, Listing, name};
@@ -25,8 +25,8 @@ pub struct Part {
     pub next: Option<usize>,
 }
 
-/// How many flows there are in each state, by the names of the kernel's lists: of protocols without states, those that
-/// were answered and those that were not.
+/// How many flows are in each state, by the names of the kernel's lists. Flows of protocols without states count as
+/// answered or unanswered.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct InStates {
     /// By protocol and state.
@@ -42,14 +42,14 @@ impl Tracker {
         self.table.len()
     }
 
-    /// The living flows that are wanted in so many slots from this one on, as of a time in nanoseconds.
+    /// Returns the wanted living flows in `slots` slots from `from` on, as of `now` in nanoseconds.
     pub fn part(&mut self, from: usize, slots: usize, wanted: &Wanted, now: u64) -> Part {
         let found = self.found(from, slots, wanted, now);
         let listed = found.iter().filter_map(|handle| self.shown(*handle, now)).collect();
         self.part_of(listed, from, slots)
     }
 
-    /// How many living flows are in each state, in so many slots from this one on.
+    /// Counts the living flows in each state, in `slots` slots from `from` on.
     pub fn states_of_part(&mut self, from: usize, slots: usize, now: u64) -> InStates {
         self.take_up();
         let mut counts = BTreeMap::new();
@@ -59,7 +59,7 @@ impl Tracker {
         InStates { counts, next: self.after(from, slots) }
     }
 
-    /// Ends them: what they were.
+    /// Ends the wanted flows of a part, and returns what they were.
     pub fn end_part(&mut self, from: usize, slots: usize, wanted: &Wanted, now: u64) -> Part {
         let found = self.found(from, slots, wanted, now);
         let listed = found.iter().filter_map(|handle| self.shown(*handle, now)).collect();

@@ -1,13 +1,13 @@
 //! The host's own answers to packets that it does not let through: resets and ICMP errors carry the connection of
 //! the packet answered, whether that was confirmed or not, and are RELATED from the first hook on.
 //!
-//! [`answered`] is what the answer is told by, [`Tracker::keep`] sets the connection aside when the packet is
+//! [`answered`] finds the tuple that an answer is about, [`Tracker::keep`] sets the connection aside when the packet is
 //! dropped, [`Tracker::attach`] gives it to the answer. Tracking does not see the answer: no state moves.
 //!
 //! Source: Linux 6.18 `nf_conntrack_core.c` (`nf_conntrack_attach`, `nf_conntrack_in`), `nf_reject_ipv4.c`,
 //! `icmp.c` (`icmp_glue_bits`).
 
-use super::Tracker;
+use super::flows::Tracker;
 use crate::dissect::Layer;
 use crate::flow::Flow;
 use crate::icmp::Message;
@@ -18,7 +18,7 @@ use crate::view::{CtState, CtView, States};
 use crate::{dissect, icmp, protocol};
 use packet::{Packet, Read, tcp};
 
-/// Kinds of answers, as they are told apart on the wire.
+/// Kinds of answers that the wire distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerKind {
     /// A TCP reset.
@@ -78,7 +78,7 @@ pub struct Attachment {
 }
 
 impl Attachment {
-    /// Whether it is in no table: only the answer that carries it tells of it.
+    /// Whether the connection is in no table: only the answer that carries it still shows it.
     #[must_use]
     pub fn is_stray(&self) -> bool {
         self.handle.is_none()
@@ -88,6 +88,12 @@ impl Attachment {
     #[must_use]
     pub fn sent(&self) -> Tuple {
         self.flow.tuple(self.direction.opposite()).in_zone(0)
+    }
+
+    /// The packet's tuple as its flow translates it.
+    #[must_use]
+    pub fn here(&self) -> Option<Tuple> {
+        Some(self.flow.tuple(self.direction).inverse()?.in_zone(0))
     }
 }
 
@@ -105,6 +111,19 @@ impl Tracker {
             doubtful: view.states.may_be(CtState::Invalid),
             direction: view.direction.opposite(),
             handle: is_in_table.then_some(handle),
+            flow: flow.clone(),
+        })
+    }
+
+    /// The connection that an error carries about a packet which its sender sent so, where that is known to be
+    /// translated. Others are found by what the error quotes.
+    pub fn translated(&mut self, sent: &Tuple, now: u64) -> Option<Attachment> {
+        let (handle, direction) = self.table.find_in(sent, [0; 2], now)?;
+        let flow = self.table.flow(handle).filter(|flow| flow.is_known_to_translate())?;
+        Some(Attachment {
+            doubtful: false,
+            direction: direction.opposite(),
+            handle: Some(handle),
             flow: flow.clone(),
         })
     }

@@ -1,12 +1,12 @@
 //! The time of grace: shortly after a start, what begins in its middle may be a flow of before.
 //!
 //! Contract: only under [`Config::grace`](crate::Config::grace). A flow that is picked up is established for the rules,
-//! while what renews its timeout, and what protects it from early drop, wait for an answer, as in any flow: who sends
-//! much during that time gains no more than short-lived flows.
+//! while what renews its timeout, and what protects it from early drop, wait for an answer, as in any flow: a sender of
+//! many packets gains no more during that time than short-lived flows.
 //!
-//! Source: Linux 6.18 `nf_conntrack_proto_tcp.c` (`nf_conntrack_tcp_loose`), which picks up flows, but has them be new.
+//! Source: Linux 6.18 `nf_conntrack_proto_tcp.c` (`nf_conntrack_tcp_loose`), which picks up flows, but as new ones.
 
-use super::Tracker;
+use super::flows::Tracker;
 use crate::index::Handle;
 use crate::protocol::Upper;
 use crate::status::Status;

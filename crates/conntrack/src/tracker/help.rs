@@ -8,7 +8,8 @@
 //! Source: Linux 6.18 `nf_conntrack_proto.c` (`nf_confirm`), `nf_conntrack_ftp.c`, `nf_nat_ftp.c`, `nf_nat_helper.c`
 //! (`nf_nat_exp_find_port`, `nf_nat_mangle_tcp_packet`).
 
-use super::{Confirmation, Tracker};
+use super::flows::Tracker;
+use super::leave::Confirmation;
 use crate::chance::Chance;
 use crate::edit::{Edit, Renumbering, Replacement};
 use crate::expect::{Added, Expectation, Followed};
@@ -138,7 +139,7 @@ impl Tracker {
         Renumbering { own: shifts.of(direction), other: shifts.of(direction.opposite()) }
     }
 
-    /// Whether the expectation of a packet may clash with one that another packet may have made.
+    /// Whether the expectation of a packet may clash with an expectation that another packet may have made.
     fn may_be_taken(&self, expectation: &Expectation) -> bool {
         let Expectation { source, destination, destination_port, protocol, .. } = *expectation;
         let first = Tuple::new(source, destination, protocol, [0, destination_port]);
@@ -184,7 +185,7 @@ impl Tracker {
         }
         match mention {
             None => looked.goes_on,
-            // The kernel takes port 0, which it was told, for none.
+            // The kernel takes the named port 0 for none.
             Some(_) if port == 0 => Confirmation::Helper,
             Some(mention) => self.rewrite(looked, &mention, port),
         }
@@ -221,7 +222,7 @@ impl Tracker {
     fn lose_port(&mut self, looked: &Looked, expectation: &Expectation) -> Confirmation {
         let above = u16::MAX - expectation.destination_port;
         if above <= 1 {
-            // There is none but the one that is taken.
+            // The port that is taken is the only one.
             return Confirmation::Helper;
         }
         self.expectations.forget(looked.handle);
@@ -277,8 +278,8 @@ impl Tracker {
         self.masters.may_expect(packet, &tuple, &mut self.untraceable)
     }
 
-    /// The packet comes back to this host by `lo`, where the helper sees it once more, and its numbers as they moved.
-    /// That is not followed: of a flow whose payloads are rewritten nothing is known from here on.
+    /// Takes a packet that comes back to this host through `lo`, where the helper sees it once more, and its numbers as
+    /// they moved. This is not followed: a flow whose payloads are rewritten is unknown from here on.
     pub fn loops_back(&mut self, view: &CtView, now: u64) {
         let Some(handle) = view.flow else { return };
         if self.table.flow(handle).is_some_and(writes) {

@@ -1,12 +1,11 @@
 //! The flows as they are written before a restart, and go on after it: see [`Listing`].
 
-use super::Tracker;
+use super::flows::Tracker;
 use crate::flow::{Flow, Proto};
 use crate::listing::{Kept, Listed, Listing, State};
+use crate::second::SECOND;
 use crate::shift::Shifts;
 use crate::status::Status;
-
-const SECOND: u64 = 1_000_000_000;
 
 impl Tracker {
     /// The flows that there are, as of the last packet. Those of which not even the tuples are known are left out. Reads
@@ -22,9 +21,9 @@ impl Tracker {
         Listing { flows: flows.into_iter().map(listed).collect(), at: Some(at) }
     }
 
-    /// Without a packet nothing has gone on yet of what there was at the start: now it does.
+    /// Starts the clock of the flows listed at the start, if no packet has done so yet.
     pub(super) fn take_up(&mut self) {
-        let start = self.config.start.as_ref().and_then(|start| start.at);
+        let start = self.start.as_ref().and_then(|start| start.at);
         if let (None, Some(at)) = (self.began, start) {
             self.begin(at);
             self.latest = at;
@@ -71,7 +70,7 @@ impl Flow {
         }
     }
 
-    /// As it is shown to who asks for it: of what only tamis writes, the counters and the doubt.
+    /// Returns the flow as a request lists it: of what only tamis writes, with the counters and the doubt.
     pub(super) fn shown(&self, at: u64) -> Listed {
         let listed = self.listed(Shifts::default(), at);
         let kept = Kept { counters: self.counters, doubt: self.doubt, ..Kept::default() };

@@ -3,7 +3,7 @@
 //! Source: Linux 6.18 `nf_conntrack_core.c` (`__nf_conntrack_confirm`, clashes), `nf_conntrack_proto.c`
 //! (`nf_confirm`).
 
-use super::Tracker;
+use super::flows::Tracker;
 use crate::edit::Edit;
 use crate::flow::{Doubt, Flow, Unseen};
 use crate::helper::Helper;
@@ -17,7 +17,7 @@ use packet::Packet;
 /// Result of confirming a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Confirmation {
-    /// It goes on.
+    /// The packet goes on.
     Pass,
     /// The kernel drops it: another flow has one of its tuples, or there is no room for it.
     Clash,
@@ -25,9 +25,9 @@ pub enum Confirmation {
     MayClash,
     /// The kernel's helper drops it: a command is cut, or what it expects is taken.
     Helper,
-    /// It goes on, with this written into it.
+    /// The packet goes on, with this written into it.
     Edited(Edit),
-    /// It goes on, but the kernel's helper may have written other addresses into its payload, and other numbers
+    /// The packet goes on, but the kernel's helper may have written other addresses into its payload, and other numbers
     /// into its header.
     Rewritten,
 }
@@ -54,7 +54,7 @@ impl Tracker {
         self.confirm_first(packet, view, handle, now, certainty)
     }
 
-    /// The same of a flow's first packet, or one that a helper may look into.
+    /// [`Self::confirm`] for a flow's first packet, and for packets that a helper may look into.
     fn confirm_first(
         &mut self,
         packet: &Packet<'_>,

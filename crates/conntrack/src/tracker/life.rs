@@ -1,6 +1,7 @@
 //! Flows begin, come into doubt and end.
 
-use super::{Tracker, Visit};
+use super::flows::Tracker;
+use super::visit::Visit;
 use crate::dissect::Unparsable;
 use crate::flow::{Doubt, Flow};
 use crate::index::Handle;
@@ -81,7 +82,7 @@ impl Tracker {
         }
     }
 
-    /// Whether a packet without a flow may be part of one that is not in the table.
+    /// Whether a packet without a flow may belong to a flow that is not in the table.
     pub(super) fn is_out_of_sight(&self, tuple: &Tuple, visit: &Visit) -> bool {
         self.untraceable.may_include(tuple)
             || self.may_have_evicted(tuple, visit.template.zone, visit.now)
@@ -124,7 +125,7 @@ impl Tracker {
         self.bury();
     }
 
-    /// Forgets what depends on flows that are gone.
+    /// Forgets what depends on flows that have ended.
     #[inline]
     pub(super) fn bury(&mut self) {
         if self.table.has_buried() {

@@ -6,7 +6,8 @@
 //!
 //! Source: Linux 6.18 `nf_synproxy_core.c` (`synproxy_send_server_syn`, `ipv4_synproxy_hook`, `synproxy_send_client_ack`).
 
-use super::{EntryHook, Tracker, Visit};
+use super::flows::Tracker;
+use super::visit::{EntryHook, Proxy, Visit};
 use crate::index::Handle;
 use crate::key::Direction;
 use crate::protocol::Upper;
@@ -14,26 +15,15 @@ use crate::status::Status;
 use crate::tcp::{Kind, Segment};
 use crate::view::{CtState, CtView};
 
-/// Whether the host opens connections in the place of clients.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Proxy {
-    /// No rule has it do so.
-    #[default]
-    None,
-    /// It does, and what it sends is seen.
-    Seen,
-    /// It does, and what it sends is not: a segment that opens nothing may be part of such a connection.
-    Unseen,
-}
-
-/// Whether a packet of no known flow may be part of one that the host opened unseen.
+/// Whether a packet of no known flow may belong to a connection that the host opened unseen.
 pub(super) fn is_unseen(upper: &Upper<'_>, visit: &Visit) -> bool {
     let Upper::Tcp(segment) = upper else { return false };
     visit.proxy == Proxy::Unseen && segment.kind != Kind::Syn
 }
 
 impl Tracker {
-    /// Takes in what a segment tells of a connection that was opened so; the view of one that the host sends with it.
+    /// Learns from a segment of a connection that the host opened; returns the view for a segment that the host sends
+    /// with it.
     pub(super) fn proxied(
         &mut self,
         handle: Handle,

@@ -2,7 +2,7 @@
 //!
 //! Source: Linux 6.18 `nf_conntrack_core.c` (`nf_conntrack_alter_reply`, `nf_conntrack_tuple_taken`).
 
-use super::Tracker;
+use super::flows::Tracker;
 use crate::chance::Chance;
 use crate::config::Config;
 use crate::flow::{Doubt, Flow};
@@ -43,9 +43,9 @@ impl Tracker {
         ids.into_iter().any(|id| self.table.may_have(&tuple.in_zone(id), now))
     }
 
-    /// Whether what it holds may concern flows of other shards: one is found by tuples of two shards, or by some that are
-    /// not known, or a mapping was looked for among flows of all. What was told of packets since it was last asked may
-    /// then be wrong; what was told before is right.
+    /// Whether flows of this tracker may concern other shards: a flow is found by tuples of two shards, or by unknown
+    /// tuples, or a mapping was looked for among the flows of all shards. Answers since the last call may then be
+    /// wrong; earlier answers are right.
     #[must_use]
     pub fn crosses(&self) -> bool {
         self.config.shard.is_some()

@@ -1,17 +1,16 @@
 //! The flows that there are when the first packet comes.
 
-use super::Tracker;
+use super::flows::Tracker;
 use crate::config::Mode;
 use crate::flow::{Doubt, Flow, Proto};
 use crate::helper::Helper;
 use crate::key::Tuple;
 use crate::listing::{Listed, Listing, State};
 use crate::sctp::Sctp;
+use crate::second::SECOND;
 use crate::shift::Shifts;
 use crate::status::Status;
 use crate::tcp::Tcp;
-
-const SECOND: u64 = 1_000_000_000;
 
 impl Tracker {
     /// The capture began at this time, in nanoseconds, with the flows that were listed. Once is enough: the first packet
@@ -26,7 +25,7 @@ impl Tracker {
     #[cold]
     fn begin_first(&mut self, now: u64) {
         self.began = Some(now);
-        let Some(listing) = self.config.start.clone() else { return };
+        let Some(listing) = self.start.clone() else { return };
         match listing.at {
             None => listing.flows.iter().for_each(|listed| self.put(listed, now)),
             Some(at) => self.resume(&listing, at, now),

@@ -1,15 +1,27 @@
 //! A packet of which something is open, or that begins or ends its flow, once the flow was brought up to date.
 
-use super::{Met, Tracker, Visit, unseen};
+use super::flows::Tracker;
+use super::unseen;
+use super::visit::Visit;
 use crate::config::Mode;
 use crate::dissect::Layer;
 use crate::flow::{Doubt, Flow};
+use crate::index::Handle;
 use crate::key::{Direction, Tuple};
 use crate::protocol::{self, Upper};
 use crate::status::Status;
 use crate::step::{Arrival, Step};
 use crate::tcp;
 use crate::view::{Certainty, CtState, CtView, Space, States, Taken};
+
+/// A packet's flow as it was found, or created.
+#[derive(Clone, Copy)]
+pub(super) struct Met {
+    pub(super) handle: Handle,
+    pub(super) direction: Direction,
+    pub(super) is_first: bool,
+    pub(super) space: Space,
+}
 
 /// A packet whose flow was brought up to date, and how that was before: its state by the flow, and the flow's doubt.
 #[derive(Clone, Copy)]
@@ -32,12 +44,17 @@ impl Tracker {
         visit: &Visit,
     ) -> Option<CtView> {
         let Stepped { met: Met { handle, is_first, space, .. }, mut doubt, step, .. } = *stepped;
+        if is_first && self.is_end_of_unlisted(upper) {
+            self.table.release(handle);
+            return Some(self.stray(tuple, upper, visit));
+        }
+        let may_predate = self.may_predate();
         let Some(flow) = self.table.flow_mut(handle) else { return Some(CtView::INVALID) };
         let is_closing = tcp::is_closing(flow);
         if step.ends_flow() && !is_first && visit.certainty == Certainty::Maybe {
             doubt = Doubt::History;
         }
-        if is_first && self.config.may_predate() && upper.is_midstream() {
+        if is_first && may_predate && upper.is_midstream() {
             flow.assumed = step != Step::Invalid;
         }
         if is_closing {
@@ -111,7 +128,7 @@ impl Tracker {
                 self.expect_own(handle, tuple, visit);
             }
             states = states.or(alone);
-            // Or one that is followed begins it, of which nobody knows what it expects.
+            // Or a followed flow begins it, of which nobody knows what it expects.
             if direction == Direction::Original && self.untraceable.may_be_expected(tuple) {
                 states = states.or(CtState::Related.into());
             }
@@ -155,7 +172,8 @@ impl Tracker {
         let arrival = Arrival { now: visit.now, direction, bytes: 0, ahead: 0 };
         match protocol::track_apart(&mut flow, layer.protocol, upper, &arrival, &self.config) {
             Step::Invalid => CtState::Invalid.into(),
-            _ if self.config.may_predate() && upper.is_midstream() => CtState::Established.into(),
+            _ if self.is_end_of_unlisted(upper) => CtState::Invalid.into(),
+            _ if self.may_predate() && upper.is_midstream() => CtState::Established.into(),
             _ if self.expectations.peek(&tuple, visit.template.zone.id, visit.now).is_some() => {
                 CtState::Related.into()
             }
@@ -164,7 +182,7 @@ impl Tracker {
     }
 }
 
-/// In doubt no flow ends: there may be another one that does not.
+/// Keeps a flow in doubt from ending: there may be another flow that does not end.
 fn in_doubt(step: Step) -> Step {
     if step.ends_flow() { Step::Ignore } else { step }
 }

@@ -1,8 +1,8 @@
-//! What other workers are told of this one's flows.
+//! The liveness of this tracker's flows, published for other workers.
 
 use std::sync::Arc;
 
-use super::Tracker;
+use super::flows::Tracker;
 use crate::index::Handle;
 use crate::key::Tuple;
 use crate::told::Life;
@@ -13,7 +13,7 @@ impl Tracker {
         self.told.get_or_insert_default();
     }
 
-    /// What others are told of the flow under way, by its original tuple; `None` where nobody counts them.
+    /// Returns the published liveness of the flow under way, by its original tuple; `None` where nobody counts flows.
     pub fn life(&mut self, tuple: &Tuple) -> Option<Arc<Life>> {
         self.told.as_mut().map(|told| told.life(tuple))
     }
@@ -24,7 +24,7 @@ impl Tracker {
         self.told.as_ref().is_some_and(|told| told.has(tuple, life))
     }
 
-    /// The original tuple of the flow under way, where others are told of flows.
+    /// Returns the original tuple of the flow under way, if any liveness is published.
     #[inline]
     #[must_use]
     pub fn telling(&self, flow: Option<Handle>) -> Option<(Handle, Tuple)> {
@@ -32,7 +32,7 @@ impl Tracker {
         flow.and_then(|handle| Some((handle, self.flow(handle)?.original)))
     }
 
-    /// The packet has passed: others are told what has become of its flow.
+    /// Publishes what became of the flow once the packet has passed.
     pub fn tell(&self, (handle, original): (Handle, Tuple)) {
         let Some(told) = &self.told else { return };
         told.tell(&original, self.flow(handle).filter(|flow| flow.original == original));

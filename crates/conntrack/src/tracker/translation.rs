@@ -3,12 +3,27 @@
 //! Source: Linux 6.18 `nf_conntrack_core.c` (`nf_conntrack_tuple_taken`, `nf_conntrack_alter_reply`),
 //! `nf_nat_core.c` (`find_appropriate_src`).
 
+use super::flows::Tracker;
 use crate::expect::Followed;
 use crate::flow::{Doubt, Flow};
 use crate::index::Handle;
 use crate::key::{Direction, Tuple};
 use crate::status::{Side, Status};
-use crate::tracker::Tracker;
+
+/// What a packet of the host's own was before its flow translated it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Before {
+    /// The packet belongs to no known flow.
+    New,
+    /// No translation, as far as is known.
+    AsItIs,
+    /// How its flow translates is not known: no translation is undone.
+    Lost,
+    /// This.
+    Made(Tuple),
+    /// The source, or the destination, may have been another one.
+    Hidden([bool; 2]),
+}
 
 impl Tracker {
     /// Sets what replies look like, and so how the flow is translated, before it is confirmed. `status`
@@ -28,15 +43,22 @@ impl Tracker {
         true
     }
 
-    /// What a packet that now looks like `seen` looked like before its flow translated it; `None` where no flow that is
-    /// known did.
-    pub fn before(&mut self, seen: &Tuple, now: u64) -> Option<Tuple> {
-        let (handle, direction) = self.table.find_in(&seen.inverse()?, [0; 2], now)?;
-        let flow = self.table.flow(handle)?;
-        let is_known = flow.is_translated()
-            && flow.doubt == Doubt::None
-            && flow.indeterminate_ends == [false; 2];
-        is_known.then(|| *flow.tuple(direction.opposite()))
+    /// What a packet that now looks like `seen` looked like before its flow translated it.
+    pub fn before(&mut self, seen: &Tuple, now: u64) -> Before {
+        let found = seen.inverse().map(|answer| self.table.find_in(&answer, [0; 2], now));
+        let Some(found) = found else { return Before::AsItIs };
+        let flow = found.and_then(|(at, direction)| Some((self.table.flow(at)?, direction)));
+        let Some((flow, direction)) = flow else { return Before::New };
+        if flow.hidden_ends != [false; 2] && direction == Direction::Reply {
+            return Before::Hidden(flow.hidden_ends);
+        }
+        // A packet of the flow that left tells that it is there, whatever its first packet's verdict.
+        let is_known = flow.is_translated() && flow.indeterminate_ends == [false; 2];
+        match (is_known, flow.is_translated()) {
+            (true, _) => Before::Made(*flow.tuple(direction.opposite())),
+            (false, true) => Before::Lost,
+            (false, false) => Before::AsItIs,
+        }
     }
 
     /// How this end of a packet that goes this way of a flow is translated, or whether it is, is not known.
@@ -157,7 +179,7 @@ impl Tracker {
         })
     }
 
-    /// There may be no tuple left for the flow of the packet under way.
+    /// Notes that there may be no tuple left for the flow of the packet under way.
     pub fn crowd(&mut self, handle: Handle) {
         self.crowded = Some(handle);
     }

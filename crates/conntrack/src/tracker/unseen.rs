@@ -7,13 +7,14 @@
 //!
 //! Source: timeouts and states as in the trackers of the protocols.
 
+use super::flows::Tracker;
+use super::visit::Visit;
 use crate::config::Mode;
 use crate::flow::{Flow, Unseen};
 use crate::key::{Direction, Tuple};
 use crate::protocol::{Upper, is_icmp};
 use crate::status::Status;
 use crate::tcp;
-use crate::tracker::{Tracker, Visit};
 use crate::view::{CtState, CtView, States, Taken};
 
 /// A flow may have begun before the capture: it is created with this packet, and that is not its first.
@@ -62,11 +63,22 @@ pub(crate) fn states(
 }
 
 impl Tracker {
+    /// Whether flows may have begun before the capture of which nothing is known.
+    pub(super) fn may_predate(&self) -> bool {
+        self.config.mode == Mode::Midstream && self.start.is_none()
+    }
+
+    /// Whether a packet ends a flow that it cannot begin, as all flows from before were listed.
+    pub(super) fn is_end_of_unlisted(&self, upper: &Upper<'_>) -> bool {
+        self.start.is_some()
+            && matches!(upper, Upper::Tcp(segment) if segment.kind == tcp::Kind::Fin)
+    }
+
     /// Whether a flow that is created with this packet may have begun before.
     pub(crate) fn may_be_early(&self, tuple: &Tuple, upper: &Upper<'_>, visit: &Visit) -> bool {
         let protocol = tuple.protocol();
         self.config.mode == Mode::Midstream
-            && (visit.unheard || self.config.start.is_none())
+            && (visit.unheard || self.start.is_none())
             && !upper.begins()
             && (upper.is_midstream()
                 || visit.unheard && !is_icmp(protocol)
@@ -78,7 +90,7 @@ impl Tracker {
         self.began.is_none_or(|began| visit.now.saturating_sub(began) < timeout)
     }
 
-    /// A packet that can be no flow's first. Its flow may be one that is not seen.
+    /// Returns the view of a packet that can be no flow's first. Its flow may be one that was not captured.
     pub(crate) fn stray(&self, tuple: &Tuple, upper: &Upper<'_>, visit: &Visit) -> CtView {
         if self.config.mode != Mode::Midstream {
             return CtView::INVALID;
@@ -93,7 +105,7 @@ impl Tracker {
             Upper::Tcp(_) => (false, CtState::Invalid),
             _ => (self.is_within(timeouts.longest(tuple.protocol()), visit), CtState::Established),
         };
-        match may_be && self.config.start.is_none() || visit.unheard {
+        match may_be && self.start.is_none() || visit.unheard {
             true if matches!(upper, Upper::Tcp(_)) && visit.unheard => {
                 Self::of_either(CtState::Established, Taken::For(CtState::Established))
             }
@@ -105,7 +117,7 @@ impl Tracker {
     /// An ICMP error about a flow that is not in the table.
     pub(crate) fn error_about_unseen(&self, visit: &Visit) -> CtView {
         match self.config.mode {
-            Mode::Midstream if visit.unheard || self.config.start.is_none() => {
+            Mode::Midstream if visit.unheard || self.start.is_none() => {
                 Self::of_unseen(CtState::Related, CtState::Invalid, visit)
             }
             _ => CtView::INVALID,

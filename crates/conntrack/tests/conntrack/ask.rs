@@ -17,7 +17,7 @@ const ALL: Wanted = Wanted {
     mark: None,
 };
 
-/// So many flows of UDP, from ports 1, 2, ….
+/// Returns a net with this many flows of UDP, from ports 1, 2, ….
 fn net(flows: u16) -> Net {
     let mut net = Net::kernel();
     for port in 1..=flows {
@@ -26,7 +26,7 @@ fn net(flows: u16) -> Net {
     net
 }
 
-/// All parts of a table, each of so many slots.
+/// All parts of a table, until a part is the last.
 fn parts(mut part: impl FnMut(usize) -> Part) -> Vec<Part> {
     let mut parts = vec![part(0)];
     while let Some(from) = parts.last().and_then(|part| part.next) {
@@ -108,7 +108,7 @@ fn what_is_ended_begins_anew_and_the_others_go_on() {
     assert!(!flow.is_replied() && flow.mark() == 0 && flow.state().is_none());
 }
 
-/// Others that count a flow know that it is gone as soon as it was ended.
+/// Workers that count a flow know that it has ended as soon as it was ended.
 #[test]
 fn who_counts_a_flow_is_told_of_its_end() {
     let mut net = Net::kernel();
@@ -123,7 +123,7 @@ fn who_counts_a_flow_is_told_of_its_end() {
     assert_eq!(life.at(now), conntrack::Alive::No);
 }
 
-/// `connlimit` counts connections that other workers hold: those that are there and not over.
+/// `connlimit` counts the open connections that other workers hold.
 #[test]
 fn who_counts_a_connection_is_told_whether_it_is_over_or_open() {
     let mut net = Net::kernel();

@@ -411,7 +411,7 @@ fn the_longest_fragment_is_remembered() {
     }
 }
 
-/// `ip_frag_too_far`: fragments are counted for each source by itself.
+/// `ip_frag_too_far`: fragments are counted for each source alone.
 #[test]
 fn fragments_of_other_sources_do_not_count() {
     let pieces = Pieces::new(V4);
@@ -430,7 +430,7 @@ fn fragments_of_other_sources_do_not_count() {
         let frames = pieces.cut(&[1000]);
         send(own, 77, &frames[0]);
         (0..100).for_each(|id| drop(send(from, 1000 + id, &frames[0])));
-        // Whoever speaks for the first time changes nothing for the others.
+        // A source that sends for the first time changes nothing for the others.
         send([10, 0, 0, 99], 1, &frames[0]);
         send(own, 77, &frames[1])
     };

@@ -1,4 +1,4 @@
-//! What helpers find in payloads: connections that are expected, and those that may be.
+//! What helpers find in payloads: connections that are expected, and connections that may be.
 
 use crate::net::*;
 use conntrack::{Certainty, Confirmation, Direction, Helper, Side, States, Status, Template};
@@ -312,7 +312,7 @@ fn a_flow_that_may_not_be_there_expects_nothing_surely() {
     assert_eq!(doubtful(false, "PORT 10,0,0,1,117,48\r\n"), (Confirmation::MayClash, 0));
 }
 
-/// `nf_nat_ftp`: the ports above the one that was named are tried, and there may be none left near the last one.
+/// `nf_nat_ftp`: the ports above the named one are tried, and there may be none left near the last port.
 #[test]
 fn a_command_is_rewritten_unless_its_port_is_among_the_last() {
     assert_eq!(doubtful(true, "PORT 10,0,0,1,117,48\r\n").0, Confirmation::Rewritten);

@@ -7,14 +7,13 @@ use packet::craft::{Addresses, Craft, Message};
 use packet::tcp::Flags;
 use packet::{Checksums, Link, Packet};
 
-pub(crate) const SECOND: u64 = 1_000_000_000;
-
 pub(crate) use CtState::{Established, Invalid, New, Related, Untracked};
+pub(crate) use conntrack::SECOND;
 
 /// IPv4 between client and server.
 pub(crate) const V4: Addresses =
     Addresses::V4 { source: [10, 0, 0, 1], destination: [10, 0, 0, 2] };
-/// The same in IPv6.
+/// The two hosts' addresses in IPv6.
 pub(crate) const V6: Addresses = Addresses::V6 { source: [0x20; 16], destination: [0x21; 16] };
 
 /// The way back.

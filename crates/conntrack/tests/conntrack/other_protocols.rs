@@ -2,7 +2,7 @@
 
 use crate::net::*;
 use conntrack::{Config, CtState, Direction, Status, sctp};
-use packet::craft::{Addresses, Message};
+use packet::craft::{Addresses, Craft, Message};
 
 fn left(net: &Net) -> u64 {
     net.flow().expires_in(net.now) / SECOND
@@ -267,5 +267,34 @@ fn acknowledgements_of_a_collision_have_the_tags_of_its_inits() {
         assert_eq!(says(&mut net, false, 0, &[&init(1, 11)]), Some(New));
         assert_eq!(says(&mut net, true, 0, &[&init(1, 22)]), Some(Established));
         assert_eq!(says(&mut net, false, 22, &[&init(2, tag)]), Some(expected), "{tag}");
+    }
+}
+
+/// A tunnel's outer sum counts on the inner sum that the network card will finish (`lco_csum`).
+#[test]
+fn the_sum_of_a_tunnel_over_an_unfinished_inner_one_is_not_wrong() {
+    const INNER: usize = 20 + 8 + 8;
+    const SUM: usize = INNER + 14 + 20 + 16;
+    let inner = Craft::new(V4, Message::tcp(4000, 80, packet::tcp::Flags::SYN)).frame();
+    for header in [[8, 0, 0, 0, 0, 0, 77, 0], [0, 0, 0x65, 0x58, 0, 0, 77, 0]] {
+        let message = Message::udp(4000, 4789);
+        let payload_len = header.len() + inner.len();
+        let mut frame = Craft { ethernet: None, payload_len, ..Craft::new(V4, message) }.frame();
+        frame[28..INNER].copy_from_slice(&header);
+        frame[INNER..].copy_from_slice(&inner);
+        // The outer sum is that over the finished inner one, which then is taken back to the pseudo header's.
+        frame[26..28].fill(0);
+        let len = (frame.len() - 20) as u16;
+        let pseudo = |protocol, len| {
+            let Addresses::V4 { source, destination } = V4 else { unreachable!() };
+            packet::checksum::pseudo_v4(source, destination, protocol, len)
+        };
+        let sum = packet::checksum::add(packet::checksum::sum(&frame[20..]), pseudo(17, len));
+        frame[26..28].copy_from_slice(&(!sum).to_be_bytes());
+        let inner_len = (frame.len() - INNER - 14 - 20) as u16;
+        frame[SUM..SUM + 2].copy_from_slice(&pseudo(6, inner_len).to_be_bytes());
+        assert_eq!(Net::kernel().pass_frame(&frame).state(), Some(New));
+        frame[26] ^= 1;
+        assert_eq!(Net::kernel().pass_frame(&frame).state(), Some(CtState::Invalid));
     }
 }

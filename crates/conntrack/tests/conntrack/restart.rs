@@ -1,9 +1,10 @@
-//! Flows that are written before a restart and go on after it, and those that are picked up without having been written.
+//! Flows that are written before a restart and go on after it, and flows that are picked up without having been
+//! written.
 
 use std::sync::Arc;
 
 use conntrack::steer::{Key, Shard};
-use conntrack::{Config, CtState, Helper, Listing, Proto, Status, Tracker};
+use conntrack::{Config, CtState, Helper, Listing, Mode, Proto, Status, Tracker};
 use packet::craft::{Addresses, Message};
 use proptest::prelude::*;
 
@@ -18,11 +19,16 @@ fn written(tracker: &mut Tracker) -> Listing {
     listing
 }
 
-/// The same net with a tracker that has nothing but what the other one wrote.
+/// A net whose new tracker has only what the old one wrote.
 fn restarted(mut net: Net) -> Net {
     let start = Some(Arc::new(written(&mut net.tracker)));
-    let config = Config { start, ..net.tracker.config().clone() };
-    Net { tracker: Tracker::new(config), ..net }
+    let config = net.tracker.config().clone();
+    Net { tracker: Tracker::starting(config, start), ..net }
+}
+
+/// A net whose tracker starts with these flows.
+fn listed(listing: Listing) -> Net {
+    Net { tracker: Tracker::starting(kernel(), Some(Arc::new(listing))), ..Net::kernel() }
 }
 
 proptest! {
@@ -41,7 +47,7 @@ proptest! {
         let listing = tracker.listing();
         prop_assert_eq!(&written(&mut tracker), &listing);
         let start = Some(Arc::new(listing.clone()));
-        let mut later = Tracker::new(Config { start, ..any::config(kind) });
+        let mut later = Tracker::starting(any::config(kind), start);
         prop_assert_eq!(later.listing().to_string(), listing.to_string());
     }
 }
@@ -193,7 +199,7 @@ fn during_grace_what_nobody_knows_is_established() {
     assert_eq!(first(&mut grace(0)), [Some(New), Some(New), Some(New)]);
     let mut net = grace(30);
     assert_eq!(first(&mut net), [Some(Established), Some(Established), Some(New)]);
-    // Once the time is over, those that were picked up stay what they are, and no other is.
+    // Once the time is over, the flows that were picked up stay what they are, and no other is picked up.
     net.wait(30);
     let line = Line::new(V4);
     assert_eq!(line.there(ACK, 1001, 5011).pass(&mut net), Some(Established));
@@ -212,13 +218,12 @@ fn what_is_picked_up_lives_no_longer_than_any_flow_without_an_answer() {
     assert_eq!(flow.expires_in(net.now), 300 * SECOND);
 }
 
-/// The same as another worker of two goes on with it.
+/// Starts two workers from one listing, each with its own flows.
 fn shards(listing: &Listing) -> [Tracker; 2] {
     let start = Arc::new(listing.clone());
     [0, 1].map(|number| {
         let shard = Shard { number, of: 2, key: Key::Addresses, max: 1000 };
-        let config = Config { start: Some(Arc::clone(&start)), ..kernel() };
-        Tracker::new(config.of_shard(shard))
+        Tracker::starting(kernel().of_shard(shard), Some(Arc::clone(&start)))
     })
 }
 
@@ -249,6 +254,17 @@ fn a_flow_with_a_helper_concerns_other_workers() {
 }
 
 #[test]
+fn the_end_of_a_flow_that_no_list_has_begins_none() {
+    let nothing = Some(Arc::new(Listing::default()));
+    for (start, flows) in [(None, 1), (nothing, 0)] {
+        let midstream = Config { mode: Mode::Midstream, ..kernel() };
+        let mut net = Net { tracker: Tracker::starting(midstream, start), ..Net::kernel() };
+        Line::new(V4).there(FIN_ACK, 1001, 5001).pass(&mut net);
+        assert_eq!(net.tracker.len(), flows);
+    }
+}
+
+#[test]
 fn windows_are_not_enforced_of_what_was_not_seen() {
     let mut net = Net::kernel();
     let line = Line::new(V4);
@@ -272,7 +288,7 @@ fn a_listed_flow_is_translated_at_the_ends_that_differ() {
         ("src=10.0.0.9 dst=192.0.2.1 sport=53 dport=8", true, true),
     ] {
         let listing = Listing::parse(&format!("{line} {reply} mark=0\n")).unwrap();
-        let mut net = Net::new(Config { start: Some(Arc::new(listing)), ..kernel() });
+        let mut net = listed(listing);
         net.tracker.begin(net.now);
         let status = net.flow().status();
         let ends = [Status::SRC_NAT, Status::DST_NAT].map(|end| status.contains(end));
@@ -295,7 +311,7 @@ fn a_listed_flow_may_have_been_assured_since() {
         (format!("{icmp} mark=0"), false),
     ] {
         let listing = Listing::parse(&line).unwrap();
-        let mut net = Net::new(Config { start: Some(Arc::new(listing)), ..kernel() });
+        let mut net = listed(listing);
         net.tracker.begin(net.now);
         assert_eq!(net.flow().may_be_assured(), may_be, "{line}");
     }

@@ -291,7 +291,7 @@ fn malformed_segments_are_invalid() {
 fn a_syn_in_the_middle_passes_and_is_learned_from_its_answer() {
     both(|net, line| {
         open(net, line);
-        // The client crashed and begins anew; the server answers.
+        // The client crashed and begins again; the server answers.
         assert_eq!(line.there(SYN, 400_000, 0).pass(net), Some(Established));
         assert_eq!(state(net), State::Established);
         assert_eq!(line.back(SYN_ACK, 800_000, 400_001).pass(net), Some(Established));

@@ -1,5 +1,5 @@
 //! The direct path: a packet that is forwarded from one given interface to another passes its hooks and leaves. Nothing
-//! routes it, it is no fragment that waits for others, no bridge's rules see it, and the host answers nothing by it.
+//! routes it, it is no fragment that waits for others, no bridge's rules see it, and it is no answer of the host.
 //!
 //! Contract: of a packet for which [`way_of`] finds a way, [`forward`] leaves the same bytes, says the same and lets
 //! observers see the same as the full path, [`Handler::take`](crate::Handler), to which tests hold it.
@@ -11,21 +11,22 @@ use rules::{BridgeNote, Iface};
 
 use crate::answers::Found;
 use crate::arrival::{Arrival, Origin};
-use crate::bridge;
-use crate::context::{Before, Context, Settled};
-use crate::course::{crossed, family_of};
+use crate::context::{Context, Settled};
 use crate::delivery::is_fragment;
-use crate::disposition::{Disposition, Early, FinalVerdict, Outcome};
+use crate::disposition::{Disposition, FinalVerdict, Outcome};
 use crate::egress::{self, Egress, Exit};
 use crate::hooks::{self, StateParts};
-use crate::interfaces;
 use crate::observer::Observer;
-use crate::path::Path;
 use crate::program::Program;
-use crate::reroute;
+use crate::routing::bridge;
+use crate::routing::course::Before;
+use crate::routing::course::{crossed, family_of};
+use crate::routing::interfaces;
+use crate::routing::path::Path;
+use crate::routing::reroute;
+use crate::routing::way::{Decision, Way};
 use crate::state::{FamilyState, State};
 use crate::walk::Walk;
-use crate::way::{Fate, Way};
 
 #[cfg(test)]
 mod tests;
@@ -33,7 +34,7 @@ mod tests;
 /// The interfaces and the plan of a packet that takes the direct path.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Direct<'a> {
-    /// The place of its family's plan.
+    /// The place of the family's plan.
     place: usize,
     input: &'a str,
     output: &'a str,
@@ -54,6 +55,7 @@ pub(crate) fn direct_of<'a>(
         && arrival.link != Link::Nflog
         && arrival.at.is_none()
         && arrival.left.is_none()
+        && arrival.ctstate.is_none()
         && !arrival.bridge.is_passed_on;
     let config = program.config();
     if !is_whole
@@ -76,7 +78,7 @@ impl Direct<'_> {
     }
 }
 
-/// Takes a packet along the direct path, with room to become longer; no access list is for it.
+/// Takes a packet along the direct path, with room to become longer; no access list applies to it.
 #[inline]
 pub(crate) fn forward<'h, 'a>(
     Direct { place, input, output }: Direct<'a>,
@@ -95,9 +97,9 @@ pub(crate) fn forward<'h, 'a>(
     let (input, output) = (Iface::Named(input), Iface::Named(output));
     let (wire, mtu) = crossed(packet, arrival, None);
     let assumed = Assumed::default();
-    let way = Way { path: Path::Forward, input, output, fate: Fate::Sure, mtu, wire, assumed };
-    let (bytes, offload, overrun) =
-        (packet.len() as u64, packet.headers().offload, packet.headers().overrun);
+    let way = Way { path: Path::Forward, input, output, fate: Decision::Sure, mtu, wire, assumed };
+    let mut end = Disposition::of(Some(family), packet.headers(), packet.len());
+    end.path = Some(Path::Forward);
     observer.starts(family, way.path, input, output);
 
     // The rules, hook after hook.
@@ -109,7 +111,7 @@ pub(crate) fn forward<'h, 'a>(
         false => BridgeNote::Unknown,
     };
     let mark = Mark { value: arrival.mark, unknown: 0 };
-    // Routes are asked again only on a wire where packets age: elsewhere they say what is given.
+    // Routes are asked again only on a wire where packets age: elsewhere the given interfaces decide.
     let routed = arrival.wire.filter(|wire| wire.ages);
     let before = routed.map_or_else(Before::default, |_| Before::of(packet, config));
     let (found, fragment) = (Found::Nothing, None);
@@ -126,7 +128,7 @@ pub(crate) fn forward<'h, 'a>(
         reroute::after(&mut walk, &mut rerouted, before, &context, observer);
         gone = &rerouted;
     }
-    walk.goes(gone);
+    walk.follow(gone);
     if !gone.is_bridged() {
         walk.lower_ttl(observer);
         walk.measure(&context.sizes(gone), input, observer);
@@ -136,46 +138,19 @@ pub(crate) fn forward<'h, 'a>(
     walk.hook(Hook::Postrouting, input, output, observer);
     walk.confirm(observer);
 
-    // How it leaves, and what is sent for it if it does not.
-    let (mut verdict, mut either) = walk.end();
-    let midstream = walk.midstream();
-    let mut early = Early::No;
-    let lies = (came_at, None);
+    // How the packet leaves, and what is sent for it if it does not.
+    (end.verdict, end.either) = walk.end();
+    end.midstream = walk.midstream();
     let Settled { answer, tuple, len, mut left } =
-        context.settle(&mut walk, &verdict, gone, answers, exit, lies);
-    if verdict == FinalVerdict::Unknown {
-        let told = if exit.is_none() { walk.as_taken(observer) } else { None };
-        let taken = if told.is_none() { walk.taken() } else { None };
+        context.settle(&mut walk, &end.verdict, gone, answers, exit, (came_at, None));
+    if end.verdict == FinalVerdict::Unknown {
+        let doubt = walk.doubted(exit.is_none(), observer);
         let state = StateParts { memories, answers, tracker, sets, chance: chance.as_ref() };
-        let again = |taken| hooks::again(&context, taken, state, exit, &mut left, observer);
-        let sure = told.or_else(|| taken.and_then(again));
-        if let Some(sure) = sure {
-            (verdict, either, early) = sure;
+        if let Some(sure) = hooks::decided(&context, doubt, state, exit, &mut left, observer) {
+            (end.verdict, end.either, end.early) = sure;
         }
     }
     let (leaves, reply) = egress::lent(left.map(|(made, _)| made), exit);
-    let (family, path) = (Some(family), Some(Path::Forward));
-    Egress {
-        outcome: Outcome {
-            end: Disposition {
-                verdict,
-                family,
-                path,
-                bytes,
-                offload,
-                overrun,
-                midstream,
-                assumed,
-                either,
-                early,
-            },
-            input,
-            output,
-            tuple,
-            len,
-            answer,
-        },
-        leaves,
-        reply,
-    }
+    let outcome = Outcome { end, input, output, tuple, len, answer };
+    Egress { outcome, leaves, reply }
 }

@@ -1,4 +1,4 @@
-//! [`Event`]: what an observer is told, as values: for bindings and whoever wants one function in place of many.
+//! [`Event`]: an observer's calls as values, for bindings and callers that want one function instead of many.
 
 use conntrack::{Edit, Side, States};
 use packet::Packet;
@@ -10,21 +10,21 @@ use rules::{Iface, KnownFlow, Outcome, Transit};
 
 use super::Observer;
 use crate::disposition::Why;
-use crate::path::Path;
+use crate::routing::path::Path;
 
-/// What a packet passes, in its order. What is borrowed is there for the call.
+/// What a packet passes, in its order. Borrowed values are valid for the call.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Event<'e> {
     /// [`Observer::starts`].
     Starts {
-        /// Whose rules it walks.
+        /// The family of the rules that the packet walks.
         family: Family,
-        /// Its way through the host.
+        /// The packet's path through the host.
         path: Path,
-        /// The interface that it came in by.
+        /// The packet's input interface.
         input: Iface<'e>,
-        /// The interface that it goes out by.
+        /// The packet's output interface.
         output: Iface<'e>,
     },
     /// [`Observer::enters`].
@@ -40,7 +40,7 @@ pub enum Event<'e> {
         at: RuleRef,
         /// Number of the match in the rule, from 0.
         index: usize,
-        /// What it said.
+        /// The match's answer.
         outcome: Outcome,
     },
     /// [`eval::Observer::remembered`].
@@ -54,18 +54,18 @@ pub enum Event<'e> {
     Rule {
         /// The rule.
         at: RuleRef,
-        /// What it said.
+        /// The rule's answer.
         outcome: Outcome,
-        /// How surely the packet was there.
+        /// How surely the packet reached the rule.
         alive: Alive,
     },
     /// [`eval::Observer::hit`].
     Hit {
         /// The rule.
         at: RuleRef,
-        /// Its counters move.
+        /// Whether its counters move.
         certain: bool,
-        /// What they move by, from the network header on.
+        /// The bytes that they move by, from the network header on.
         bytes: usize,
     },
     /// [`eval::Observer::policy`].
@@ -74,9 +74,9 @@ pub enum Event<'e> {
         table: u32,
         /// Index of the chain.
         chain: u32,
-        /// Its counters move.
+        /// Whether its counters move.
         certain: bool,
-        /// What they move by, from the network header on.
+        /// The bytes that they move by, from the network header on.
         bytes: usize,
     },
     /// [`eval::Observer::unknown`].
@@ -90,34 +90,34 @@ pub enum Event<'e> {
     Ttl(Option<u8>),
     /// [`Observer::tracked`].
     Tracked {
-        /// The states that its connection may be in.
+        /// The states that the packet's connection may be in.
         states: States,
         /// The connection.
         flow: KnownFlow<'e>,
     },
     /// [`Observer::translated`].
     Translated {
-        /// Which end.
+        /// The end that is translated.
         side: Side,
-        /// What it is now.
+        /// The new address and port.
         to: Translated,
     },
     /// [`Observer::edited`].
     Edited {
-        /// The frame before that.
+        /// The frame before the edit.
         frame: &'e [u8],
-        /// What is written.
+        /// The bytes written.
         edit: &'e Edit,
     },
     /// [`Observer::rerouted`].
     Rerouted {
-        /// Its way before.
+        /// The packet's path before.
         from: Path,
-        /// Its way now.
+        /// The packet's path now.
         to: Path,
-        /// The interface that it came in by.
+        /// The packet's input interface.
         input: Iface<'e>,
-        /// The interface that it goes out by now.
+        /// The packet's output interface now.
         output: Iface<'e>,
     },
     /// [`Observer::leaves`].
@@ -127,7 +127,7 @@ pub enum Event<'e> {
     },
     /// [`Observer::settled`].
     Settled {
-        /// Its connection.
+        /// The packet's connection.
         flow: KnownFlow<'e>,
     },
     /// [`Observer::taken`].

@@ -1,4 +1,4 @@
-//! Two observers as one: each sees what it would see alone. And one that is lent.
+//! Two observers as one: each sees what it would see alone. And an observer that is lent.
 
 use conntrack::{CtView, Edit, Side, States};
 use packet::Packet;
@@ -8,7 +8,7 @@ use rules::{Iface, KnownFlow};
 
 use super::Observer;
 use crate::disposition::Why;
-use crate::path::Path;
+use crate::routing::path::Path;
 
 impl<A: Observer, B: Observer> Observer for (A, B) {
     #[inline]
@@ -82,6 +82,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.0.depends_on(why);
         self.1.depends_on(why);
     }
+
+    #[inline]
+    fn follows_segments(&self) -> bool {
+        self.0.follows_segments() && self.1.follows_segments()
+    }
 }
 
 impl<O: Observer> Observer for &mut O {
@@ -143,5 +148,10 @@ impl<O: Observer> Observer for &mut O {
     #[inline]
     fn depends_on(&mut self, why: Why) {
         O::depends_on(self, why);
+    }
+
+    #[inline]
+    fn follows_segments(&self) -> bool {
+        O::follows_segments(self)
     }
 }

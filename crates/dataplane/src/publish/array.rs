@@ -1,4 +1,4 @@
-//! One array of counters as the ledger keeps it and a worker counts in it: rules by slot, policies beside.
+//! One array of counters as the ledger keeps it and a worker counts in it: rules by slot, and policies.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,12 +15,12 @@ pub(super) struct Array<T> {
     pub(super) number: u64,
     rules: T,
     policies: T,
-    /// Policies, one bit each, that were set anew after this array: what it counted for them is no more.
+    /// Policies, one bit each, that were reset after this array: its counts for them are void.
     void: [AtomicU64; VOID],
 }
 
 impl<T: Tally> Array<T> {
-    /// All zero.
+    /// Makes an array of zeros.
     pub(super) fn new(number: u64, rules: usize) -> Self {
         let (rules, policies) = (T::new(rules), T::new(POLICIES));
         Self { number, rules, policies, void: Default::default() }
@@ -39,12 +39,12 @@ impl<T: Tally> Array<T> {
         }
     }
 
-    /// What it counts for a policy, now or later, is not to be added any more.
+    /// Voids what the array counts for a policy, now or later.
     pub(super) fn void_policy(&self, place: usize) {
         self.void[place / BITS].fetch_or(1 << (place % BITS), Ordering::Relaxed);
     }
 
-    /// Adds what it has counted.
+    /// Adds the counts to these sums.
     pub(super) fn add_to(&self, rules: &mut [Counters], policies: &mut [Counters]) {
         for (slot, sum) in rules.iter_mut().enumerate() {
             let Some(cell) = self.rules.cell(slot) else { break };

@@ -1,18 +1,17 @@
-//! A worker's desk: what it works with lies there between bursts, and is taken off it for the length of one.
+//! A worker's desk: its program and counters lie there between bursts, and are taken off it for the length of a burst.
 //!
-//! Whoever posts puts something newer on the desk, whether the worker is there or not. What a resting worker
-//! had lain down comes off with it; what a busy one has in hand it drops when it comes back and finds the
-//! newer one.
+//! A writer posts something newer on the desk, whether the worker is there or not. This replaces what a resting worker
+//! had left; a busy worker drops what it has in hand when it comes back and finds the newer one.
 //!
-//! Contract: one worker takes and leaves, one poster at a time posts, with rising numbers. Neither waits for
-//! the other: taking is one swap, leaving is one and two more for what was posted meanwhile. A worker that takes
-//! after a post has what was posted or something newer.
+//! Contract: one worker takes and leaves, one poster at a time posts, with rising numbers. Neither waits for the other:
+//! taking is one swap, leaving is one and two more for what was posted meanwhile. A worker that takes after a post has
+//! what was posted or something newer.
 
 use std::fmt;
 
 use super::sync::AtomicCell;
 
-/// What lies on a desk. One with a higher number is newer.
+/// What lies on a desk; a higher number is newer.
 #[derive(Debug)]
 pub(crate) struct Seat<T> {
     pub(crate) number: u64,
@@ -34,13 +33,13 @@ impl<T> Desk<T> {
         Self(AtomicCell::new(Some(Box::new(seat))))
     }
 
-    /// The worker takes what is there; `None` if it has not left the last one.
+    /// Takes what is there; `None` if the worker has not left the last one.
     #[inline]
     pub(crate) fn take(&self) -> Option<Box<Seat<T>>> {
         self.0.swap(None)
     }
 
-    /// The worker leaves it, or the newer one that it finds.
+    /// Leaves the worker's seat on the desk, or the newer seat that it finds.
     #[inline]
     pub(crate) fn leave(&self, seat: Box<Seat<T>>) {
         let mut left = seat;
@@ -53,7 +52,7 @@ impl<T> Desk<T> {
         }
     }
 
-    /// Puts something newer there.
+    /// Puts something newer on the desk.
     pub(crate) fn post(&self, seat: Seat<T>) {
         drop(self.0.swap(Some(Box::new(seat))));
     }

@@ -1,7 +1,7 @@
-//! The writer's side: which program is current, which ones are not yet reclaimed, and what counters add up to.
+//! The writer's side: the current program, the programs not yet reclaimed, and the sums of counters.
 //!
-//! A program that was replaced is kept until no worker has it, and until those before it are gone; only then
-//! are the counters and the states of matches free that the next one no longer needed. Arrays of counters are
+//! A program that was replaced is kept until no worker has it, and until the programs before it are reclaimed; only
+//! then the counters and the states of matches are free that the next one no longer needed. Arrays of counters are
 //! likewise kept until no worker counts in them, and then added to the sums. So workers never free either of them.
 
 use std::collections::VecDeque;
@@ -14,27 +14,27 @@ use rules::revision::{Dropped, Numbers, Revision};
 
 use super::array::Array;
 use super::desk::{Desk, Seat};
+use super::report::{Held, PublishError, Snapshot};
 use super::tally::{POLICIES, Places, Tally};
 use super::worker::{Place, Work};
-use super::{Held, PublishError, Snapshot};
 use crate::program::Program;
 
-/// What a writer holds while it has the lock.
+/// What the ledger's lock protects.
 #[derive(Debug)]
 pub(super) struct Ledger<T> {
     pub(super) current: Arc<Program>,
     places: Places,
-    /// Replaced programs that somebody may still have, oldest first.
+    /// Replaced programs that may still be in use, oldest first.
     retired: VecDeque<Retired>,
     desks: Vec<Registered<T>>,
-    /// Workers so far.
+    /// The number of workers so far.
     registered: usize,
-    /// Arrays that somebody may still count in, each once.
+    /// Arrays that may still be counted in, each once.
     arrays: Vec<Arc<Array<T>>>,
-    /// Of all arrays that are no more, and of rules and policies when they were new.
+    /// Sums of all arrays that are no longer used, and the starting values of rules and policies.
     rules: Vec<Counters>,
     policies: Vec<Counters>,
-    /// Counters that the current program, and those before it, need.
+    /// Counters that the current program, and earlier ones, need.
     slots: usize,
     /// Counters in a new array.
     room: usize,
@@ -46,9 +46,9 @@ pub(super) struct Ledger<T> {
 #[derive(Debug)]
 struct Retired {
     program: Arc<Program>,
-    /// What it does not share with the one after it.
+    /// Bytes that it does not share with the next program.
     bytes: usize,
-    /// Places that the one after it does not need.
+    /// Places that the next program does not need.
     dropped: Vec<Dropped>,
 }
 
@@ -60,7 +60,7 @@ struct Registered<T> {
     array: Arc<Array<T>>,
 }
 
-/// A policy whose counters start anew, and where.
+/// A policy whose counters are reset, and their new value.
 pub(super) type Reset = (usize, Counters);
 
 impl<T: Tally> Ledger<T> {
@@ -81,7 +81,7 @@ impl<T: Tally> Ledger<T> {
         }
     }
 
-    /// Counters start there.
+    /// Starts a rule's counters at a value.
     pub(super) fn start_rule(&mut self, slot: u32, at: Counters) {
         let slot = slot as usize;
         if self.rules.len() <= slot {
@@ -90,7 +90,7 @@ impl<T: Tally> Ledger<T> {
         self.rules[slot] = at;
     }
 
-    /// Counters start there; needs new arrays.
+    /// Starts a policy's counters at a value; needs new arrays.
     pub(super) fn start_policy(&mut self, (place, at): Reset) {
         self.arrays.iter().for_each(|array| array.void_policy(place));
         if let Some(sum) = self.policies.get_mut(place) {
@@ -100,7 +100,7 @@ impl<T: Tally> Ledger<T> {
 
     /// A desk for a new worker, with the current program on it.
     pub(super) fn register(&mut self) -> (Arc<Place<T>>, Arc<Program>) {
-        // Or workers that come and go would leave theirs until somebody reads.
+        // Otherwise workers that come and go would leave their arrays until a reader comes.
         self.collect();
         let id = self.registered;
         self.registered += 1;
@@ -113,8 +113,8 @@ impl<T: Tally> Ledger<T> {
         (place, Arc::clone(&self.current))
     }
 
-    /// Counters of rules that are about to be published start. Nobody counts in their places yet: they were reclaimed, or
-    /// never used.
+    /// Starts the counters of rules that are about to be published. Nobody counts in their places yet: they were
+    /// reclaimed, or never used.
     pub(super) fn prepare(&mut self, rules: &[Arc<Rule>]) {
         for rule in rules {
             self.arrays.iter().for_each(|array| array.reset_rule(rule.slot as usize));
@@ -122,7 +122,7 @@ impl<T: Tally> Ledger<T> {
         }
     }
 
-    /// Makes a program the current one, which differs from the one before by these revisions. It and those before it
+    /// Makes a program the current one, which differs from the previous one by these revisions. It and the earlier ones
     /// need this number of `slots`.
     pub(super) fn publish(
         &mut self,
@@ -146,9 +146,9 @@ impl<T: Tally> Ledger<T> {
         self.current.number()
     }
 
-    /// Gives every worker a new array, so that the ones before will be left: the number of the last of those.
+    /// Gives every worker a new array, so that earlier ones are left; returns the number of the last of those.
     pub(super) fn renew(&mut self) -> u64 {
-        // Or they would be kept for as long as nobody reads.
+        // Otherwise they would be kept until a reader comes.
         self.collect();
         let before = self.last_array;
         if self.slots > self.room {
@@ -173,7 +173,7 @@ impl<T: Tally> Ledger<T> {
         }
     }
 
-    /// Workers that were dropped need no desk.
+    /// Removes the desks of workers that were dropped.
     fn forget_the_gone(&mut self) {
         self.desks.retain(|desk| Arc::strong_count(&desk.place) > 1);
     }
@@ -184,7 +184,7 @@ impl<T: Tally> Ledger<T> {
         Seat { number: self.last_seat, what: Work { program, places: self.places, array } }
     }
 
-    /// An array for a worker: a new one, but where workers share theirs the other worker's.
+    /// An array for a worker: a new one, or the other worker's where workers share theirs.
     fn array_beside(&mut self, other: Option<Arc<Array<T>>>) -> Arc<Array<T>> {
         if let (true, Some(other)) = (T::IS_SHARED, other) {
             return other;
@@ -196,8 +196,8 @@ impl<T: Tally> Ledger<T> {
         array
     }
 
-    /// Lets go of what nobody has any more: the programs, for the caller to drop, which takes as long as they are
-    /// large.
+    /// Reclaims what is no longer used: returns the programs, for the caller to drop, which takes time in proportion to
+    /// their size.
     #[must_use]
     pub(super) fn reclaim(&mut self, numbers: &mut Numbers) -> Vec<Program> {
         let mut gone = Vec::new();
@@ -216,7 +216,7 @@ impl<T: Tally> Ledger<T> {
         gone
     }
 
-    /// Adds up the arrays that nobody counts in any more.
+    /// Adds up the arrays that are no longer counted in.
     fn collect(&mut self) {
         self.forget_the_gone();
         for array in std::mem::take(&mut self.arrays) {
@@ -238,7 +238,7 @@ impl<T: Tally> Ledger<T> {
         })
     }
 
-    /// How many programs are not reclaimed, and their bytes.
+    /// The number of programs that are not reclaimed, and their bytes.
     pub(super) fn unreclaimed(&self) -> (usize, usize) {
         (self.retired.len(), self.retired.iter().map(|retired| retired.bytes).sum())
     }
@@ -248,7 +248,7 @@ impl<T: Tally> Ledger<T> {
         Held { programs, bytes, arrays: self.arrays.len(), places: self.slots }
     }
 
-    /// Names who has been in a burst for longest.
+    /// The error that names the worker that has been in a burst for longest.
     pub(super) fn behind(&self) -> PublishError {
         let at = |desk: &&Registered<T>| desk.place.at.load(Ordering::Relaxed);
         let walking = self.desks.iter().filter(|desk| at(desk) != 0);
@@ -258,7 +258,7 @@ impl<T: Tally> Ledger<T> {
     }
 }
 
-/// Counters in a new array: some to spare, so that single rules seldom need another.
+/// Counters in a new array: some to spare, so that a few more rules seldom need another.
 fn room_for(slots: usize) -> usize {
     slots + slots / 8 + 64
 }

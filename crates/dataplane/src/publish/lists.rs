@@ -1,8 +1,8 @@
-//! Changes of what workers share beside the rules: the access list and the sets.
+//! Changes of what workers share besides rules: the access list and the sets.
 //!
-//! Contract: a change is in force for every decision that begins after the call returns. It waits for no worker, and for
-//! no writer of rules: one that puts other lists in the place of those in force meanwhile has it again on the new ones,
-//! as if it had come after them.
+//! Contract: a change is in force for every decision that begins after the call returns. It waits for no worker, and
+//! for no writer of rules: if a writer replaces the lists meanwhile, the change is made again on the new lists, as if
+//! it had come after them.
 
 use access::list::Change;
 use rules::ipset::{EditError, Edited, Sets};
@@ -12,12 +12,12 @@ use super::tally::Tally;
 use crate::shared::Shared;
 
 impl<T: Tally> Published<T> {
-    /// Changes the access list, all at one moment: how many ranges of sources are banned now.
+    /// Changes the access list, all at one moment; returns the number of ranges of sources that are banned now.
     pub fn change_bans(&self, changes: &[Change]) -> usize {
         self.of_current(|shared| shared.bans().update_all(changes))
     }
 
-    /// Changes the sets by lines of `ipset restore`, all at one moment; as [`Sets::restore`].
+    /// Changes the sets by lines of `ipset restore`, all at one moment; see [`Sets::restore`].
     ///
     /// # Errors
     /// A line is refused: then nothing has changed.
@@ -28,7 +28,7 @@ impl<T: Tally> Published<T> {
         })
     }
 
-    /// Does something to what workers share, and again where that was replaced meanwhile.
+    /// Applies a change to what workers share, and again where that was replaced meanwhile.
     fn of_current<R>(&self, mut change: impl FnMut(&Shared) -> R) -> R {
         loop {
             let shared = self.shared();

@@ -1,40 +1,37 @@
-//! Publishing: programs go to the threads that take packets through them, their counters come back.
+//! Publishing: hands programs to the threads that take packets through them, and collects their counters.
 //!
-//! A program holds a [`Revision`] for each family, a commit makes the next one of one of them. Every [`Worker`] has a
-//! desk. A commit puts the new program on all of them; a worker takes what is there for the length of a
-//! [`BurstGuard`], so one packet goes through one program. A reader who wants the counters puts empty ones there, and
-//! has the full ones when the worker's burst ends, or at once if it rests: that is [`Published::snapshot`].
+//! A program holds a [`Revision`] for each family; a commit makes the next revision of one family. Every [`Worker`] has
+//! a desk. A commit puts the new program on all desks; a worker takes what is there for the length of a [`BurstGuard`],
+//! so one packet goes through one program. A reader of counters puts empty ones there, and gets the full ones when the
+//! worker's burst ends, or at once if the worker rests: [`Published::snapshot`].
 //!
-//! Contract: workers never wait, lock or free anything but the seat itself; a burst costs two swaps of a word
-//! that is the worker's own. A burst that begins after a commit sees it. Writers take turns: rules are read, and a
-//! program is built of them and an old one freed, while nobody else waits. Programs are freed by writers alone. The
-//! ledger is locked to look and to swap; who asks for the current program takes no lock at all. Writers wait at
-//! [`MOST_PROGRAMS`] or [`MOST_BYTES`] that are not reclaimed, readers of counters for bursts to end, both for
-//! [`PATIENCE`]. `ledger` says when something is reclaimed.
+//! Contract: workers never wait or lock, and free nothing but the seat itself; a burst costs two swaps of a word that
+//! is the worker's own. A burst that begins after a commit sees it. Writers take turns: rules are read, a program is
+//! built of them and an old one freed while nobody else waits. Only writers free programs. The ledger is locked to look
+//! and to swap; asking for the current program takes no lock at all. Writers wait at [`MOST_PROGRAMS`] or
+//! [`MOST_BYTES`] that are not reclaimed, readers of counters for bursts to end, both for [`PATIENCE`]. `ledger` says
+//! when something is reclaimed.
 //!
-//! What packets leave is each worker's own ([`crate::State`]), such as connections, but for what the kernel has once:
-//! that is one for all workers ([`Shared`]). A state follows the newest program where a burst begins, which takes as long as programs have families.
+//! Each worker has its own [`crate::State`] (such as connections), except what the kernel has once: all workers share
+//! that ([`Shared`]). A state follows the newest program where a burst begins, in time linear in the number of its
+//! families.
 //!
-//! A rule is named by its [`Rule::id`], which no other rule of these programs has before or after it;
-//! [`Program::rule`] has it by the place that a verdict gives. Whoever wants to read a rule that may be gone by then
-//! holds its revision: that keeps nobody from anything.
+//! A rule is named by its [`rules::model::Rule::id`], which no other rule of these programs has before or after it;
+//! [`Program::rule`] finds it by the place that a verdict gives. A reader of a rule that may have been removed by then
+//! holds its revision, which blocks neither writers nor workers.
 //!
 //! This is the only place that knows threads and programs. It needs no `unsafe`: the words are crossbeam's
-//! `AtomicCell`s of boxes, what is let go of is found by the counts of `Arc`s.
+//! `AtomicCell`s of boxes, and the counts of `Arc`s show what was let go of.
 
 mod array;
 mod desk;
 mod ledger;
 mod lists;
+mod report;
+mod sync;
 pub mod tally;
 mod worker;
 
-/// What `desk` is made of; its models put loom's in the place.
-mod sync {
-    pub(super) use crossbeam_utils::atomic::AtomicCell;
-}
-
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -42,43 +39,43 @@ use access::list::Schedule;
 use arc_swap::ArcSwap;
 use conntrack::steer::Shard;
 use rules::ipset::Sets;
-use rules::model::{Counters, Family, Hook, Rule, Ruleset};
+use rules::model::{Counters, Family, Hook, Ruleset};
 use rules::revision::{Numbers, Refused, Revision, Transaction};
-use rules::save::LoadError;
 use rules::{Backend, TableKind};
 
 use ledger::{Ledger, Reset};
 use tally::{Local, Tally, policy_place};
 
+pub use report::{Held, PublishError, Snapshot};
 pub use worker::{BurstGuard, Worker};
 
-use crate::config::Config;
+use crate::config::{Config, Start};
 use crate::program::Program;
 use crate::shared::Shared;
 
-/// Writers wait at this number of programs that somebody may still walk.
+/// Number of replaced programs that may still be walked at which writers wait.
 pub const MOST_PROGRAMS: usize = 64;
 
-/// Writers wait at this number of bytes that only such programs hold, by [`Revision::replaced_bytes`].
+/// Number of bytes that only such programs hold at which writers wait, by [`Revision::replaced_bytes`].
 pub const MOST_BYTES: usize = 256 << 20;
 
 /// How long writers wait for workers to move on, and readers for their bursts to end.
 pub const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Rules whose counters are started before somebody else has the ledger.
+/// Rules whose counters are started before the ledger's lock is given up for a moment.
 const AT_ONCE: usize = 4096;
 
 /// How long a writer sleeps before it looks again.
 const NAP: Duration = Duration::from_micros(50);
 
-/// Rules in force, and who walks them; `T` is what they count in.
+/// The rules in force and the workers that walk them; `T` is the type of their counters.
 #[derive(Debug)]
 pub struct Published<T = Local> {
     /// The writer's turn: held for as long as it takes to read rules and to build a program of them.
     numbers: Mutex<Numbers>,
-    /// Held to look, and to swap; taken after `numbers` by who takes both.
+    /// Held to look, and to swap; `numbers` is locked first where both are.
     ledger: Mutex<Ledger<T>>,
-    /// The ledger's current program, for whoever only asks for it; changed under the ledger's lock, after the desks.
+    /// The ledger's current program, readable without its lock; changed under that lock, after the desks.
     current: ArcSwap<Program>,
     limits: Limits,
 }
@@ -91,85 +88,33 @@ struct Limits {
     patience: Duration,
 }
 
-/// Why nothing was published, or read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PublishError {
-    /// The rules are no longer those that the change was made for.
-    Stale {
-        /// Number of the program that it was made for.
-        expected: u64,
-        /// Number of the one that is current.
-        current: u64,
-    },
-    /// Somebody has been walking an old program for too long.
-    Behind {
-        /// The worker, counted from 0 as they registered; `None` if it is someone who asked for a program.
-        worker: Option<usize>,
-        /// Programs that are not reclaimed.
-        programs: usize,
-        /// What only those hold, about.
-        bytes: usize,
-    },
-    /// A change was refused.
-    Refused(Refused),
-    /// A line of the text was refused.
-    Load(LoadError),
-    /// Whoever was asked did not accept the program: why.
-    NotAccepted(String),
-}
-
-/// Counters of all workers, each as of a boundary between two of its bursts.
-#[derive(Debug, Clone)]
-pub struct Snapshot {
-    /// The program whose rules they are. Holding on to it keeps it, and those after it, from being reclaimed.
-    pub program: Arc<Program>,
-    rules: Vec<Counters>,
-    policies: Vec<Counters>,
-}
-
-/// What is held for workers, for whoever watches memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Held {
-    /// Programs that were replaced and that somebody may still have.
-    pub programs: usize,
-    /// What only those hold, in bytes, about.
-    pub bytes: usize,
-    /// Arrays of counters.
-    pub arrays: usize,
-    /// Places of rules in each of them.
-    pub places: usize,
-}
-
 impl Published {
-    /// Rules as they were read, of at most one ruleset for each family; counters start where the text says.
-    ///
-    /// # Errors
-    /// Chains that form a loop.
+    /// Publishes rules as they were read, of at most one ruleset for each family; counters start where the text says.
+    #[must_use]
     pub fn new<'r>(
         rulesets: impl IntoIterator<Item = &'r Ruleset>,
         config: impl Into<Arc<Config>>,
-    ) -> Result<Self, Refused> {
-        Self::counting(rulesets, config)
+    ) -> Self {
+        Self::counting(rulesets, config, Start::default())
     }
 }
 
 impl<T: Tally> Published<T> {
-    /// As [`Published::new`], with counters of another kind.
-    ///
-    /// # Errors
-    /// Likewise.
+    /// Publishes rules like [`Published::new`], with counters of type `T`, for states that start with this.
     pub fn counting<'r>(
         rulesets: impl IntoIterator<Item = &'r Ruleset>,
         config: impl Into<Arc<Config>>,
-    ) -> Result<Self, Refused> {
+        start: impl Into<Arc<Start>>,
+    ) -> Self {
         let (mut numbers, mut revisions, mut given) = (Numbers::default(), Vec::new(), Vec::new());
         for ruleset in rulesets {
-            revisions.push(Arc::new(Revision::first(ruleset, &mut numbers)?));
+            revisions.push(Arc::new(Revision::first(ruleset, &mut numbers)));
             given.extend(given_to_policies(ruleset));
         }
-        let config = config.into();
-        let shared = Shared::new(&config);
-        let first = Program::of_revisions(1, revisions.iter().cloned(), config).sharing(shared);
+        let start = start.into();
+        let shared = Shared::new(&start);
+        let first = Program::of_revisions(1, revisions.iter().cloned(), config.into(), start);
+        let first = first.sharing(shared);
         let mut ledger = Ledger::new(first, numbers.slots());
         for rule in revisions.iter().flat_map(|revision| revision.rules()) {
             ledger.start_rule(rule.slot, rule.counters);
@@ -178,25 +123,26 @@ impl<T: Tally> Published<T> {
         let limits = Limits { programs: MOST_PROGRAMS, bytes: MOST_BYTES, patience: PATIENCE };
         let current = ArcSwap::new(Arc::clone(&ledger.current));
         let (numbers, ledger) = (Mutex::new(numbers), Mutex::new(ledger));
-        Ok(Self { numbers, ledger, current, limits })
+        Self { numbers, ledger, current, limits }
     }
 
-    /// Registers a worker. Dropping it takes it off again; its counts stay.
+    /// Registers a worker. Dropping it removes it again; its counts stay.
     pub fn worker(&self) -> Worker<T> {
         self.worker_of(None)
     }
 
-    /// As [`Published::worker`], of one that has this part of the connections, where workers share them out.
+    /// Registers a worker like [`Published::worker`] that has this part of the connections, where workers share them
+    /// out.
     pub fn worker_of(&self, shard: Option<Shard>) -> Worker<T> {
         let (place, program) = self.lock().register();
         Worker::new(place, &program, shard)
     }
 
-    /// What its workers share: the access list, to be changed while packets pass, and the sets. After a reload both are
-    /// other ones.
+    /// Returns what the workers share: the access list, which may be changed while packets pass, and the sets. A reload
+    /// replaces both.
     pub fn shared(&self) -> Shared {
         let program = self.program();
-        program.shared().cloned().unwrap_or_else(|| Shared::new(program.config()))
+        program.shared().cloned().unwrap_or_else(|| Shared::new(program.start()))
     }
 
     /// The current program, without waiting: a burst that begins after this has it, or a newer one. Holding on to it
@@ -205,7 +151,8 @@ impl<T: Tally> Published<T> {
         self.current.load_full()
     }
 
-    /// Publishes what changes to the rules of a family make of program `expected`: the number of the new program.
+    /// Publishes what changes to the rules of a family make of program `expected`; returns the number of the new
+    /// program.
     ///
     /// # Errors
     /// `expected` is not current, the change is refused, or workers are too far behind: then nothing has
@@ -229,10 +176,10 @@ impl<T: Tally> Published<T> {
         self.publish(expected, family, &[], make, |_| Ok(()))
     }
 
-    /// As [`Published::commit`], with changes as [`Revision::changed_by`] reads them.
+    /// Commits like [`Published::commit`], with changes as [`Revision::changed_by`] reads them.
     ///
     /// # Errors
-    /// Likewise, with the line that is refused.
+    /// As for [`Published::commit`], with the line that is refused.
     pub fn commit_text(
         &self,
         expected: u64,
@@ -242,10 +189,10 @@ impl<T: Tally> Published<T> {
         self.commit_text_if(expected, family, text, |_| Ok(()))
     }
 
-    /// As [`Published::commit_text`], if the program is accepted that it makes. Nothing can fail after that.
+    /// Commits like [`Published::commit_text`], if `accept` accepts the resulting program. Nothing can fail after that.
     ///
     /// # Errors
-    /// Likewise, and why it is not accepted.
+    /// As for [`Published::commit_text`], and the reason of `accept`.
     pub fn commit_text_if(
         &self,
         expected: u64,
@@ -259,12 +206,12 @@ impl<T: Tally> Published<T> {
         self.publish(expected, family, &[], make, accept)
     }
 
-    /// As [`Published::commit`], with other rules in place of all of their family: counters, and what matches
-    /// remember, stay with rules that are the same, but where the new rules bring counters. Somebody else may have
-    /// the rules, too.
+    /// Commits like [`Published::commit`], with rules that replace all rules of their family. Rules that stay the same
+    /// keep their counters, unless the new rules bring counters, and what their matches remember. Other holders of the
+    /// rules do no harm.
     ///
     /// # Errors
-    /// Likewise.
+    /// As for [`Published::commit`].
     pub fn replace(&self, expected: u64, ruleset: Ruleset) -> Result<u64, PublishError> {
         let given = given_to_policies(&ruleset);
         let family = ruleset.family;
@@ -274,11 +221,11 @@ impl<T: Tally> Published<T> {
         self.publish(expected, family, &given, make, |_| Ok(()))
     }
 
-    /// As [`Published::replace`], for rules of several families, sets and the access list at once: no packet meets
-    /// some of them without the others.
+    /// Replaces rules like [`Published::replace`], but of several families, with sets and the access list, all at once:
+    /// no packet meets some of them without the others.
     ///
     /// # Errors
-    /// Likewise.
+    /// As for [`Published::replace`].
     pub fn reload(
         &self,
         expected: u64,
@@ -289,11 +236,12 @@ impl<T: Tally> Published<T> {
         self.replace_if(expected, rulesets, |program| program.with(sets, bans), |_| Ok(()))
     }
 
-    /// As [`Published::replace`], for rules of several families at once, if the program is accepted that they make;
-    /// `beside` changes what it has beside rules ([`Program::with`]). Nothing can fail after it is accepted.
+    /// Replaces rules like [`Published::replace`], but of several families at once, if `accept` accepts the resulting
+    /// program; a function sets the program's sets and access list ([`Program::with`]). Nothing can fail after it is
+    /// accepted.
     ///
     /// # Errors
-    /// Likewise, and why it is not accepted.
+    /// As for [`Published::replace`], and the reason of `accept`.
     pub fn replace_if(
         &self,
         expected: u64,
@@ -301,17 +249,15 @@ impl<T: Tally> Published<T> {
         beside: impl FnOnce(Program) -> Program,
         accept: impl FnOnce(&Program) -> Result<(), String>,
     ) -> Result<u64, PublishError> {
-        // What could be refused is refused before any of it has taken numbers.
-        for ruleset in &rulesets {
-            Revision::first(ruleset, &mut Numbers::default()).map_err(PublishError::Refused)?;
-        }
         let mut numbers = lock(&self.numbers);
         let current = self.room_at(expected, &mut numbers)?;
         let (mut next, mut resets) = (Vec::new(), Vec::new());
         for ruleset in rulesets {
             let given = given_to_policies(&ruleset);
-            let old = revision_of(&current, ruleset.family, &mut numbers)?;
-            let new = old.replaced_by(ruleset, &mut numbers).map_err(PublishError::Refused)?;
+            let old = revision_of(&current, ruleset.family, &mut numbers);
+            let new = old.replaced_by(ruleset, &mut numbers);
+            let new = new.inspect_err(|_| take_back(&next, &mut numbers));
+            let new = new.map_err(PublishError::Refused)?;
             resets.extend(policies_of_new_tables(&old, &new));
             resets.extend(given);
             next.push(Arc::new(new));
@@ -332,12 +278,12 @@ impl<T: Tally> Published<T> {
     ) -> Result<u64, PublishError> {
         let mut numbers = lock(&self.numbers);
         let current = self.room_at(expected, &mut numbers)?;
-        let old = revision_of(&current, family, &mut numbers)?;
+        let old = revision_of(&current, family, &mut numbers);
         let next = [Arc::new(make(&old, &mut numbers)?)];
         let mut resets = policies_of_new_tables(&old, &next[0]);
         resets.extend_from_slice(given);
         let program = current.after(&next);
-        // Or it would never be the last to have it.
+        // Otherwise the ledger would not have the last reference.
         drop((current, old));
         accepted(accept(&program), &next, &mut numbers)?;
         Ok(self.put(program, &next, &resets, &mut numbers))
@@ -390,7 +336,7 @@ impl<T: Tally> Published<T> {
         }
     }
 
-    /// What all workers have counted.
+    /// Returns what all workers have counted.
     ///
     /// # Errors
     /// A worker's burst does not end: [`PublishError::Behind`].
@@ -410,7 +356,7 @@ impl<T: Tally> Published<T> {
         }
     }
 
-    /// What is held just now.
+    /// Returns what is held for workers now.
     pub fn held(&self) -> Held {
         self.lock().held()
     }
@@ -420,27 +366,11 @@ impl<T: Tally> Published<T> {
     }
 }
 
-impl Snapshot {
-    /// Of a rule of the program.
-    #[must_use]
-    pub fn rule(&self, rule: &Rule) -> Counters {
-        self.rules.get(rule.slot as usize).copied().unwrap_or_default()
-    }
-
-    /// Of the policy of a table's built-in chain.
-    #[must_use]
-    pub fn policy(&self, family: Family, table: &str, hook: Hook) -> Counters {
-        let place = family.tables().iter().position(|kind| kind.name == table);
-        let place = place.map(|table| policy_place(family, table, hook));
-        place.and_then(|place| self.policies.get(place)).copied().unwrap_or_default()
-    }
-}
-
 fn lock<V>(value: &Mutex<V>) -> MutexGuard<'_, V> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Counters that a text gives to policies.
+/// Reads the counters that a text gives to policies.
 fn given_to_policies(ruleset: &Ruleset) -> Vec<Reset> {
     let mut given = Vec::new();
     for (place, kind) in ruleset.family.tables().iter().enumerate() {
@@ -453,7 +383,7 @@ fn given_to_policies(ruleset: &Ruleset) -> Vec<Reset> {
     given
 }
 
-/// Policies of tables that were not there before start at zero.
+/// Finds the policies of tables that were not there before, which start at zero.
 fn policies_of_new_tables(old: &Revision, new: &Revision) -> Vec<Reset> {
     let family = new.family();
     let kinds = family.tables().iter().enumerate();
@@ -471,54 +401,24 @@ fn accepted(
     next: &[Arc<Revision>],
     numbers: &mut Numbers,
 ) -> Result<(), PublishError> {
-    let take_back = |_: &String| next.iter().for_each(|next| numbers.take_back(next));
-    answer.inspect_err(take_back).map_err(PublishError::NotAccepted)
+    answer.inspect_err(|_| take_back(next, numbers)).map_err(PublishError::NotAccepted)
+}
+
+/// Takes back what revisions were given that nobody will walk.
+fn take_back(unused: &[Arc<Revision>], numbers: &mut Numbers) {
+    unused.iter().for_each(|unused| numbers.take_back(unused));
 }
 
 /// The revision of a family in a program.
-fn revision_of(
-    program: &Program,
-    family: Family,
-    numbers: &mut Numbers,
-) -> Result<Arc<Revision>, PublishError> {
+fn revision_of(program: &Program, family: Family, numbers: &mut Numbers) -> Arc<Revision> {
     match program.revision(family) {
-        Some(revision) => Ok(Arc::clone(revision)),
-        None => without_rules(family, numbers).map(Arc::new),
-    }
-}
-
-/// What the rules of a family are made of that had none.
-fn without_rules(family: Family, numbers: &mut Numbers) -> Result<Revision, PublishError> {
-    let none = Ruleset { family, backend: Backend::default(), tables: Vec::new() };
-    Revision::first(&none, numbers).map_err(PublishError::Refused)
-}
-
-impl fmt::Display for PublishError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Stale { expected, current } => {
-                write!(f, "expected program {expected} to be current, found {current}")
-            }
-            Self::Behind { worker: Some(worker), programs, bytes } => {
-                write!(f, "worker {worker} does not move on: ")?;
-                unreclaimed(f, *programs, *bytes)
-            }
-            Self::Behind { worker: None, programs, bytes } => {
-                f.write_str("someone holds on to an old program: ")?;
-                unreclaimed(f, *programs, *bytes)
-            }
-            Self::Refused(refused) => refused.fmt(f),
-            Self::Load(error) => error.fmt(f),
-            Self::NotAccepted(why) => f.write_str(why),
+        Some(revision) => Arc::clone(revision),
+        None => {
+            let none = Ruleset { family, backend: Backend::default(), tables: Vec::new() };
+            Arc::new(Revision::first(&none, numbers))
         }
     }
 }
-
-fn unreclaimed(f: &mut fmt::Formatter<'_>, programs: usize, bytes: usize) -> fmt::Result {
-    write!(f, "{programs} programs of {bytes} bytes cannot be reclaimed")
-}
-
-impl std::error::Error for PublishError {}
 
 #[cfg(test)]
 mod tests;

@@ -17,10 +17,10 @@ pub trait Tally: Debug + Send + Sync {
     /// Whether all workers count in one array.
     const IS_SHARED: bool = false;
 
-    /// All zero.
+    /// Makes an array of zeros.
     fn new(places: usize) -> Self;
 
-    /// Counts a packet of N bytes; a place that is not there counts nothing.
+    /// Counts a packet of N bytes; a missing place counts nothing.
     fn count(&self, place: usize, bytes: u64);
 
     /// The counter of a place.
@@ -35,7 +35,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// What it has counted.
+    /// The counts so far.
     #[must_use]
     pub fn get(&self) -> Counters {
         Counters {
@@ -44,7 +44,7 @@ impl Cell {
         }
     }
 
-    /// Back to zero; nobody else may count meanwhile.
+    /// Resets the counts to zero; no other thread may count meanwhile.
     pub(super) fn reset(&self) {
         self.packets.store(0, Ordering::Relaxed);
         self.bytes.store(0, Ordering::Relaxed);
@@ -57,7 +57,7 @@ impl Cell {
         self.bytes.store(self.bytes.load(Ordering::Relaxed) + bytes, Ordering::Relaxed);
     }
 
-    /// Counts a packet beside other writers.
+    /// Counts a packet alongside other writers.
     #[inline]
     pub fn add_among_others(&self, bytes: u64) {
         self.packets.fetch_add(1, Ordering::Relaxed);
@@ -65,7 +65,7 @@ impl Cell {
     }
 }
 
-/// One worker's.
+/// An array of one worker.
 #[derive(Debug)]
 pub struct Local(Box<[Cell]>);
 
@@ -87,11 +87,11 @@ impl Tally for Local {
 }
 
 const FAMILIES: usize = 4;
-/// As many as a family has tables, and more.
+/// At least as many as a family has tables.
 const TABLES: usize = 8;
 const HOOKS: usize = 6;
 
-/// Places of policies.
+/// The number of places for policies.
 pub(super) const POLICIES: usize = FAMILIES * TABLES * HOOKS;
 
 /// The place of a policy, with the table's number in [`Family::tables`].
@@ -99,7 +99,7 @@ pub(super) fn policy_place(family: Family, table: usize, hook: Hook) -> usize {
     (family as usize * TABLES + table) * HOOKS + hook as usize
 }
 
-/// Where the tables of a program stand in [`Family::tables`].
+/// The numbers in [`Family::tables`] of a program's tables.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Places([[u8; TABLES]; FAMILIES]);
 
@@ -107,9 +107,9 @@ impl Places {
     pub(super) fn of(program: &Program) -> Self {
         let mut places = Self([[u8::MAX; TABLES]; FAMILIES]);
         for plan in program.plans() {
-            let (names, kinds) = (plan.tables.rules().tables(), plan.family().tables());
-            for (index, name) in names.iter().enumerate().take(TABLES) {
-                let found = kinds.iter().position(|kind| kind.name == *name);
+            let (names, kinds) = (plan.tables.revision().tables(), plan.family().tables());
+            for (index, name) in names.enumerate().take(TABLES) {
+                let found = kinds.iter().position(|kind| kind.name == name);
                 places.0[plan.family() as usize][index] = found.map_or(u8::MAX, |at| at as u8);
             }
         }

@@ -13,7 +13,7 @@ fn writers_wait_at_bytes_that_are_not_reclaimed() {
     let text = format!("*filter\n:INPUT ACCEPT [0:0]\n{rules}COMMIT\n");
     let options = LoadOptions { family: Some(Family::Ipv4), ..LoadOptions::default() };
     let ruleset = load(&text, &options).expect("rules").ruleset;
-    let mut published = Published::new([&ruleset], Config::default()).expect("no loop");
+    let mut published = Published::new([&ruleset], Config::default());
     published.limits.bytes = 100_000;
     published.limits.patience = Duration::from_millis(1);
     let mut worker = published.worker();

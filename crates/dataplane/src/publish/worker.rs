@@ -19,9 +19,9 @@ use crate::egress::Egress;
 use crate::handler::Handler;
 use crate::observer::Observer;
 use crate::program::Program;
-use crate::state::{Follow, State};
+use crate::state::State;
 
-/// What a worker works with.
+/// A program with the counters of its worker.
 #[derive(Debug)]
 pub(super) struct Work<T> {
     pub(super) program: Arc<Program>,
@@ -33,11 +33,11 @@ pub(super) struct Work<T> {
 #[derive(Debug)]
 pub(super) struct Place<T> {
     pub(super) desk: CachePadded<Desk<Work<T>>>,
-    /// Number of the program that it walks, 0 between bursts. Only for errors to tell.
+    /// Number of the program that it walks, 0 between bursts. Only errors report it.
     pub(super) at: AtomicU64,
 }
 
-/// One thread's way to the rules, with what its packets leave.
+/// One thread's access to the rules, with the state that its packets leave.
 ///
 /// Between bursts it is offline: it holds on to no program, and neither commits nor snapshots wait for it, however
 /// long it sleeps in `poll`. The first burst after that has the newest program.
@@ -63,17 +63,17 @@ impl<T: Tally> Worker<T> {
         Self { place, handler, followed: program.number() }
     }
 
-    /// One whose packets are sent; see [`Handler::sending`].
+    /// Makes a worker whose packets are sent; see [`Handler::sending`].
     #[must_use]
     pub fn sending(self) -> Self {
         Self { handler: self.handler.sending(), ..self }
     }
 
-    /// Starts a burst with the newest program, without waiting. It ends when what is returned is dropped. What
-    /// packets left goes on under a program that is new: [`Follow::Keep`].
+    /// Starts a burst with the newest program, without waiting. It ends when the guard is dropped. State that packets
+    /// left is kept under a new program: see [`State::follow`].
     ///
     /// # Panics
-    /// A burst before was forgotten (`mem::forget`) and never ended.
+    /// The previous burst was forgotten (`mem::forget`) and never ended.
     #[inline]
     pub fn burst(&mut self) -> BurstGuard<'_, T> {
         let seat = self.place.desk.take();
@@ -81,23 +81,23 @@ impl<T: Tally> Worker<T> {
         let program = &*seat.what.program;
         self.place.at.store(program.number(), Ordering::Relaxed);
         if self.followed != program.number() {
-            self.handler.follow(program, Follow::Keep);
+            self.handler.follow(program);
             self.followed = program.number();
         }
         BurstGuard { place: &self.place, handler: &mut self.handler, seat: Some(seat) }
     }
 
-    /// The connections that there are: see [`State::connections`].
+    /// The connections: see [`State::connections`].
     pub fn connections(&mut self) -> Listing {
         self.handler.connections()
     }
 
-    /// Its tables of connections, between bursts: see [`State::trackers`].
+    /// The tables of connections, between bursts: see [`State::trackers`].
     pub fn trackers(&mut self) -> impl Iterator<Item = &mut Tracker> {
         self.handler.trackers()
     }
 
-    /// What its packets left.
+    /// The state that its packets left.
     #[must_use]
     pub fn state(&self) -> &State {
         self.handler.state()
@@ -108,7 +108,7 @@ impl<T: Tally> Worker<T> {
 pub struct BurstGuard<'w, T = Local> {
     place: &'w Place<T>,
     handler: &'w mut Handler,
-    /// There until it is dropped.
+    /// Present until the guard is dropped.
     seat: Option<Box<Seat<Work<T>>>>,
 }
 
@@ -125,13 +125,13 @@ impl<T: Tally> BurstGuard<'_, T> {
         &work(self.seat.as_deref()).program
     }
 
-    /// The same, for who keeps it beyond the burst.
+    /// The program, to be kept beyond the burst.
     #[must_use]
     pub fn shared_program(&self) -> &Arc<Program> {
         &work(self.seat.as_deref()).program
     }
 
-    /// As [`Handler::prefetch`].
+    /// Prefetches like [`Handler::prefetch`].
     pub fn prefetch<'b>(&self, frames: impl Iterator<Item = (&'b [u8], &'b Headers)> + Clone) {
         self.handler.prefetch(self.program(), frames);
     }
@@ -149,7 +149,7 @@ impl<T: Tally> BurstGuard<'_, T> {
         self.handler.handle(program, bytes, arrival, &mut observers)
     }
 
-    /// Walks one table's built-in chain at the packet's hook and counts: rules alone, without what is around them.
+    /// Walks one table's built-in chain at the packet's hook and counts: rules alone, without the steps around them.
     #[inline]
     pub fn walk(&mut self, table: usize, transit: &mut Transit<'_, '_>, entry: Alive) -> Verdicts {
         let Work { program, places, array } = work(self.seat.as_deref());

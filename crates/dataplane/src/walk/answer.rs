@@ -3,16 +3,16 @@
 
 use std::net::IpAddr;
 
-use conntrack::{AnswerKind, Attachment, CtView, Tuple, answerable};
+use conntrack::{AnswerKind, Attachment, CtView, Tuple, answerable, answered};
 use host::Refused;
 use packet::{L3, ipv4, ipv6};
-use rules::eval::{Alive, By, Verdict};
+use rules::eval::{By, Verdict};
 use rules::ext::Answer;
 use rules::model::{Action, Family};
 use rules::nat::rewrite;
 use rules::{Iface, Request};
 
-use super::Walk;
+use super::packet_walk::Walk;
 use crate::answers::{Answerable, Answers, Found};
 use crate::disposition::{DropReason, FinalVerdict};
 use crate::observer::Observer;
@@ -25,12 +25,13 @@ impl Walk<'_, '_, '_> {
         answers: &Answers,
         observer: &mut impl Observer,
     ) {
-        let ct = &mut self.transit.ct;
-        let Some(tracker) = ct.tracker.as_mut().filter(|_| ct.given.is_none()) else { return };
-        if found == Found::Nothing {
+        let about = if found == Found::Nothing { self.about() } else { None };
+        if found == Found::Nothing && about.is_none() {
             return;
         }
-        let refused = answers.at(found);
+        let ct = &mut self.transit.ct;
+        let Some(tracker) = ct.tracker.as_mut().filter(|_| ct.given.is_none()) else { return };
+        let refused = about.as_ref().or_else(|| answers.at(found));
         let view = match refused {
             None => CtView::UNKNOWN,
             Some(Answerable { connection: None, .. }) => return,
@@ -38,11 +39,32 @@ impl Walk<'_, '_, '_> {
         };
         ct.view = view;
         ct.request = Request::Attached;
-        self.tracked = true;
+        self.tracking.tracked = true;
         if let Some(refused) = refused {
             self.undo_source(refused);
         }
         observer.tracked(&self.transit.ct.view, self.transit.ct.flow());
+    }
+
+    /// What an error is about, recorded as it left, that goes back to the sender of a translated packet: one which was let
+    /// go and found no neighbour, or had reached the host.
+    fn about(&mut self) -> Option<Answerable> {
+        if !self.recorded.as_left || !self.tables.translates {
+            return None;
+        }
+        let (AnswerKind::Error, sent) = answered(self.transit.packet)? else { return None };
+        let now = self.transit.time.unwrap_or(0);
+        let connection = self.transit.ct.tracker.as_mut()?.translated(&sent, now)?;
+        let here = connection.here()?;
+        Some(Answerable {
+            kind: Some(AnswerKind::Error),
+            sent,
+            here,
+            connection: Some(connection),
+            to_host: self.transit.host.is_local(here.destination()) == Some(true),
+            came_to: None,
+            certain: true,
+        })
     }
 
     /// A capture shows an answer as it leaves. Where the packet answered was translated, rules see another source.
@@ -81,7 +103,7 @@ impl Walk<'_, '_, '_> {
         }
         let is_back =
             matches!((input, output), (Iface::Named(one), Iface::Named(other)) if one == other);
-        if is_back && self.alive != Alive::Gone {
+        if is_back && self.progress.is_alive() {
             self.keep();
         }
     }
@@ -90,11 +112,11 @@ impl Walk<'_, '_, '_> {
     /// carries that connection, and nothing else would tell of it.
     #[inline]
     pub(crate) fn stray(&mut self) -> Option<Answerable> {
-        if self.attachment.is_none() { None } else { self.kept_stray() }
+        if self.tracking.attachment.is_none() { None } else { self.kept_stray() }
     }
 
     fn kept_stray(&mut self) -> Option<Answerable> {
-        let connection = self.attachment.take().filter(Attachment::is_stray)?;
+        let connection = self.tracking.attachment.take().filter(Attachment::is_stray)?;
         let here = answerable(self.transit.packet, AnswerKind::Error)?;
         let kind = Some(AnswerKind::Error);
         Some(Answerable {
@@ -120,8 +142,9 @@ impl Walk<'_, '_, '_> {
 
     /// Keeps the packet's connection where the host may answer the packet, before it is forgotten.
     pub(super) fn keep_connection(&mut self) {
-        let is_answer = self.transit.ct.request == Request::Attached && self.alive != Alive::Gone;
-        let may_answer = self.verdicts.may_be(Verdict::Reject) || self.untold_answer().is_some();
+        let is_answer = self.transit.ct.request == Request::Attached && self.progress.is_alive();
+        let may_answer =
+            self.progress.verdicts.may_be(Verdict::Reject) || self.untold_answer().is_some();
         if may_answer || is_answer {
             self.keep();
         }
@@ -129,9 +152,9 @@ impl Walk<'_, '_, '_> {
 
     fn keep(&mut self) {
         if let Some(tracker) = self.transit.ct.tracker.as_ref()
-            && self.attachment.is_none()
+            && self.tracking.attachment.is_none()
         {
-            self.attachment = tracker.keep(&self.transit.ct.view);
+            self.tracking.attachment = tracker.keep(&self.transit.ct.view);
         }
     }
 
@@ -144,7 +167,7 @@ impl Walk<'_, '_, '_> {
     ) -> Option<(Option<Answer>, Answerable)> {
         match verdict {
             FinalVerdict::Accept(_) | FinalVerdict::Skip(_) => None,
-            FinalVerdict::Drop(_) if self.untold.is_none() => None,
+            FinalVerdict::Drop(_) if self.progress.untold.is_none() => None,
             _ => self.answered(verdict, to_host),
         }
     }
@@ -162,7 +185,7 @@ impl Walk<'_, '_, '_> {
             Answer::Icmp { .. } => AnswerKind::Error,
         };
         let here = answerable(self.transit.packet, kind)?;
-        let connection = self.attachment.take();
+        let connection = self.tracking.attachment.take();
         let sent = connection.as_ref().map_or(here, |attachment| attachment.sent());
         let kind = Some(kind).filter(|_| certain);
         // Asked where a translation is undone.
@@ -178,7 +201,7 @@ impl Walk<'_, '_, '_> {
             FinalVerdict::Accept(_) | FinalVerdict::Skip(_) => None,
             FinalVerdict::Drop(_) => self.untold_answer(),
             FinalVerdict::Reject(by) => self.rejection(*by),
-            FinalVerdict::Unknown => match self.verdicts.by(Verdict::Reject) {
+            FinalVerdict::Unknown => match self.progress.verdicts.by(Verdict::Reject) {
                 Some(by) => self.rejection(by),
                 None => self.untold_answer(),
             },
@@ -208,7 +231,7 @@ impl Walk<'_, '_, '_> {
             let (kind, code) = if is_v6 { v6 } else { v4 };
             Some(Answer::Icmp { kind, code })
         };
-        match self.untold? {
+        match self.progress.untold? {
             DropReason::Ttl => icmp((11, 0), (3, 0)),
             DropReason::TooBig => icmp((3, 4), (2, 0)),
             DropReason::Route(Refused::NoRoute) => icmp((3, 0), (1, 0)),

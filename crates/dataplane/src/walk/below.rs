@@ -10,28 +10,18 @@
 use conntrack::Visit;
 use conntrack::defrag::Carried;
 use packet::{Headers, L3, LinkHeader, Mark, Packet, parse_frame};
-use rules::eval::{Alive, Memories, Verdict, Verdicts};
+use rules::eval::{Alive, Memories, Verdict};
 use rules::ipset::Sets;
 use rules::model::{Family, Hook};
 use rules::{Chance, Iface, Transit};
 
-use super::{Tables, Walk};
+use super::packet_walk::{Below, Walk};
+use super::progress::Progress;
+use super::tables::Tables;
 use crate::arrival::Arrival;
 use crate::config::Config;
 use crate::disposition::{DropReason, FinalVerdict};
 use crate::observer::Observer;
-
-/// The rules of a bridge, and how far a frame got under them.
-pub(crate) struct Below<'w> {
-    tables: &'w Tables,
-    memories: &'w mut Memories,
-    alive: Alive,
-    verdicts: Verdicts,
-    given_up: bool,
-    mark: Mark,
-    /// BROUTING took it from the bridge.
-    is_routed: bool,
-}
 
 impl<'w> Below<'w> {
     /// Before its first rule.
@@ -39,9 +29,7 @@ impl<'w> Below<'w> {
         Self {
             tables,
             memories,
-            alive: Alive::Certain,
-            verdicts: Verdicts::default(),
-            given_up: false,
+            progress: Progress::start(),
             mark: Mark { value: mark, unknown: 0 },
             is_routed: false,
         }
@@ -56,14 +44,13 @@ impl<'w> Below<'w> {
     pub(crate) fn joins(&mut self, carried: &Carried) {
         self.mark = carried.mark;
         if !carried.is_certain {
-            self.verdicts.add(Verdict::Drop, None);
-            self.alive = Alive::Maybe;
+            self.progress.may_end(Verdict::Drop);
         }
     }
 
     /// What goes with a fragment that waits.
     pub(crate) fn carried(&self) -> Carried {
-        Carried { mark: self.mark, is_certain: self.alive == Alive::Certain }
+        Carried { mark: self.mark, is_certain: self.progress.alive == Alive::Certain }
     }
 
     /// A frame comes in: its verdict, if it goes no further.
@@ -87,7 +74,6 @@ impl<'w> Below<'w> {
             sets,
             chance,
             mark: self.mark,
-            backend: self.tables.backend(),
             time: arrival.time,
             to_host: Some(false),
             ..Transit::new(packet, Family::Bridge, Hook::Brouting, &config.host)
@@ -95,7 +81,7 @@ impl<'w> Below<'w> {
         let mut ended = self.turn(&mut transit, Iface::Absent, observer);
         self.is_routed = ended.take().is_some();
         if self.is_routed {
-            (self.alive, self.verdicts) = (Alive::Certain, Verdicts::default());
+            self.progress.begin_again();
         } else {
             transit.hook = Hook::Prerouting;
             ended = self.turn(&mut transit, Iface::Absent, observer);
@@ -114,12 +100,12 @@ impl<'w> Below<'w> {
     ) -> Option<FinalVerdict> {
         observer.evaluates(Family::Bridge);
         let (hook, input) = (transit.hook, transit.input);
-        let Self { tables, memories, alive, verdicts, given_up, .. } = self;
+        let Self { tables, memories, progress, .. } = self;
         let mut walk = Walk::new(transit, Visit::default(), tables, memories);
-        (walk.alive, walk.verdicts, walk.given_up) = (*alive, *verdicts, *given_up);
+        walk.progress = *progress;
         walk.hook(hook, input, output, observer);
-        (*alive, *verdicts, *given_up) = (walk.alive, walk.verdicts, walk.given_up);
-        let ended = (walk.alive == Alive::Gone).then(|| walk.verdict());
+        *progress = walk.progress;
+        let ended = (!progress.is_alive()).then(|| walk.verdict());
         self.mark = transit.mark;
         ended
     }
@@ -136,7 +122,7 @@ impl<'p, 'w> Walk<'p, '_, 'w> {
         observer: &mut impl Observer,
     ) {
         let has_turn = |below: &&mut Below<'_>| !below.is_routed;
-        if self.alive != Alive::Gone
+        if self.progress.is_alive()
             && let Some(below) = self.below.as_deref_mut().filter(has_turn)
         {
             let transit = &mut *self.transit;
@@ -148,12 +134,11 @@ impl<'p, 'w> Walk<'p, '_, 'w> {
                 sets: transit.sets.as_deref_mut(),
                 chance: transit.chance,
                 mark: transit.mark,
-                backend: below.tables.backend(),
                 time: transit.time,
                 to_host: Some(false),
                 ..Transit::new(&mut *transit.packet, Family::Bridge, hook, transit.host)
             };
-            below.alive = self.alive;
+            below.progress.alive = self.progress.alive;
             below.turn(&mut of_bridge, output, observer);
             transit.packet.read_as(held);
             transit.mark = below.mark;
@@ -171,13 +156,11 @@ impl<'p, 'w> Walk<'p, '_, 'w> {
     /// What the bridge's rules have said so far counts here, too.
     fn over(&mut self) {
         let Some(below) = self.below.as_deref() else { return };
-        self.verdicts.extend(&below.verdicts);
-        self.given_up |= below.given_up;
-        self.alive = below.alive;
+        self.progress.join(&below.progress);
     }
 
     /// Whether it ended under the rules of the bridge below.
     pub(crate) fn ended_below(&self) -> bool {
-        self.below.as_deref().is_some_and(|below| below.alive == Alive::Gone)
+        self.below.as_deref().is_some_and(|below| !below.progress.is_alive())
     }
 }

@@ -13,7 +13,7 @@ use rules::Role;
 use rules::model::Family;
 use rules::nat::is_translated;
 
-use super::Walk;
+use super::packet_walk::Walk;
 
 /// Header of an ICMP error, before the packet that it quotes.
 const ERROR_HEADER: usize = 8;

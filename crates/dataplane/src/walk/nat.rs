@@ -1,85 +1,47 @@
 //! The nat tables of a packet's walk: whether their chains see it, and what they do to its flow.
 
-use conntrack::{Side, Taken};
+use conntrack::{Direction, Side, Taken};
 use rules::Connection;
-use rules::Outcome;
-use rules::Transit;
-use rules::eval::{self, Alive, Cause, Claim, RuleRef, Verdict};
-use rules::ext::Memory;
+use rules::eval::{Alive, Claim, RuleRef, Verdict, Verdicts};
 use rules::model::{Action, Hook};
 use rules::nat::{self, Redirected, Translated, Translation, Turn, icmp_error, rewrite};
 
-use super::Walk;
+use super::doubtful::Doubtful;
+use super::packet_walk::Walk;
 use crate::disposition::Why;
 use crate::observer::Observer;
 
-/// Sees chains that the packet may not have met.
-struct Doubtful<'o, O>(&'o mut O);
-
-impl<O: Observer> eval::Observer for Doubtful<'_, O> {
-    const SEES_RULES: bool = O::SEES_RULES;
-
-    fn rule(&mut self, at: RuleRef, outcome: Outcome, alive: Alive, transit: &Transit<'_, '_>) {
-        let alive = if alive == Alive::Certain { Alive::Maybe } else { alive };
-        self.0.rule(at, outcome, alive, transit);
-    }
-
-    fn asked(&mut self, at: RuleRef, index: usize, outcome: Outcome) {
-        self.0.asked(at, index, outcome);
-    }
-
-    fn remembered(&mut self, at: RuleRef, memory: &dyn Memory) {
-        self.0.remembered(at, memory);
-    }
-
-    fn hit(&mut self, at: RuleRef, _: bool, transit: &Transit<'_, '_>) {
-        self.0.hit(at, false, transit);
-    }
-
-    fn counted(&mut self, slot: u32, _: bool, transit: &Transit<'_, '_>) {
-        self.0.counted(slot, false, transit);
-    }
-
-    fn policy(&mut self, table: u32, chain: u32, _: bool, transit: &Transit<'_, '_>) {
-        self.0.policy(table, chain, false, transit);
-    }
-
-    fn off_end(&mut self, table: u32, chain: u32, _: bool) {
-        self.0.off_end(table, chain, false);
-    }
-
-    fn unknown(&mut self, at: RuleRef, cause: Cause) {
-        self.0.unknown(at, cause);
-    }
-
-    fn stops(&self) -> bool {
-        self.0.stops()
-    }
-}
-
-impl<O: Observer> Observer for Doubtful<'_, O> {
-    fn enters(&mut self, table: u32, hook: Hook) {
-        self.0.enters(table, hook);
-    }
-}
-
 impl Walk<'_, '_, '_> {
-    /// The nat table, and the translation of the packet as its flow has it.
+    /// The nat table, and the translation of the packet as its flow has it. Where a host has two, the first has the turn of
+    /// both: the kernel asks the second about flows that the first translates not.
     pub(super) fn nat(&mut self, table: usize, observer: &mut impl Observer) {
+        if self.tables.follows_nat(self.transit.hook, table) {
+            return;
+        }
         let side = nat::side_at(self.transit.hook);
         // A flow's end is decided on one way only.
         let turn =
             if self.is_way_indeterminate() { Turn::Doubt } else { nat::turn(self.transit, side) };
         let translated = match turn {
+            _ if self.recorded.is_partial && self.may_answer_others(turn) => {
+                self.answers_others(table, turn, observer)
+            }
             Turn::Pass => Translated::No,
-            Turn::Rewrite => rewrite::packet(self.transit, side),
-            Turn::Decide if self.as_left && self.transit.hook == Hook::Output => {
+            Turn::Rewrite => self.rewrite(side),
+            Turn::Decide if self.recorded.as_left && self.transit.hook == Hook::Output => {
                 self.find_decided(table, side, observer)
             }
             Turn::Decide => self.decide(table, side, observer),
+            Turn::Doubt if self.answers_hidden() => {
+                self.nat_rules(table, observer);
+                self.rewrite(side)
+            }
             Turn::Doubt => self.doubt(table, side, observer),
             Turn::Error => icmp_error::packet(self.transit, side),
         };
+        if self.recorded.hidden.is_some() {
+            self.reveal(side);
+        }
         match translated {
             Translated::No => {}
             Translated::Dropped => self.drop_untold(),
@@ -91,6 +53,71 @@ impl Walk<'_, '_, '_> {
         }
     }
 
+    /// The chains of a table that translates and of those after it: which rule translates the flow.
+    fn nat_chains(&mut self, table: usize, observer: &mut impl Observer) -> Claim {
+        let tables = self.tables;
+        let mut claim = self.chains(table, observer);
+        for next in tables.nat_after(self.transit.hook, table) {
+            if !self.progress.is_alive() {
+                return claim;
+            }
+            claim = match claim {
+                Claim::By(_) => return claim,
+                Claim::None => self.chains(next, observer),
+                Claim::Open { .. } => {
+                    observer.enters(next as u32, self.transit.hook);
+                    let found = self.rules_of(next, Alive::Maybe, observer);
+                    self.may_be_dropped(&found);
+                    claim.or(found.translated_by())
+                }
+            };
+        }
+        claim
+    }
+
+    /// What rules of a table that translates, and of those after it, say that may see the packet.
+    pub(super) fn nat_rules(&mut self, table: usize, observer: &mut impl Observer) -> Verdicts {
+        let (tables, hook) = (self.tables, self.transit.hook);
+        observer.enters(table as u32, hook);
+        let mut found = self.rules_of(table, Alive::Maybe, observer);
+        for next in tables.nat_after(hook, table) {
+            observer.enters(next as u32, hook);
+            found.or_later(&self.rules_of(next, Alive::Maybe, observer));
+        }
+        found
+    }
+
+    /// Rules that may have seen the packet drop it, or may.
+    fn may_be_dropped(&mut self, found: &Verdicts) {
+        if found.may_be(Verdict::Drop) && !self.recorded.let_go {
+            self.progress.verdicts.extend(&found.without_accept());
+            self.progress.alive = Alive::Maybe;
+        }
+    }
+
+    /// What was decided for its flow. Replies whose destination may have been another one are for the host all the same.
+    fn rewrite(&mut self, side: Side) -> Translated {
+        let translated = rewrite::packet(self.transit, side);
+        // Of links that were not recorded they may be for others.
+        if translated == Translated::Unknown && !self.recorded.is_partial && self.answers_hidden() {
+            self.moved.redirected = Redirected::Certainly;
+        }
+        translated
+    }
+
+    /// Whether it came to PREROUTING as an answer to packets whose source is not known.
+    fn answers_hidden(&self) -> bool {
+        let Connection { tracker: Some(tracker), view, .. } = &self.transit.ct else {
+            return false;
+        };
+        self.transit.hook == Hook::Prerouting
+            && view.direction == Direction::Reply
+            && view
+                .flow
+                .and_then(|at| tracker.flow(at))
+                .is_some_and(|flow| flow.is_hidden(Side::Source))
+    }
+
     /// The first packet of a flow of the host's own, recorded as the chains here have left it: where it was going
     /// before, and so which rules it met, is not known.
     fn find_decided(
@@ -99,11 +126,12 @@ impl Walk<'_, '_, '_> {
         side: Side,
         observer: &mut impl Observer,
     ) -> Translated {
-        observer.enters(table as u32, self.transit.hook);
-        let known = self.transit.packet.known();
-        nat::forget(self.transit, side);
-        self.rules_of(table, Alive::Maybe, &mut Doubtful(observer));
-        self.transit.packet.knows(known);
+        if self.hides(side) {
+            self.nat_rules(table, &mut Doubtful { observer, times: 1 });
+        } else {
+            // No rule here leads where it went: none has translated it.
+            self.nat_chains(table, observer);
+        }
         nat::bind_null(self.transit, side);
         rewrite::packet(self.transit, side)
     }
@@ -111,11 +139,13 @@ impl Walk<'_, '_, '_> {
     /// The first packet of a flow: the chains decide for all of it.
     fn decide(&mut self, table: usize, side: Side, observer: &mut impl Observer) -> Translated {
         let claim = match self.transit.ct.view.taken {
-            Taken::Seen => self.chains(table, observer),
+            Taken::Seen => self.nat_chains(table, observer),
             // Its first packet may have been an earlier one, which then was translated as this one is.
-            Taken::For(_) | Taken::ForNone => self.chains(table, &mut Doubtful(observer)),
+            Taken::For(_) | Taken::ForNone => {
+                self.nat_chains(table, &mut Doubtful { observer, times: 1 })
+            }
         };
-        if self.alive == Alive::Gone {
+        if !self.progress.is_alive() {
             return Translated::No;
         }
         self.note_source(claim, side);
@@ -136,7 +166,7 @@ impl Walk<'_, '_, '_> {
             },
             Claim::None => nat::bind_null(self.transit, side),
             Claim::Open { draws, .. } => {
-                if draws && self.drawn.is_none() {
+                if draws && self.recorded.drawn.is_none() {
                     nat::crowd(self.transit);
                 }
                 false
@@ -146,7 +176,7 @@ impl Walk<'_, '_, '_> {
 
     /// What was seen of the packet afterwards tells.
     fn bind_drawn(&mut self, side: Side) -> bool {
-        self.drawn.is_some_and(|drawn| nat::bind_drawn(self.transit, &drawn, side))
+        self.recorded.drawn.is_some_and(|drawn| nat::bind_drawn(self.transit, &drawn, side))
     }
 
     /// A rule sends it to this host, or may.
@@ -158,8 +188,8 @@ impl Walk<'_, '_, '_> {
             Claim::Open { redirects: true, .. } if side == Side::Destination => Redirected::Maybe,
             Claim::None | Claim::By(_) | Claim::Open { .. } => return,
         };
-        if self.redirected != Redirected::Certainly {
-            self.redirected = redirects;
+        if self.moved.redirected != Redirected::Certainly {
+            self.moved.redirected = redirects;
         }
     }
 
@@ -173,22 +203,18 @@ impl Walk<'_, '_, '_> {
 
     /// Whether the chains see the packet, or saw its flow, is not known: what they may do is forgotten.
     fn doubt(&mut self, table: usize, side: Side, observer: &mut impl Observer) -> Translated {
-        observer.enters(table as u32, self.transit.hook);
-        let found = self.rules_of(table, Alive::Maybe, observer);
-        if found.may_be(Verdict::Drop) && !self.let_go {
-            self.verdicts.extend(&found.without_accept());
-            self.alive = Alive::Maybe;
-        }
+        let found = self.nat_rules(table, observer);
+        self.may_be_dropped(&found);
         let claim = found.translated_by();
         self.note_source(claim, side);
         self.redirect(claim, side);
-        if let Some(drawn) = self.drawn
+        if let Some(drawn) = self.recorded.drawn
             && let Some(seen) = nat::write_drawn(self.transit, &drawn, side)
         {
             nat::bind_drawn(self.transit, &drawn, side);
             return seen;
         }
-        if matches!(claim, Claim::Open { draws: true, .. }) && self.drawn.is_none() {
+        if matches!(claim, Claim::Open { draws: true, .. }) && self.recorded.drawn.is_none() {
             nat::crowd(self.transit);
         }
         // What may answer a flow that is indeterminate is no flow of its own, or one that the rules decide.
@@ -211,16 +237,16 @@ impl Walk<'_, '_, '_> {
     /// destination is lost nobody could say.
     fn note_source(&mut self, claim: Claim, side: Side) {
         if let (Claim::Open { moves_source, .. }, Side::Destination) = (claim, side) {
-            self.moves_source = moves_source || nat::may_move_source(self.transit, None);
+            self.moved.moves_source = moves_source || nat::may_move_source(self.transit, None);
         }
     }
 
     /// Whether the kernel may draw a source port that no rule claims.
     fn moves_source(&mut self) -> bool {
-        self.moves_source || nat::may_move_source(self.transit, None)
+        self.moved.moves_source || nat::may_move_source(self.transit, None)
     }
 
-    fn lose_translation(&mut self, side: Side) {
+    pub(super) fn lose_translation(&mut self, side: Side) {
         let Connection { tracker: Some(tracker), view, .. } = &mut self.transit.ct else { return };
         if let Some(flow) = view.flow {
             tracker.lose_translation(flow, view.direction, side);

@@ -7,12 +7,18 @@
 
 use packet::{L4, Read, tcp, udp};
 use rules::Iface;
-use rules::eval::{Alive, Verdict};
 use rules::model::Family;
 
-use super::Walk;
+use super::packet_walk::Walk;
 use crate::disposition::{DropReason, Why};
 use crate::observer::Observer;
+
+/// Bytes of the longest packet of a link of the usual size.
+const USUAL_MTU: u32 = 1500;
+/// Bytes of payload of the segments that no host makes smaller ones of TCP than.
+const SHORTEST_SEGMENT: usize = 536;
+/// Datagrams that the kernel puts together at most (`UDP_GRO_CNT_MAX`), however short.
+const MOST_DATAGRAMS: usize = 64;
 
 /// What is known of the link that a packet leaves by, and of its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -48,26 +54,51 @@ impl Walk<'_, '_, '_> {
         observer: &mut impl Observer,
     ) {
         let Some(output) = sizes.output else { return };
-        if self.alive == Alive::Gone || self.transit.packet.len() <= output as usize {
+        if !self.progress.is_alive() || self.transit.packet.len() <= output as usize {
             return;
         }
-        let link = match input {
-            Iface::Named(name) => self.transit.host.links.named(name),
-            Iface::Absent | Iface::Unknown => None,
-        };
-        match self.fits(output, sizes, link.and_then(|link| link.mtu)) {
-            Fit::Yes => return,
+        match self.fits(output, sizes, self.mtu_of(input)) {
+            Fit::Yes => {}
             Fit::No => {
-                self.alive = Alive::Gone;
+                self.progress.drop_as(DropReason::TooBig);
                 self.restore_ttl();
             }
             Fit::Unknown => {
-                self.alive = Alive::Maybe;
+                self.progress.may_drop_as(DropReason::TooBig);
                 observer.depends_on(Why::Size);
             }
         }
-        self.untold.get_or_insert(DropReason::TooBig);
-        self.verdicts.add(Verdict::Drop, None);
+    }
+
+    #[inline(always)]
+    fn mtu_of(&self, link: Iface<'_>) -> Option<u32> {
+        match link {
+            Iface::Named(name) => self.transit.host.links.named(name)?.mtu,
+            Iface::Absent | Iface::Unknown => None,
+        }
+    }
+
+    /// Returns of how many segments it was made at most, which arrived on this link: 1 unless it is a superframe.
+    pub(super) fn most_segments(&self, sizes: &Sizes, input: Iface<'_>) -> usize {
+        let len = self.transit.packet.len();
+        let mtu = self.mtu_of(input).unwrap_or(USUAL_MTU);
+        let is_one = sizes.on_wire || sizes.fragment.is_some() || len <= mtu as usize;
+        if is_one || !self.may_be_super() {
+            return 1;
+        }
+        let is_tcp = matches!(self.transit.packet.headers().l4, L4::Upper(upper) if upper.protocol == tcp::PROTOCOL);
+        let segments = len.div_ceil(SHORTEST_SEGMENT);
+        if is_tcp { segments } else { segments.max(MOST_DATAGRAMS) }
+    }
+
+    /// Whether it is of a protocol whose packets are put together.
+    #[inline(always)]
+    fn may_be_super(&self) -> bool {
+        match self.transit.packet.headers().l4 {
+            L4::Upper(upper) => matches!(upper.protocol, tcp::PROTOCOL | udp::PROTOCOL),
+            L4::Unknown => true,
+            L4::Fragment { .. } | L4::Broken { .. } | L4::None => false,
+        }
     }
 
     /// The kernel measures before it lowers the time to live, and quotes the packet as it was.
@@ -94,14 +125,9 @@ impl Walk<'_, '_, '_> {
                 Read::Unknown | Read::Absent => return Fit::Unknown,
             }
         }
-        let may_be_super = match self.transit.packet.headers().l4 {
-            L4::Upper(upper) => matches!(upper.protocol, tcp::PROTOCOL | udp::PROTOCOL),
-            L4::Unknown => true,
-            L4::Fragment { .. } | L4::Broken { .. } | L4::None => false,
-        };
         let len = self.transit.packet.len();
         match input {
-            _ if !may_be_super || sizes.on_wire => Fit::No,
+            _ if !self.may_be_super() || sizes.on_wire => Fit::No,
             Some(input) if len <= input as usize => Fit::No,
             Some(input) if input <= output => Fit::Yes,
             _ => Fit::Unknown,

@@ -6,45 +6,25 @@
 use host::Refused;
 use rules::eval::{Alive, Verdict};
 
-use super::Walk;
+use super::packet_walk::{Walk, Ways};
 use crate::disposition::{DropReason, Why};
 use crate::observer::Observer;
-
-/// How many ways a packet may go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Ways {
-    /// One.
-    #[default]
-    One,
-    /// Indeterminate: any, or none.
-    Indeterminate,
-    /// To the host or on.
-    Either {
-        /// It surely got here.
-        was_certain: bool,
-        /// On the first way it may have got through.
-        survives: bool,
-    },
-}
 
 impl Walk<'_, '_, '_> {
     /// Where it goes from here is not known, and so neither is its verdict.
     pub(crate) fn leave_way_open(&mut self, observer: &mut impl Observer) {
-        if self.alive == Alive::Gone || self.let_go {
+        if !self.progress.is_alive() || self.recorded.let_go {
             return;
         }
         observer.depends_on(Why::Translation);
-        self.verdicts.add(Verdict::Drop, None);
-        self.alive = Alive::Maybe;
+        self.progress.may_end(Verdict::Drop);
         self.ways = Ways::Indeterminate;
     }
 
     /// Routing refuses it.
     pub(crate) fn refuse(&mut self, why: Refused) {
-        if self.alive != Alive::Gone {
-            self.untold.get_or_insert(DropReason::Route(why));
-            self.verdicts.add(Verdict::Drop, None);
-            self.alive = Alive::Gone;
+        if self.progress.is_alive() {
+            self.progress.drop_as(DropReason::Route(why));
         }
     }
 
@@ -55,23 +35,21 @@ impl Walk<'_, '_, '_> {
         depends_on: Why,
         observer: &mut impl Observer,
     ) {
-        if self.alive != Alive::Gone {
+        if self.progress.is_alive() {
             observer.depends_on(depends_on);
-            self.untold.get_or_insert(DropReason::Route(why));
-            self.verdicts.add(Verdict::Drop, None);
-            self.alive = Alive::Maybe;
+            self.progress.may_drop_as(DropReason::Route(why));
         }
     }
 
     /// From here it goes to the host or on, which this would tell.
     pub(crate) fn fork(&mut self, depends_on: Why, observer: &mut impl Observer) {
-        if self.alive == Alive::Gone || self.ways != Ways::One {
+        if !self.progress.is_alive() || self.ways != Ways::One {
             return;
         }
         observer.depends_on(depends_on);
-        let was_certain = self.alive == Alive::Certain;
+        let was_certain = self.progress.alive == Alive::Certain;
         self.ways = Ways::Either { was_certain, survives: false };
-        self.alive = Alive::Maybe;
+        self.progress.alive = Alive::Maybe;
     }
 
     /// Whether it may go more than one way: then the rules on each may see it.
@@ -83,10 +61,10 @@ impl Walk<'_, '_, '_> {
     pub(crate) fn other_way(&mut self) {
         match &mut self.ways {
             Ways::One => {}
-            Ways::Indeterminate => self.alive = Alive::Maybe,
+            Ways::Indeterminate => self.progress.alive = Alive::Maybe,
             Ways::Either { survives, .. } => {
-                *survives = self.alive != Alive::Gone;
-                self.alive = Alive::Maybe;
+                *survives = self.progress.is_alive();
+                self.progress.alive = Alive::Maybe;
             }
         }
     }
@@ -94,9 +72,9 @@ impl Walk<'_, '_, '_> {
     /// Both ways end.
     pub(crate) fn join(&mut self) {
         let Ways::Either { was_certain, survives } = self.ways else { return };
-        let is_refused =
-            self.verdicts.may_be(Verdict::Drop) || self.verdicts.may_be(Verdict::Reject);
-        self.alive = match survives || self.alive != Alive::Gone {
+        let is_refused = self.progress.verdicts.may_be(Verdict::Drop)
+            || self.progress.verdicts.may_be(Verdict::Reject);
+        self.progress.alive = match survives || self.progress.is_alive() {
             false => Alive::Gone,
             true if was_certain && !is_refused => Alive::Certain,
             true => Alive::Maybe,

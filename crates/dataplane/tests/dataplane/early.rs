@@ -272,9 +272,9 @@ fn random_packet() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
-    /// A handler that sends walks a packet once more for the bytes that leave; another one only where the first walk
-    /// has not told what the state that it is taken for leads to. By then a connection that no packet of it survived is
-    /// gone: what asks for more of it than its state is unknown to the second walk alone.
+    /// A handler that sends walks a packet once more for the bytes that leave; another handler only where the first
+    /// walk has not shown what the assumed state leads to. By then a connection none of whose packets survived has been
+    /// removed: what asks for more of it than its state is unknown to the second walk alone.
     #[test]
     fn what_one_walk_tells_of_a_state_is_what_a_walk_in_it_tells(
         text in random_rules(),

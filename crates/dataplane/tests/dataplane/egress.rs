@@ -1,5 +1,5 @@
-//! A loop between two ports in memory, as live code will be one: frames come in by one, what leaves goes out by the
-//! other, and what the host replies by that which routes say. That it is the kernel's bytes `lab`'s tests say.
+//! A loop between two ports in memory, as in live code: frames are received on one, what leaves goes out through the
+//! other, and the host's replies through the port that routes name. `lab`'s tests compare the bytes with the kernel's.
 
 use std::collections::BTreeMap;
 use std::slice;
@@ -57,7 +57,7 @@ struct Router {
     went: [MemoryPort; 2],
     burst: Burst,
     number: u64,
-    /// That of the last frame.
+    /// The verdict on the last frame.
     verdict: FinalVerdict,
 }
 
@@ -127,7 +127,7 @@ impl Router {
         }
     }
 
-    /// What leaves for frames that come in by a port, by both.
+    /// What leaves through both ports for frames that a port receives.
     fn pass(&mut self, side: usize, frames: &[Vec<u8>]) -> [Vec<Vec<u8>>; 2] {
         let mut burst = Burst::new();
         frames.iter().for_each(|frame| burst.push(frame, FrameMeta::default()));
@@ -152,7 +152,7 @@ fn arrived<'a>(number: u64, origin: Origin, interface: &'a str, bytes: &[u8]) ->
     }
 }
 
-/// Puts what leaves into the burst of the port that it leaves by.
+/// Puts what leaves into the burst of its output port.
 fn send(out: &mut [Burst; 2], outcome: &Outcome<'_>, leaves: Leaves<'_>, bytes: &[u8]) {
     let Some(port) = NAMES.iter().position(|name| outcome.output == Iface::Named(name)) else {
         return;
@@ -176,7 +176,7 @@ fn family(v6: bool) -> usize {
     usize::from(v6)
 }
 
-/// Cuts a packet into fragments of so many bytes of payload, a multiple of 8.
+/// Cuts a packet into fragments of `size` bytes of payload, a multiple of 8.
 fn in_fragments(frame: &[u8], size: usize) -> Vec<Vec<u8>> {
     let is_v6 = frame[LINK] >> 4 == 6;
     let head = LINK + if is_v6 { 40 } else { 20 };

@@ -3,39 +3,48 @@
 use std::sync::Arc;
 
 use conntrack::{self, Mode};
-use dataplane::{Arrival, Config, FinalVerdict, Follow, Handler, Path, Program};
+use dataplane::{Arrival, Config, FinalVerdict, Handler, Path, Program};
 use packet::Link;
 use packet::craft::{Addresses, Craft, Message};
 use packet::tcp::Flags;
+use rules::model::{Family, Ruleset};
+use rules::revision::{Numbers, Revision};
 use rules::save::{LoadOptions, load};
 
 use crate::Nobody;
 
-fn program(rules: &str) -> Program {
+fn ruleset(rules: &str) -> Ruleset {
     let text = format!("*filter\n:FORWARD DROP [0:0]\n{rules}COMMIT\n");
-    let rules = load(&text, &LoadOptions::default()).expect("rules").ruleset;
+    load(&text, &LoadOptions::default()).expect("rules").ruleset
+}
+
+fn program(revision: Revision) -> Program {
     let ct = conntrack::Config { mode: Mode::Kernel, loose: false, ..conntrack::Config::default() };
     let config = Config { ct, path: Some(Path::Forward), ..Config::default() };
-    Program::new([Arc::new(rules)], config)
+    Program::of_revisions(revision.number(), [Arc::new(revision)], Arc::new(config), Arc::default())
 }
 
 /// A handler, and the program that it walks now.
 struct Host {
     program: Program,
+    numbers: Numbers,
     handler: Handler,
     number: u64,
 }
 
 impl Host {
     fn new(rules: &str) -> Self {
-        let program = program(rules);
-        Self { handler: Handler::new(&program), program, number: 0 }
+        let mut numbers = Numbers::default();
+        let program = program(Revision::first(&ruleset(rules), &mut numbers));
+        Self { handler: Handler::new(&program), program, numbers, number: 0 }
     }
 
     fn follows(&mut self, rules: &str) {
-        let next = program(rules);
-        self.handler.follow(&next, Follow::Keep);
-        self.program = next;
+        let revision = self.program.revision(Family::Ipv4).expect("it has rules");
+        let next = revision.replaced_by(ruleset(rules), &mut self.numbers).expect("no loop");
+        self.numbers.free(next.dropped());
+        self.program = program(next);
+        self.handler.follow(&self.program);
     }
 
     /// Whether a packet is accepted, a millisecond after the one before.

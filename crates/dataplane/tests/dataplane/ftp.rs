@@ -20,7 +20,7 @@ const CLIENT: &str = "10.0.0.1";
 const FRONT: &str = "203.0.113.101";
 const SERVER: &str = "198.51.100.1";
 
-/// What came out of the last packet.
+/// The bytes of the last packet that left.
 #[derive(Default)]
 struct Left(Vec<u8>);
 
@@ -95,7 +95,7 @@ fn upper_sum(bytes: &[u8]) -> u16 {
 }
 
 impl Control<'_> {
-    /// What comes out for a segment; none where it is dropped.
+    /// The bytes that leave for a segment; none where it is dropped.
     fn say(
         &mut self,
         from_client: bool,

@@ -45,7 +45,7 @@ fn sent(
     sent_through(rules, Entropy::Unknown, clients, port)
 }
 
-/// The same, where random numbers are drawn from something.
+/// Sends packets, with random numbers drawn from `entropy`.
 fn sent_through(
     rules: Arc<Ruleset>,
     entropy: Entropy,

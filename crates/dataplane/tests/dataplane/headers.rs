@@ -1,4 +1,4 @@
-//! Headers that were found before: the handler does with them what it does with those that it finds.
+//! Headers that were found before: the handler treats them like headers that it finds.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ fn outcome(
 }
 
 proptest! {
-    /// Whatever the frame, wherever it comes from, and whoever sees it.
+    /// Whatever the frame, its origin and its observer.
     #[test]
     fn headers_found_before_change_nothing(
         (at, value) in (0..46_usize, any::<u8>()),
@@ -115,7 +115,7 @@ fn a_bridge_sees_the_link_header_alone() {
     assert_eq!(l3(&program(Family::Ipv4, RULES)), L3::Ipv4 { header_len: 20 });
 }
 
-/// What holds every burst of every test to headers found anew.
+/// A debug build compares the headers of every burst of every test with the ones that it finds again.
 #[test]
 #[cfg(debug_assertions)]
 #[should_panic(expected = "headers of this frame")]

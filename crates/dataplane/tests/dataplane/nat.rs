@@ -71,8 +71,8 @@ fn pass(
     (end.verdict, end.path)
 }
 
-/// Of two clients that ask for one port of the host's address the second one gets another, which its worker draws: replies
-/// to that steer to the same one.
+/// Where two clients ask for one port of the host's address the second one gets another port, which its worker draws:
+/// replies to that port steer to the same worker.
 #[test]
 fn a_worker_draws_ports_whose_replies_come_to_itself() {
     let rules =
@@ -97,8 +97,7 @@ fn a_worker_draws_ports_whose_replies_come_to_itself() {
     }
 }
 
-/// Ports that rules have drawn at random are drawn from their range, as long as there is one that is free; then packets
-/// end.
+/// Ports that rules draw at random come from their range, as long as a free one is left; then packets are dropped.
 #[test]
 fn ports_are_drawn_from_their_range_until_none_is_left() {
     let nat = ":POSTROUTING ACCEPT\n-A POSTROUTING -p udp -j SNAT --to-source 192.0.2.1:5000-5063 --random";
@@ -194,7 +193,7 @@ fn a_redirected_packet_comes_to_the_host() {
     assert_is(&bytes, ("198.51.100.7", 4000, "192.0.2.1", 3128));
 }
 
-/// What the router 198.51.100.1 tells the host of a packet that it quotes.
+/// An error that the router 198.51.100.1 sends to the host about a packet that it quotes.
 fn error(kind: u8, quoted: &[u8]) -> Vec<u8> {
     let mut header = vec![kind, 1, 0, 0, 0, 0, 0, 0];
     header.extend_from_slice(quoted);

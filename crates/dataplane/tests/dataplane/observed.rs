@@ -1,4 +1,4 @@
-//! Observers together see what they see alone, and events are what an observer is told.
+//! Observers together see what they see alone, and events are the calls that an observer gets.
 
 use conntrack::Mode;
 use dataplane::{Arrival, Config, Evaluator, Event, Events, Observer, Path, Program};

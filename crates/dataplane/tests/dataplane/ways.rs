@@ -1,5 +1,5 @@
-//! Which way packets take: by where they come from, by what is given of the host, by their size; and what the host
-//! sends for those that it refuses.
+//! The route of packets: by their origin, by what is given of the host, by their size; and what the host sends for
+//! packets that it refuses.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use dataplane::{
 use dataplane::{Outcome, Path, Skip};
 use host::routes::Routes;
 use host::{Addresses as Assigned, Host, Links, Network, Refused};
-use packet::craft::{Addresses, Craft, Fragment, Message};
+use packet::craft::{Addresses, Craft, Message};
 use packet::tcp::Flags;
 use packet::{Checksums, Link, icmpv4};
 use rules::eval::{self, RuleRef};
@@ -18,15 +18,15 @@ use rules::model::Ruleset;
 use rules::save::{LoadOptions, load};
 use rules::{Iface, Transit};
 
-fn ruleset(text: &str) -> Arc<Ruleset> {
+pub(crate) fn ruleset(text: &str) -> Arc<Ruleset> {
     Arc::new(load(text, &LoadOptions::default()).expect("rules").ruleset)
 }
 
 /// Counts certain and possible hits of all rules.
 #[derive(Default)]
-struct Hits {
-    certain: Vec<RuleRef>,
-    maybe: Vec<RuleRef>,
+pub(crate) struct Hits {
+    pub(crate) certain: Vec<RuleRef>,
+    pub(crate) maybe: Vec<RuleRef>,
 }
 
 impl eval::Observer for Hits {
@@ -37,19 +37,23 @@ impl eval::Observer for Hits {
 
 impl Observer for Hits {}
 
-fn craft(source: &str, destination: &str, message: Message) -> Craft {
+pub(crate) fn craft(source: &str, destination: &str, message: Message) -> Craft {
     let address = |text: &str| text.parse::<IpAddr>().expect("an address");
     let addresses = Addresses::new(address(source), address(destination)).expect("one family");
     Craft { ethernet: None, ..Craft::new(addresses, message) }
 }
 
-fn arrival<'a>(number: u64, bytes: &[u8]) -> Arrival<'a> {
+pub(crate) fn arrival<'a>(number: u64, bytes: &[u8]) -> Arrival<'a> {
     let time = Some(1_000_000_000 + number * 1_000_000);
     Arrival { time, ..Arrival::new(number, Link::Raw, bytes.len()) }
 }
 
-/// The result of a packet that came in by `eth0`.
-fn comes<'a>(evaluator: &mut Evaluator<'a>, number: u64, mut bytes: Vec<u8>) -> Outcome<'a> {
+/// The result of a packet that `eth0` received.
+pub(crate) fn comes<'a>(
+    evaluator: &mut Evaluator<'a>,
+    number: u64,
+    mut bytes: Vec<u8>,
+) -> Outcome<'a> {
     let from_wire =
         Arrival { origin: Origin::Wire, interface: Some("eth0"), ..arrival(number, &bytes) };
     evaluator.handle(&mut bytes, &from_wire, &mut Hits::default()).outcome
@@ -72,7 +76,7 @@ const LINKS: &str = "1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state
 3: wan0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1400 qdisc noqueue state UP mode DEFAULT group default qlen 1000\\    link/ether 02:00:00:00:00:03 brd ff:ff:ff:ff:ff:ff
 ";
 
-fn routed() -> Config {
+pub(crate) fn routed() -> Config {
     let assigned = "2: eth0    inet 10.0.0.1/24 brd 10.0.0.255 scope global eth0
 3: wan0    inet 203.0.113.2/24 brd 203.0.113.255 scope global wan0
 ";
@@ -87,7 +91,7 @@ fn routed() -> Config {
     }
 }
 
-const PLAIN: &str = "*mangle\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -p udp -m udp --dport 9 -j MARK --set-mark 1\n\
+pub(crate) const PLAIN: &str = "*mangle\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -p udp -m udp --dport 9 -j MARK --set-mark 1\n\
     COMMIT\n*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:OUTPUT ACCEPT [0:0]\n\
     -A INPUT -p udp -m udp --dport 7 -j DROP\n-A FORWARD -p udp -m udp --dport 7 -j DROP\n\
     -A FORWARD -p udp -m udp --dport 8 -j DROP\nCOMMIT\n";
@@ -226,7 +230,7 @@ const REJECTS: &str = "*raw\n:OUTPUT ACCEPT [0:0]\n-A OUTPUT -m conntrack --ctst
     -A OUTPUT -m conntrack --ctstate INVALID -j DROP\nCOMMIT\n";
 
 /// The host's frame, as a capture shows it leave.
-fn leaves<'a>(
+pub(crate) fn leaves<'a>(
     evaluator: &mut Evaluator<'a>,
     number: u64,
     mut bytes: Vec<u8>,
@@ -238,12 +242,17 @@ fn leaves<'a>(
 }
 
 fn error_about(bytes: &[u8], source: &str, destination: &str) -> Vec<u8> {
+    error_quoting(&bytes[..28], source, destination)
+}
+
+/// An ICMP error that quotes these bytes.
+pub(crate) fn error_quoting(bytes: &[u8], source: &str, destination: &str) -> Vec<u8> {
     let mut frame = craft(source, destination, Message::udp(0, 0));
-    frame.payload_len = 28;
+    frame.payload_len = bytes.len();
     let mut error = frame.frame();
     error[9] = icmpv4::PROTOCOL;
     error[20..28].copy_from_slice(&[3, 3, 0, 0, 0, 0, 0, 0]);
-    error[28..56].copy_from_slice(&bytes[..28]);
+    error[28..].copy_from_slice(bytes);
     error
 }
 
@@ -298,7 +307,7 @@ fn errors_about_packets_of_no_connection_carry_the_one_of_the_packet() {
     let program = Program::new([Arc::clone(&rules)], config.clone());
     let mut evaluator = Evaluator::new(&program);
     assert_eq!(leaves(&mut evaluator, 1, error).0.end.verdict.word(), "drop");
-    // A redirect about what goes back by the link that it came by, and is dropped there.
+    // A redirect about a packet that returns on its link of arrival, and is dropped there.
     let datagram =
         craft("10.0.0.9", "10.0.0.77", Message::Icmp { kind: 8, code: 0, id: 5, sequence: 1 })
             .frame();
@@ -309,219 +318,6 @@ fn errors_about_packets_of_no_connection_carry_the_one_of_the_packet() {
     assert_eq!(comes(&mut evaluator, 1, datagram.clone()).end.verdict.word(), "drop");
     let (outcome, _) = leaves(&mut evaluator, 2, error_about(&datagram, "10.0.0.1", "10.0.0.9"));
     assert_eq!(outcome.end.verdict.word(), "accept");
-}
-
-#[test]
-fn the_hosts_own_fragments_are_one_packet_without_tracking_too() {
-    let (rules, config) = (ruleset(PLAIN), routed());
-    let program = Program::new([Arc::clone(&rules)], config.clone());
-    let mut evaluator = Evaluator::new(&program);
-    let part = |source, destination, cut: Cut| Craft {
-        fragment: Some(Fragment { offset: cut.offset, more: cut.more }),
-        payload_len: cut.payload_len,
-        id: 7,
-        ..craft(source, destination, Message::udp(5, 6))
-    };
-    let own = |cut| part("203.0.113.2", "198.51.100.7", cut).frame();
-    let (first, last) = (own(FIRST), own(Cut { payload_len: 100, ..LAST }));
-    let (outcome, _) = leaves(&mut evaluator, 1, first);
-    assert_eq!(outcome.end.verdict, FinalVerdict::Skip(Skip::Fragment));
-    let (outcome, _) = leaves(&mut evaluator, 2, last);
-    assert_eq!((outcome.end.verdict.word(), outcome.len), ("accept", 20 + 8 + 1000 + 100));
-    // What came in and goes on passes each by itself.
-    let came = part("10.0.0.9", "198.51.100.7", FIRST).frame();
-    assert_eq!(comes(&mut evaluator, 3, came).end.verdict.word(), "accept");
-}
-
-/// Rules of a host without connection tracking: PREROUTING marks by an offset of 0, which the first fragment has.
-const UNTRACKED: &str = "*mangle\n:PREROUTING ACCEPT [0:0]\n:INPUT ACCEPT [0:0]\n-A PREROUTING -s 10.0.0.66 -j DROP\n\
-    -A PREROUTING ! -f -j MARK --set-mark 7\n-A INPUT -m mark --mark 7\n-A INPUT -f\nCOMMIT\n*filter\n\
-    :INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n-A INPUT -p udp -m length --length 1136 -j DROP\nCOMMIT\n";
-
-/// Where a fragment lies in its packet.
-#[derive(Debug, Clone, Copy)]
-struct Cut {
-    offset: u16,
-    payload_len: usize,
-    more: bool,
-}
-
-const FIRST: Cut = Cut { offset: 0, payload_len: 1000, more: true };
-const LAST: Cut = Cut { offset: 1008, payload_len: 108, more: false };
-
-/// A fragment from `source` to the host.
-fn piece(source: &str, cut: Cut) -> Vec<u8> {
-    let Cut { offset, payload_len, more } = cut;
-    let message = Message::udp(5, 6);
-    let fragment = Some(Fragment { offset, more });
-    Craft { fragment, payload_len, id: 7, ..craft(source, "10.0.0.1", message) }.frame()
-}
-
-/// The verdict on a fragment, and the rules that it certainly hits, as table and rule of their chains.
-fn piece_comes(
-    evaluator: &mut Evaluator<'_>,
-    number: u64,
-    mut bytes: Vec<u8>,
-) -> (FinalVerdict, Vec<(u32, u32, u32)>) {
-    let arrival =
-        Arrival { origin: Origin::Wire, interface: Some("eth0"), ..arrival(number, &bytes) };
-    let mut hits = Hits::default();
-    let outcome = evaluator.handle(&mut bytes, &arrival, &mut hits).outcome;
-    assert!(hits.maybe.is_empty(), "{:?}", hits.maybe);
-    let certain = hits.certain.iter().map(|at| (at.table, at.chain, at.rule));
-    (outcome.end.verdict, certain.collect())
-}
-
-#[test]
-fn input_sees_the_packet_that_fragments_make_where_nothing_is_tracked() {
-    let (rules, config) = (ruleset(UNTRACKED), routed());
-    let marks = (0, 0, 1);
-    let whole = [(0, 1, 0), (1, 0, 0)];
-    let held = FinalVerdict::Skip(Skip::Fragment);
-    let dropped = FinalVerdict::Drop(DropReason::Rule(RuleRef { table: 1, chain: 0, rule: 0 }));
-
-    let program = Program::new([Arc::clone(&rules)], config.clone());
-
-    let mut evaluator = Evaluator::new(&program);
-    let mut comes = |number, cut| piece_comes(&mut evaluator, number, piece("10.0.0.9", cut));
-    assert_eq!(comes(1, FIRST), (held, vec![marks]));
-    assert_eq!(comes(2, LAST), (dropped, whole.to_vec()), "with the mark of the first one");
-    // The other way round it is the first one that brings the packet, its own mark on it.
-    assert_eq!(comes(3, LAST), (held, vec![]));
-    assert_eq!(comes(4, FIRST), (dropped, [&[marks][..], &whole].concat()));
-}
-
-#[test]
-fn fragments_that_make_no_packet_never_come_to_input() {
-    let (rules, config) = (ruleset(UNTRACKED), routed());
-    let program = Program::new([Arc::clone(&rules)], config.clone());
-    let mut evaluator = Evaluator::new(&program);
-    let mut comes = |number, source, cut| {
-        let (verdict, hits) = piece_comes(&mut evaluator, number, piece(source, cut));
-        let is_at_input = hits.iter().any(|(_, chain, _)| *chain == 1);
-        (verdict, is_at_input)
-    };
-    let held = (FinalVerdict::Skip(Skip::Fragment), false);
-    // What PREROUTING drops does not wait.
-    let by_rule = FinalVerdict::Drop(DropReason::Rule(RuleRef { table: 0, chain: 0, rule: 0 }));
-    assert_eq!(comes(1, "10.0.0.66", FIRST), (by_rule, false));
-    // One that overlaps takes all with it.
-    assert_eq!(comes(2, "10.0.0.9", FIRST), held);
-    let reassembly = (FinalVerdict::Drop(DropReason::Reassembly), false);
-    assert_eq!(comes(3, "10.0.0.9", Cut { offset: 1000, ..LAST }), reassembly);
-    assert_eq!(comes(4, "10.0.0.9", LAST), held);
-    // Thirty seconds are the most that one waits.
-    assert_eq!(comes(30_005, "10.0.0.9", FIRST), held);
-}
-
-#[test]
-fn where_a_fragment_may_have_been_dropped_input_is_open() {
-    let rules = ruleset(&UNTRACKED.replace("-s 10.0.0.66", "-m cpu --cpu 1"));
-    let config = routed();
-    let program = Program::new([Arc::clone(&rules)], config.clone());
-    let mut evaluator = Evaluator::new(&program);
-    let mut comes = |number, cut| {
-        let mut bytes = piece("10.0.0.9", cut);
-        let arrival =
-            Arrival { origin: Origin::Wire, interface: Some("eth0"), ..arrival(number, &bytes) };
-        let mut hits = Hits::default();
-        let outcome = evaluator.handle(&mut bytes, &arrival, &mut hits).outcome;
-        let at_input = |hits: &[RuleRef]| hits.iter().filter(|at| at.chain + at.table > 0).count();
-        (outcome.end.verdict.word(), at_input(&hits.certain), at_input(&hits.maybe))
-    };
-    assert_eq!(comes(1, FIRST), ("unknown", 0, 0));
-    // The mark is that of a rule which the first one may not have come to.
-    assert_eq!(comes(2, LAST), ("drop", 0, 2));
-}
-
-#[test]
-fn fragments_of_ipv6_come_to_input_each() {
-    let text = UNTRACKED.replace("-s 10.0.0.66 ", "-s 2001:db8::66 ").replace("! -f ", "");
-    let text = text.replace("-A INPUT -f", "-A INPUT -m frag --fragmore");
-    let options =
-        LoadOptions { family: Some(rules::model::Family::Ipv6), ..LoadOptions::default() };
-    let rules = Arc::new(load(&text, &options).expect("rules").ruleset);
-    let config = Config { path: Some(Path::Input), ..Config::default() };
-    let program = Program::new([Arc::clone(&rules)], config.clone());
-    let mut evaluator = Evaluator::new(&program);
-    for (number, more) in [(1, true), (2, true)] {
-        let fragment = Some(Fragment { offset: 0, more });
-        let message = Message::udp(5, 6);
-        let craft = craft("2001:db8::9", "2001:db8::1", message);
-        let frame = Craft { fragment, payload_len: 1000, id: 7, ..craft }.frame();
-        let (verdict, hits) = piece_comes(&mut evaluator, number, frame);
-        assert_eq!(verdict.word(), "accept");
-        assert_eq!(hits, [(0, 0, 1), (0, 1, 0), (0, 1, 1)]);
-    }
-}
-
-/// A bridge of three ports under rules for what it passes on.
-const BRIDGED: &str = "*mangle\n:PREROUTING ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n\
-    -A PREROUTING -m physdev --physdev-in pa\n-A PREROUTING -m physdev --physdev-is-bridged\n\
-    -A FORWARD -m physdev --physdev-is-bridged\n-A FORWARD -m physdev --physdev-out pb\n-A FORWARD -i br0 -o br0\n\
-    COMMIT\n*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\nCOMMIT\n";
-
-/// Certain and possible hits of the rules of mangle PREROUTING and FORWARD, by chain and rule, and the verdict.
-type Bridged = (Vec<(u32, u32)>, Vec<(u32, u32)>, &'static str);
-
-fn crosses(sysctl: &str, destination: &str, bridge: dataplane::Bridge<'_>) -> Bridged {
-    let links = "2: br0: <UP> mtu 1500\\    link/ether 02:00:00:00:00:02 \\    bridge forward_delay 1500\n\
-        3: pa: <UP> mtu 1500 master br0\\    link/ether 02:00:00:00:00:03\n\
-        4: pb: <UP> mtu 1500 master br0\\    link/ether 02:00:00:00:00:04\n\
-        5: pc: <UP> mtu 1500 master br0\\    link/ether 02:00:00:00:00:05\n";
-    let routes = "10.0.0.0/24 dev br0 proto kernel scope link src 10.0.0.1\n\
-        local 10.0.0.1 dev br0 table local proto kernel scope host src 10.0.0.1\n\
-        broadcast 10.0.0.255 dev br0 table local proto kernel scope link src 10.0.0.1\n";
-    let host = Host {
-        links: Links::parse(links).expect("links"),
-        routes: Some(Routes::parse(routes).expect("routes")),
-        sysctl: Some(host::Sysctl::parse(sysctl).expect("settings")),
-        ..Host::default()
-    };
-    let (rules, config) = (ruleset(BRIDGED), Config { host, ..Config::default() });
-    let program = Program::new([Arc::clone(&rules)], config.clone());
-    let mut evaluator = Evaluator::new(&program);
-    let mut bytes = craft("10.0.0.9", destination, Message::udp(5, 6)).frame();
-    let arrival =
-        Arrival { origin: Origin::Wire, interface: Some("br0"), bridge, ..arrival(1, &bytes) };
-    let mut hits = Hits::default();
-    let outcome = evaluator.handle(&mut bytes, &arrival, &mut hits).outcome;
-    let of = |hits: &[RuleRef]| hits.iter().map(|at| (at.chain, at.rule)).collect();
-    (of(&hits.certain), of(&hits.maybe), outcome.end.verdict.word())
-}
-
-#[test]
-fn a_bridge_passes_a_packet_on_once_for_each_port() {
-    const CALLS: &str = "net.bridge.bridge-nf-call-iptables = 1\nnet.ipv4.ip_forward = 0\n";
-    let names: Vec<Option<std::sync::Arc<str>>> =
-        ["pa", "pb", "pc"].into_iter().map(|name| Some(name.into())).collect();
-    let mut ports = host::sighting::Ports::default();
-    [2, 3].into_iter().for_each(|port| ports.add(port));
-    let bridge = dataplane::Bridge { port: Some("pa"), names: &names, ..Default::default() };
-
-    // Two were seen. What crosses a bridge is not routed: that the host forwards nothing does not matter.
-    let seen = dataplane::Bridge { ports, is_passed_on: true, ..bridge };
-    let passed = [(1, 0), (1, 2), (1, 0), (1, 1), (1, 2)];
-    let expected = [&[(0, 0)][..], &passed].concat();
-    assert_eq!(crosses(CALLS, "10.0.0.77", seen), (expected, vec![], "accept"));
-
-    // One surely, another one perhaps.
-    let unseen = dataplane::Bridge { more: 1, is_passed_on: true, ..bridge };
-    let (certain, maybe, verdict) = crosses(CALLS, "10.0.0.77", unseen);
-    assert_eq!(certain, [(0, 0), (1, 0), (1, 2)]);
-    assert_eq!((maybe, verdict), (vec![(1, 0), (1, 1), (1, 2), (1, 1)], "accept"));
-
-    // A broadcast is for the host, and may be passed on: that is no part of its verdict.
-    let broadcast = dataplane::Bridge { more: 2, ..bridge };
-    let (certain, maybe, verdict) = crosses(CALLS, "10.0.0.255", broadcast);
-    assert_eq!((certain, verdict), (vec![(0, 0)], "accept"));
-    let copy = [(1, 0), (1, 1), (1, 2)];
-    assert_eq!(maybe, [copy, copy].concat());
-
-    // Where bridges hand nothing over, there is no note, and rules see only what is for the host.
-    let off = CALLS.replace("iptables = 1", "iptables = 0");
-    assert_eq!(crosses(&off, "10.0.0.255", broadcast), (vec![], vec![], "accept"));
-    assert_eq!(crosses(&off, "10.0.0.77", seen), (vec![], vec![], "skip"));
 }
 
 #[test]
@@ -626,4 +422,168 @@ fn what_is_captured_on_lo_is_one_walk_out_and_in() {
     let outcome = evaluator.handle(&mut bytes, &given, &mut hooks).outcome;
     assert_eq!(outcome.end.path, Some(Path::Loopback));
     assert_eq!(hooks.0, [Output, Postrouting, Prerouting, Input]);
+}
+
+/// A host with two uplinks, whose policy rules send what is marked 2, or has TOS 0x10, by the second.
+fn of_two_uplinks() -> Config {
+    let routes = "default via 192.0.2.1 dev up0
+default via 198.51.100.1 dev up1 table 102
+192.0.2.0/24 dev up0 proto kernel scope link src 192.0.2.2
+198.51.100.0/24 dev up1 proto kernel scope link src 198.51.100.2
+local 192.0.2.2 dev up0 table local proto kernel scope host src 192.0.2.2
+local 198.51.100.2 dev up1 table local proto kernel scope host src 198.51.100.2
+";
+    let policy = "0:\tfrom all lookup local\n100:\tfrom all fwmark 0x2 lookup 102\n101:\tfrom all tos 0x10 lookup 102
+32766:\tfrom all lookup main\n32767:\tfrom all lookup default\n";
+    let assigned = "2: up0    inet 192.0.2.2/24 scope global up0\n3: up1    inet 198.51.100.2/24 scope global up1\n";
+    let mut config = Config {
+        host: Host {
+            routes: Some(Routes::parse(routes).expect("routes")),
+            policy: Some(host::Policy::parse(policy).expect("policy rules")),
+            assigned: Some(Assigned::parse(assigned).expect("addresses")),
+            ..Host::default()
+        },
+        ..Config::default()
+    };
+    config.ct.mode = conntrack::Mode::Kernel;
+    config
+}
+
+/// Rules that tell the interface in each table of OUTPUT and in POSTROUTING, with these before or after them: a table's
+/// name and a rule each.
+fn telling(rules: &[(&str, &str)]) -> Arc<Ruleset> {
+    let of = |table: &str| {
+        let own = rules.iter().filter(|(name, _)| *name == table);
+        own.map(|(_, rule)| format!("-A OUTPUT -p udp {rule}\n")).collect::<String>()
+    };
+    let tell = |chain: &str| format!("-A {chain} -o up0\n-A {chain} -o up1\n");
+    let output = tell("OUTPUT");
+    ruleset(&format!(
+        "*raw\n:OUTPUT ACCEPT [0:0]\n{output}{}COMMIT\n*mangle\n:OUTPUT ACCEPT [0:0]\n:POSTROUTING ACCEPT [0:0]\n{}{output}{}\
+         COMMIT\n*nat\n:OUTPUT ACCEPT [0:0]\n{output}{}COMMIT\n*filter\n:OUTPUT ACCEPT [0:0]\n{output}{}COMMIT\n",
+        of("raw"),
+        of("mangle"),
+        tell("POSTROUTING"),
+        of("nat"),
+        of("filter"),
+    ))
+}
+
+/// The interfaces that rules of OUTPUT and of POSTROUTING certainly saw, once each; and how many may have matched.
+fn interfaces_seen(rules: &Ruleset, hits: &Hits) -> (Vec<String>, Vec<String>, usize) {
+    let mut seen = (Vec::new(), Vec::new(), 0);
+    let rule = |at: &RuleRef| {
+        let chain = &rules.tables[at.table as usize].chains[at.chain as usize];
+        (&*chain.name, &chain.rules[at.rule as usize])
+    };
+    for (chain, rule) in hits.certain.iter().map(rule) {
+        let Some(output) = rule.header.as_ref().and_then(|header| header.output()) else {
+            continue;
+        };
+        let list = if chain == "OUTPUT" { &mut seen.0 } else { &mut seen.1 };
+        if !list.contains(&output.name.to_string()) {
+            list.push(output.name.to_string());
+        }
+    }
+    let tells =
+        |at: &&RuleRef| rule(at).1.header.as_ref().is_some_and(|header| header.output().is_some());
+    seen.2 = hits.maybe.iter().filter(tells).count();
+    seen
+}
+
+/// What the kernel (6.18, iptables-legacy 1.8.9) counted for `203.0.113.9`, port 5000.
+const OWN: &[(&[(&str, &str)], &str)] = &[
+    (&[], "up0"),
+    (&[("raw", "-j MARK --set-mark 2")], "up0"),
+    (&[("mangle", "-j MARK --set-mark 2")], "up1"),
+    (&[("nat", "-j MARK --set-mark 2")], "up0"),
+    (&[("filter", "-j MARK --set-mark 2")], "up0"),
+    (&[("raw", "-j MARK --set-mark 2"), ("mangle", "-j TOS --set-tos 0x08")], "up1"),
+    (&[("raw", "-j MARK --set-mark 2"), ("nat", "-j DNAT --to 203.0.113.10")], "up1"),
+    (&[("nat", "-j DNAT --to 198.51.100.1")], "up1"),
+    (&[("raw", "-j MARK --set-mark 2"), ("nat", "-j DNAT --to 203.0.113.9:99")], "up0"),
+    (&[("filter", "-j MARK --set-mark 2"), ("nat", "-j DNAT --to 203.0.113.10")], "up0"),
+    (&[("mangle", "-j TOS --set-tos 0x10")], "up1"),
+];
+
+#[test]
+fn own_packets_see_the_first_route_in_all_of_output_and_the_second_after_it() {
+    let config = of_two_uplinks();
+    for (rules, second) in OWN {
+        let rules = telling(rules);
+        let program = Program::new([Arc::clone(&rules)], config.clone());
+        let bytes = craft("192.0.2.2", "203.0.113.9", Message::udp(5, 5000)).frame();
+        let mut hits = Hits::default();
+        let mut evaluator = Evaluator::new(&program);
+        let outcome = evaluator.handle(&mut bytes.clone(), &arrival(1, &bytes), &mut hits).outcome;
+        assert_eq!(outcome.end.path, Some(Path::Output));
+        let seen = interfaces_seen(&rules, &hits);
+        assert_eq!(seen, (vec!["up0".into()], vec![(*second).into()], 0), "{rules:?}");
+    }
+}
+
+#[test]
+fn a_packet_to_the_host_itself_goes_out_once_it_is_translated() {
+    let rules = telling(&[("nat", "-d 192.0.2.2 -j DNAT --to 198.51.100.7")]);
+    let program = Program::new([Arc::clone(&rules)], of_two_uplinks());
+    let bytes = craft("192.0.2.2", "192.0.2.2", Message::udp(5, 5000)).frame();
+    let mut hits = Hits::default();
+    let mut evaluator = Evaluator::new(&program);
+    let outcome = evaluator.handle(&mut bytes.clone(), &arrival(1, &bytes), &mut hits).outcome;
+    assert_eq!((outcome.end.path, outcome.output), (Some(Path::Output), Iface::Named("up1")));
+    assert_eq!(interfaces_seen(&rules, &hits), (vec![], vec!["up1".into()], 0), "first by lo");
+}
+
+#[test]
+fn a_recorded_own_packet_shows_the_interface_of_its_last_route_only() {
+    let config = of_two_uplinks();
+    // What is translated is recorded with its new destination, and nobody could say which one it had.
+    let marked = OWN.iter().filter(|(rules, _)| rules.iter().all(|(table, _)| *table != "nat"));
+    for (rules, second) in marked {
+        let rules = telling(rules);
+        let program = Program::new([Arc::clone(&rules)], config.clone());
+        let bytes = craft("192.0.2.2", "203.0.113.9", Message::udp(5, 5000)).frame();
+        let own = Arrival { origin: Origin::Host, interface: Some(second), ..arrival(1, &bytes) };
+        let mut hits = Hits::default();
+        Evaluator::new(&program).handle(&mut bytes.clone(), &own, &mut hits);
+        let seen = interfaces_seen(&rules, &hits);
+        assert_eq!(seen, (vec!["up0".into()], vec![(*second).into()], 0), "{rules:?}");
+    }
+    // It is bound to its interface, or has a mark of its own: no rule had it routed again.
+    let rules = telling(&[("mangle", "-m mark --mark 7 -j MARK --set-mark 2")]);
+    let program = Program::new([Arc::clone(&rules)], config.clone());
+    let bytes = craft("192.0.2.2", "203.0.113.9", Message::udp(5, 5000)).frame();
+    let own = Arrival { origin: Origin::Host, interface: Some("up1"), ..arrival(1, &bytes) };
+    let mut hits = Hits::default();
+    Evaluator::new(&program).handle(&mut bytes.clone(), &own, &mut hits);
+    let seen = interfaces_seen(&rules, &hits);
+    assert_eq!(seen, (vec!["up1".into()], vec!["up1".into()], 0));
+    // Whether one does depends on its connection.
+    let rules = telling(&[("mangle", "-j CONNMARK --restore-mark")]);
+    let program = Program::new([Arc::clone(&rules)], config);
+    let mut hits = Hits::default();
+    Evaluator::new(&program).handle(&mut bytes.clone(), &own, &mut hits);
+    let (output, postrouting, maybe) = interfaces_seen(&rules, &hits);
+    assert_eq!((output, postrouting, maybe), (vec![], vec!["up1".into()], 8));
+}
+
+#[test]
+fn what_a_target_that_nobody_knows_makes_of_a_connection_is_not_known() {
+    for chain in ["PREROUTING", "POSTROUTING"] {
+        let rules = ruleset(&format!(
+            "*nat\n:{chain} ACCEPT [0:0]\n-A {chain} -p udp -j SAME --to 203.0.113.2\nCOMMIT\n*filter\n:INPUT DROP [0:0]\n\
+             :FORWARD ACCEPT [0:0]\n-A INPUT -p udp -m conntrack --ctstate ESTABLISHED -j ACCEPT\nCOMMIT\n"
+        ));
+        let program = Program::new([Arc::clone(&rules)], routed());
+        let mut evaluator = Evaluator::new(&program);
+        let mut verdict = |number, source: &str, destination: &str, ports: (u16, u16)| {
+            let bytes = craft(source, destination, Message::udp(ports.0, ports.1)).frame();
+            comes(&mut evaluator, number, bytes).end.verdict
+        };
+        let unknown = FinalVerdict::Unknown;
+        assert_eq!(verdict(1, "10.0.0.9", "198.51.100.7", (5, 6)), unknown, "{chain}");
+        assert_eq!(verdict(2, "10.0.0.9", "198.51.100.7", (5, 6)), unknown, "{chain}");
+        // It may answer the source that the target gave.
+        assert_eq!(verdict(3, "198.51.100.7", "203.0.113.2", (6, 5)), unknown, "{chain}");
+    }
 }

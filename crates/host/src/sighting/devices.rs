@@ -1,6 +1,6 @@
 //! [`Devices`]: the links of a host as small numbers, and which of them feeds which.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Devices that stand on each other.
@@ -30,6 +30,8 @@ pub struct Link<'a> {
     pub master: Option<&'a str>,
     /// Of a VLAN the link that carries it, and its identifier.
     pub vlan: Option<(&'a str, u16)>,
+    /// Of a link of its own address on another one (macvlan, ipvlan), that one.
+    pub parent: Option<&'a str>,
     /// It is `lo`.
     pub is_loopback: bool,
 }
@@ -38,9 +40,13 @@ pub struct Link<'a> {
 #[derive(Debug, Clone, Default)]
 pub struct Devices {
     list: Vec<Device>,
-    by_index: HashMap<u32, u32>,
+    by_index: BTreeMap<u32, u32>,
     /// VLANs by the link that carries them and their identifier.
     vlans: HashMap<(u32, u16), u32>,
+    /// Bridges and bonds.
+    fed: BTreeSet<u32>,
+    /// Pairs of a parent and a link of its own address on it (macvlan, ipvlan).
+    children: BTreeSet<(u32, u32)>,
     /// The host told of all its links, and so which feeds which.
     is_complete: bool,
 }
@@ -60,12 +66,15 @@ impl Devices {
             let master = link.master.and_then(|name| devices.find(name));
             if let Some(device) = devices.list.get_mut(number as usize - 1) {
                 device.upper = master.filter(|upper| *upper != number);
+                devices.fed.extend(device.upper);
             }
             if let Some((parent, vlan)) = link.vlan
                 && let Some(parent) = devices.find(parent)
             {
                 devices.vlans.insert((parent, vlan), number);
             }
+            let parent = link.parent.and_then(|name| devices.find(name));
+            devices.children.extend(parent.map(|parent| (parent, number)));
         }
         devices.is_complete = !links.is_empty();
         devices
@@ -128,6 +137,28 @@ impl Devices {
         self.list.iter().filter(|device| device.upper == Some(number)).count()
     }
 
+    /// Whether other devices feed this one with all they have.
+    #[must_use]
+    pub fn is_fed(&self, number: u32) -> bool {
+        !self.fed.is_empty() && self.fed.contains(&number)
+    }
+
+    /// Whether a tag is that of a VLAN which the host has no link for: its kernel takes such a frame for another host's.
+    #[must_use]
+    pub fn is_of_no_vlan(&self, number: u32, tag: Option<u16>) -> bool {
+        let id = tag.map_or(0, |tag| tag & 0xfff);
+        let is_alone = || self.get(number).is_some_and(|device| device.upper.is_none());
+        id != 0 && self.is_complete && is_alone() && !self.vlans.contains_key(&(number, id))
+    }
+
+    /// Whether links of their own address (macvlan) stand on a device that is no part of a bridge.
+    #[must_use]
+    pub fn is_parent(&self, number: u32) -> bool {
+        !self.children.is_empty()
+            && self.children.range((number, 0)..=(number, u32::MAX)).next().is_some()
+            && self.get(number).is_some_and(|device| device.upper.is_none())
+    }
+
     /// Whether a device is `lo`.
     #[must_use]
     pub fn is_loopback(&self, number: u32) -> bool {
@@ -155,7 +186,8 @@ impl Devices {
                 Some(upper) => at = self.upper(upper, None),
                 // A card may have taken the tag off before the tap.
                 None => {
-                    return self.vlans.iter().any(|((on, _), vlan)| *on == below && *vlan == above);
+                    return self.children.contains(&(below, above))
+                        || self.vlans.iter().any(|((on, _), vlan)| *on == below && *vlan == above);
                 }
             }
         }
@@ -170,12 +202,16 @@ impl Devices {
     /// How far two frames of one packet at devices that stand on each other may lie apart, in nanoseconds. Where nobody
     /// says which devices do, equal packets may be two.
     pub(super) fn apart(&self) -> u64 {
-        if self.is_complete { 1_000_000_000 } else { super::JITTER }
+        if self.is_complete { 1_000_000_000 } else { super::frame::JITTER }
     }
 
     /// The topmost device that one feeds, which feeds `upper` itself.
     pub(super) fn top(&self, number: u32, upper: Option<u32>) -> u32 {
-        let first = upper.unwrap_or(number);
-        (0..MOST_ON_EACH_OTHER).fold(first, |at, _| self.upper(at, None).unwrap_or(at))
+        let mut at = upper.unwrap_or(number);
+        for _ in 0..MOST_ON_EACH_OTHER {
+            let Some(above) = self.upper(at, None) else { break };
+            at = above;
+        }
+        at
     }
 }

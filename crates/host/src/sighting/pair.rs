@@ -1,30 +1,32 @@
 //! Which frames show one packet.
 
-use std::net::IpAddr;
+use packet::{icmpv4, icmpv6};
 
-use packet::icmpv6;
-
+use super::alike::{ends_alike, is_arrival, is_onward};
+use super::arrival::Shows;
+use super::frame::{Copied, JITTER, Left, Sighting, Way};
+use super::ports::Ports;
 use super::print::Print;
-use super::{
-    Chain, Entry, JITTER, LONGEST, Left, NONE, Ports, Reassembly, Sighting, Sightings, Way, one_way,
-};
-
-/// Most entries of equal content that are looked at.
-const MOST: usize = 64;
-/// Bytes of a segment that leaves in one piece by a link of the usual size.
-const UNCUT: u32 = 1460;
+use super::remembered::{Entry, Families, Sightings};
+use super::table::MOST;
 
 impl Sightings {
     /// A frame came in: what an earlier one showed below it, or later than the one that left.
-    pub(super) fn came(&mut self, index: u64) {
-        let Some((print, time, device)) = self.print_of(index) else { return };
-        if self.came_below_or_above(index, device) {
+    pub(super) fn came(&mut self, index: u64, print: &Print, time: u64, device: u32) {
+        if self.is_of_other_macvlan(index, print, device) {
+            return self.settle(index, Sighting::OtherHost);
+        }
+        let is_below = match self.came_below_or_above(index, device) {
+            Some(is_below) => is_below,
+            None => self.came_changed(index, print),
+        };
+        if is_below {
             return;
         }
         if print.datagram.is_none() {
-            self.put_together(index, &print, device);
+            self.put_together(index, print, device);
         }
-        if let Some(datagram) = print.datagram.filter(|_| self.reassembles(&print)) {
+        if let Some(datagram) = print.datagram.filter(|_| self.reassembles(print)) {
             let fragments = self.datagrams.entry(datagram).or_default();
             fragments.members.push(index);
             let left = fragments.left;
@@ -32,15 +34,26 @@ impl Sightings {
                 entry.left = left;
             }
         }
-        if let Some(segment) = print.segment.filter(|segment| segment.len > UNCUT) {
-            self.segments.insert(segment.key(print.ends.source.is_ipv6()), index);
+        if print.is_reset {
+            self.resets.insert(self.keys.ends(&print.ends), index);
         }
-        self.settled(print.content, true, |entry| {
+        let is_any = self.settled(print.content, true, |entry| {
             entry.sighting != Sighting::Unknown || time.saturating_sub(entry.time) > JITTER
         });
-        let early = self.alike(&print, true).take(MOST).filter_map(|(at, entry)| {
-            let out = entry.print.filter(|out| is_onward(&print, out))?;
-            let score = ends_alike(&print, &out);
+        if !is_any {
+            return;
+        }
+        let translates = self.translates(print);
+        let early = self.alike(print, true).take(MOST).filter_map(|(at, entry)| {
+            let out = entry.print.as_ref().filter(|out| is_onward(print, out))?;
+            // On likeness alone, an answer that the host gave before would be taken for it.
+            let fits = out.ends == print.ends
+                || translates
+                    && (out.ttl.checked_add(1) == Some(print.ttl) || entry.upper.is_some());
+            if !fits {
+                return None;
+            }
+            let score = ends_alike(print, out);
             (entry.sighting == Sighting::Unknown && score > 0).then_some((at, score))
         });
         // The first of those that have most alike.
@@ -50,36 +63,62 @@ impl Sightings {
         }
     }
 
-    /// Whether the fragments that came of a datagram go on as one packet.
-    fn reassembles(&self, print: &Print) -> bool {
-        let Reassembly { v4, v6 } = self.reassembly;
+    /// Whether the host's rules may change addresses and ports of packets of its family.
+    fn translates(&self, print: &Print) -> bool {
+        let Families { v4, v6 } = self.translation;
         if print.ends.source.is_ipv6() { v6 } else { v4 }
     }
 
-    /// An earlier frame with the same bytes showed the packet below this device, or, where their times are one, above
-    /// it; true if this one is no arrival.
-    fn came_below_or_above(&mut self, index: u64, device: u32) -> bool {
-        let Some(twin) = self.twin(index, false) else { return false };
-        let (Some(this), Some(other)) = (self.entry(index), self.entry(twin)) else { return false };
-        if other.sighting != Sighting::Unknown {
+    /// Whether the fragments that came of a datagram go on as one packet.
+    fn reassembles(&self, print: &Print) -> bool {
+        let Families { v4, v6 } = self.reassembly;
+        if print.ends.source.is_ipv6() { v6 } else { v4 }
+    }
+
+    /// Whether the parent of macvlans shows what one in another namespace sends to a group: that of this one, which gets it
+    /// straight, shows it before, perhaps with a checksum that was not finished.
+    fn is_of_other_macvlan(&self, index: u64, print: &Print, device: u32) -> bool {
+        if !self.devices.is_parent(device) {
             return false;
+        }
+        let Some(entry) = self.entry(index).filter(|entry| entry.is_group) else { return false };
+        self.alike(print, false).take(MOST).any(|(_, child)| {
+            child.time < entry.time
+                && entry.time - child.time <= JITTER
+                && self.devices.is_below(device, entry.upper, child.device)
+                && child
+                    .print
+                    .is_some_and(|child| (child.ends, child.ttl) == (print.ends, print.ttl))
+        })
+    }
+
+    /// An earlier frame with the same bytes showed the packet below this device, or, where their times are one, above
+    /// it, and whether this one is no arrival; none if no frame did.
+    fn came_below_or_above(&mut self, index: u64, device: u32) -> Option<bool> {
+        let twin = self.twin(index, false)?;
+        let (this, other) = (self.entry(index)?, self.entry(twin)?);
+        if other.sighting != Sighting::Unknown {
+            return None;
         }
         let (lower, upper) = if self.devices.may_feed(other.device, other.upper, device) {
             (twin, index)
         } else if !other.paired && self.devices.is_below(device, this.upper, other.device) {
             (index, twin)
         } else {
-            return false;
+            return None;
         };
-        let Some((number, way)) = self.entry(upper).map(|upper| (upper.number, upper.way)) else {
-            return false;
-        };
+        // The parent of a macvlan hands it what goes to a group, and takes it in itself.
+        let is_kept = |lower: &Entry| lower.is_group && self.devices.is_parent(lower.device);
+        if self.entry(lower).is_some_and(is_kept) {
+            return None;
+        }
+        let (number, way) = self.entry(upper).map(|upper| (upper.number, upper.way))?;
         // A bridge that listens to everything shows what it passes on between its ports, too.
         if way == Way::OtherHost {
             if let Some(upper) = self.entry_mut(upper) {
                 upper.sighting = Sighting::OtherHost;
             }
-            return upper == index;
+            return Some(upper == index);
         }
         let mut below = (0, Ports::default());
         if let Some(lower) = self.entry_mut(lower) {
@@ -89,12 +128,13 @@ impl Sightings {
         if let Some(upper) = self.entry_mut(upper) {
             (upper.port, upper.ports) = below;
         }
-        lower == index
+        Some(lower == index)
     }
 
     /// The same of frames that went out: the one above shows it first, but where their times are one.
     fn went_below_or_above(&mut self, index: u64, device: u32) -> bool {
-        let Some(twin) = self.twin(index, true) else { return false };
+        let twin = self.twin(index, true).or_else(|| self.unfinished_above(index, device));
+        let Some(twin) = twin else { return false };
         let (Some(this), Some(other)) = (self.entry(index), self.entry(twin)) else { return false };
         let (number, sighting, of) = (other.number, other.sighting, other.of);
         let is_flooded =
@@ -123,10 +163,28 @@ impl Sightings {
         is_below || is_above
     }
 
+    /// The last frame that a device above this one showed of the same packet, whose checksum was finished in between.
+    fn unfinished_above(&self, index: u64, device: u32) -> Option<u64> {
+        let this = self.entry(index).filter(|_| self.devices.is_parent(device))?;
+        let print = this.print?;
+        let above = self.alike(&print, true).take(MOST).filter(|(_, other)| {
+            self.devices.is_below(device, this.upper, other.device)
+                && this.time.abs_diff(other.time) <= JITTER
+                && other
+                    .print
+                    .as_ref()
+                    .is_some_and(|that| that.ends == print.ends && that.ttl == print.ttl)
+        });
+        above.last().map(|(at, _)| at)
+    }
+
     /// A bridge puts fragments together where connections are tracked: what it shows stands for them.
     fn put_together(&mut self, index: u64, whole: &Print, device: u32) {
+        if !self.devices.is_fed(device) {
+            return;
+        }
         let mut fragments = self.alike(whole, false).take(MOST).filter_map(|(_, entry)| {
-            let first = entry.print?;
+            let first = entry.print.as_ref()?;
             let is_below = entry.upper == Some(device) && is_arrival(entry);
             let is_part = is_below && !entry.paired && first.ends == whole.ends;
             is_part.then_some((first.datagram?, entry.device))
@@ -146,40 +204,63 @@ impl Sightings {
     }
 
     /// A frame went out: one below the device that showed it before, a packet that came, or the host's own.
-    pub(super) fn went(&mut self, index: u64) {
-        let Some((print, _, device)) = self.print_of(index) else { return };
+    pub(super) fn went(&mut self, index: u64, print: &Print, device: u32, copied: Copied) {
         if self.went_below_or_above(index, device) {
             return;
         }
+        if copied != Copied::No {
+            return self.went_with_copies(index, print, copied);
+        }
         if print.is_later_fragment {
-            return self.went_in_part(index, &print);
+            return self.went_in_part(index, print);
         }
-        if let Some((arrival, teaches)) = self.arrival_of(index, &print) {
-            return self.join(arrival, index, teaches);
+        match self.arrival_of(index, print) {
+            Shows::Arrival(arrival, teaches) => self.join(arrival, index, teaches),
+            _ if self.was_rewritten(index, print) => {
+                self.settle(index, Sighting::Second { of: None });
+            }
+            Shows::More => self.doubt(index),
+            Shows::None => {}
         }
-        // A packet of a flow that goes through, whose content a helper changed.
-        if self.flows.contains_key(&self.keys.ends(&print.ends)) {
-            self.settle(index, Sighting::Second { of: None });
+    }
+
+    /// It may as well be a packet that came: which one is not known.
+    pub(super) fn doubt(&mut self, index: u64) {
+        if let Some(entry) = self.entry_mut(index) {
+            entry.may_have_come = true;
         }
+    }
+
+    /// Whether it is a packet of a flow that goes through, whose payload or numbers a helper changed. Helpers leave ICMP
+    /// alone: such an error, and a reset where none came, are what the host itself answers.
+    fn was_rewritten(&self, index: u64, print: &Print) -> bool {
+        let Some(came) = self.flows.get(&self.keys.ends(&print.ends)) else { return false };
+        let time = self.entry(index).map_or(0, |entry| entry.time);
+        let is_icmp = matches!(print.ends.protocol, icmpv4::PROTOCOL | icmpv6::PROTOCOL);
+        let reset = self.resets.get(came).filter(|_| print.is_reset);
+        !is_icmp && (!print.is_reset || reset.is_some_and(|at| self.is_open(*at, time)))
     }
 
     /// A later fragment is what the first one is, unless it came as it left.
     fn went_in_part(&mut self, index: u64, print: &Print) {
         if !self.reassembles(print)
-            && let Some((arrival, teaches)) = self.arrival_of(index, print)
+            && let Shows::Arrival(arrival, teaches) = self.arrival_of(index, print)
         {
             return self.join(arrival, index, teaches);
         }
         let first = print.datagram.and_then(|datagram| self.datagrams.get(&!datagram));
         if let Some(first) = first {
             let sighting = first.sighting;
-            self.settle(index, sighting);
-        } else if let Some((arrival, _)) = self.arrival_of(index, print) {
-            self.join(arrival, index, false);
+            return self.settle(index, sighting);
+        }
+        match self.arrival_of(index, print) {
+            Shows::Arrival(arrival, _) => self.join(arrival, index, false),
+            Shows::More => self.doubt(index),
+            Shows::None => {}
         }
     }
 
-    fn settle(&mut self, index: u64, sighting: Sighting) {
+    pub(super) fn settle(&mut self, index: u64, sighting: Sighting) {
         let Some(entry) = self.entry_mut(index) else { return };
         entry.sighting = sighting;
         if let Some(datagram) = entry.print.and_then(|print| print.datagram) {
@@ -192,111 +273,18 @@ impl Sightings {
         Some((entry.print?, entry.time, entry.device))
     }
 
-    /// Takes entries of which nothing more is to be learned from the front of a chain.
-    fn settled(&mut self, content: u64, is_out: bool, is_done: impl Fn(&Entry) -> bool) {
-        let content = one_way(content, is_out);
-        while let Some(Chain { first, .. }) = self.by_content.get(&content).copied() {
-            let Some(entry) = self.entry(first).filter(|entry| is_done(entry)) else { return };
-            let next = entry.next;
-            self.unchain(content, first, next);
-        }
-    }
-
-    /// Entries of the same content that went out, or the others, the oldest first.
-    fn alike(&self, print: &Print, is_out: bool) -> impl Iterator<Item = (u64, &Entry)> {
-        let chain = self.by_content.get(&one_way(print.content, is_out));
-        let mut at = chain.map_or(NONE, |chain| chain.first);
-        std::iter::from_fn(move || {
-            let entry = self.entry(at)?;
-            let found = (at, entry);
-            at = entry.next;
-            Some(found)
-        })
-    }
-
-    /// The arrival that this frame shows leaving, and whether no other one may be meant.
-    fn arrival_of(&mut self, index: u64, print: &Print) -> Option<(u64, bool)> {
-        let Entry { time, upper, .. } = *self.entry(index)?;
-        self.settled(print.content, false, |entry| {
-            entry.paired || !is_arrival(entry) || time.saturating_sub(entry.time) > LONGEST
-        });
-        let wanted = self.flows.get(&self.keys.ends(&print.ends)).copied();
-        let mut best: Option<(u64, &Print, usize)> = None;
-        let mut is_tie = false;
-        let mut looked_at = 0;
-        let open = self.alike(print, false).take(MOST).inspect(|_| looked_at += 1);
-        for (at, entry) in open.filter(|(_, entry)| !entry.paired && is_arrival(entry)) {
-            let Some(came) = entry.print.as_ref().filter(|came| is_onward(came, print)) else {
-                continue;
-            };
-            let as_before = wanted == Some(self.keys.ends(&came.ends));
-            // Between two ports of a bridge a packet is passed on, to the bridge itself it is given.
-            let is_bridged = entry.upper.is_some() && entry.upper == upper;
-            let score = ends_alike(came, print)
-                + 8 * usize::from(as_before)
-                + 4 * usize::from(is_bridged && came.ttl == print.ttl);
-            // Numbers of TCP are enough where both ends are translated, ports and all; forged ones are often 0.
-            if score == 0 && print.segment.is_none_or(|segment| segment.sequence == 0) {
-                continue;
-            }
-            match best {
-                Some((_, other, most)) if most == score => is_tie |= other.ends != came.ends,
-                Some((.., most)) if most > score => {}
-                _ => {
-                    is_tie = false;
-                    best = Some((at, came, score));
-                }
-            }
-        }
-        // Where there are more than are looked at, the one with the same ends may be among the others.
-        if looked_at == MOST && best.is_none_or(|(_, came, _)| came.ends != print.ends) {
-            is_tie = true;
-            let same = self.by_ends.get(&self.keys.packet(print)).copied();
-            if let Some(same) = same.filter(|at| self.is_open(*at, time)) {
-                return Some((same, true));
-            }
-        }
-        best.map(|(at, ..)| (at, !is_tie))
-            .or_else(|| Some((self.superframe_of(print, time)?, true)))
-    }
-
-    /// Whether an arrival may still be seen leaving.
-    fn is_open(&self, index: u64, time: u64) -> bool {
-        self.entry(index).is_some_and(|entry| {
-            is_arrival(entry) && !entry.paired && time.saturating_sub(entry.time) <= LONGEST
-        })
-    }
-
-    /// The arrived segment of which this one is a part.
-    fn superframe_of(&self, print: &Print, time: u64) -> Option<u64> {
-        let part = print.segment.filter(|part| part.len > 0)?;
-        let is_v6 = print.ends.source.is_ipv6();
-        let upto = part.key(is_v6);
-        let from = (is_v6, part.acknowledgement, 0);
-        let (_, at) = self.segments.range(from..=upto).next_back()?;
-        let entry = self.entry(*at)?;
-        let came = entry.print.as_ref()?;
-        let fits = came.segment.is_some_and(|whole| whole.holds(part.sequence))
-            && is_arrival(entry)
-            && is_onward(came, print)
-            && (ends_alike(came, print) > 0 || self.goes_as(came, print))
-            && time.saturating_sub(entry.time) <= LONGEST;
-        fits.then_some(*at)
-    }
-
-    /// Whether packets of the flow that came are known to leave as that one.
-    fn goes_as(&self, came: &Print, left: &Print) -> bool {
-        let flow = self.flows.get(&self.keys.ends(&left.ends));
-        flow == Some(&self.keys.ends(&came.ends))
-    }
-
     /// An arrival left as this frame.
-    fn join(&mut self, arrival: u64, out: u64, teaches: bool) {
+    pub(super) fn join(&mut self, arrival: u64, out: u64, teaches: bool) {
         let Some((came, ..)) = self.print_of(arrival) else { return };
         let Some((left, time, device)) = self.print_of(out) else { return };
         let number = |index| self.entry(index).map_or(0, |entry| entry.number);
         let (of, number) = (number(arrival), number(out));
         self.settle(out, Sighting::Second { of: Some(of) });
+        // It left shorter than it came: its other parts follow.
+        let (whole, part) = (came.segment.unwrap_or_default(), left.segment.unwrap_or_default());
+        if part.len < whole.len {
+            self.segments.insert(whole.key(came.ends.source.is_ipv6()), arrival);
+        }
         let upper = self.entry(out).and_then(|entry| entry.upper);
         let is_guessed = self.entry(out).is_some_and(|entry| entry.is_guessed);
         // A bridge that is given the packet passes it on as well, by one port after the other.
@@ -347,44 +335,4 @@ impl Sightings {
             }
         }
     }
-}
-
-/// Whether an entry is a packet as it came in.
-fn is_arrival(entry: &Entry) -> bool {
-    matches!(entry.way, Way::In | Way::OtherHost)
-        && matches!(entry.sighting, Sighting::Unknown | Sighting::Arrival)
-}
-
-/// Whether what left goes on where what came wanted to go: an answer to it goes back.
-fn is_onward(came: &Print, left: &Print) -> bool {
-    let is_answer = came.ends.source == left.ends.destination
-        && came.ends.destination == left.ends.source
-        && came.ends.source != came.ends.destination;
-    let stays = is_of_link(came) || is_of_link(left);
-    let is_cut = came.stays_whole && came.datagram.is_none() && left.datagram.is_some();
-    !is_answer
-        && !is_cut
-        && came.ends.protocol == left.ends.protocol
-        && (!stays || came.ends == left.ends)
-}
-
-/// Whether no router passes a packet on, though a bridge may: neighbour discovery, link-local addresses and groups.
-fn is_of_link(print: &Print) -> bool {
-    let is_local = |addr| match addr {
-        IpAddr::V4(v4) => matches!(v4.octets(), [224, 0, 0, _]),
-        IpAddr::V6(v6) => v6.is_unicast_link_local() || v6.segments()[0] & 0xff0f == 0xff02,
-    };
-    let is_v6 = print.ends.source.is_ipv6();
-    is_v6 && print.ttl == u8::MAX && print.ends.protocol == icmpv6::PROTOCOL
-        || is_local(print.ends.source)
-        || is_local(print.ends.destination)
-}
-
-/// How many of addresses and ports are alike.
-fn ends_alike(came: &Print, left: &Print) -> usize {
-    let (came, left) = (&came.ends, &left.ends);
-    let ports = came.ports.unwrap_or_default().into_iter().zip(left.ports.unwrap_or_default());
-    usize::from(came.source == left.source)
-        + usize::from(came.destination == left.destination)
-        + ports.filter(|(one, other)| one == other).count()
 }

@@ -2,14 +2,15 @@
 //!
 //! `bytes` is the same at every device that shows a packet unchanged; `content` also after routing, translation,
 //! segmentation and fragmentation: of TCP sequence, acknowledgement, flags and the first payload, of UDP and ICMP
-//! the payload and the IPv4 identification, never that alone, and neither addresses, ports, options nor checksums.
+//! the payload and the IPv4 identification, never that alone, and neither addresses, ports, options nor checksums. `rest` is
+//! the content without the payload, which a program changes that rules hand packets to (`-j NFQUEUE`).
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr};
 
 use packet::{Headers, L3, L4, Upper, dccp, icmpv4, icmpv6, ipv4, ipv6, ipv6_ext, sctp, tcp, udp};
 
-use super::Ends;
+use super::frame::Ends;
 
 /// Bytes of payload that are compared.
 const PAYLOAD: usize = 48;
@@ -29,6 +30,8 @@ pub struct Print {
     pub bytes: u64,
     /// Of what translation leaves alone.
     pub content: u64,
+    /// Of that what a program leaves alone, too, which gets the packet.
+    pub rest: u64,
     /// Addresses and ports.
     pub ends: Ends,
     /// Time to live or hop limit.
@@ -48,7 +51,7 @@ pub struct Print {
 }
 
 /// Bytes of a TCP stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Segment {
     /// Sequence number of the first byte, as the server or the client of the connection chose it.
     pub sequence: u32,
@@ -85,7 +88,8 @@ impl Keys {
     }
 
     fn start(self) -> Hash {
-        Hash { state: self.0[0], key: self.0[1] }
+        let [state, key] = self.0;
+        Hash { state, key }
     }
 
     /// A hash of what a packet holds and of its ends.
@@ -98,6 +102,12 @@ impl Keys {
     #[must_use]
     pub fn station(self, bridge: u32, addr: IpAddr) -> u64 {
         self.start().address(addr).word(bridge.into()).state
+    }
+
+    /// A hash of a link address and of the bridge that it was heard at.
+    #[must_use]
+    pub fn link_address(self, bridge: u32, mac: [u8; 6]) -> u64 {
+        self.start().bytes(&mac).word(bridge.into()).state
     }
 
     /// A hash of a flow's ends.
@@ -190,6 +200,7 @@ impl Print {
         Some(Self {
             bytes: whole,
             content: of.hash.state,
+            rest: of.rest.state,
             ends,
             ttl: fields.ttl,
             segment: of.segment,
@@ -208,6 +219,7 @@ impl Print {
         Self {
             bytes: whole,
             content: whole,
+            rest: whole,
             ends: Ends { source: none, destination: none, protocol: 0, ports: None },
             ttl: 0,
             segment: None,
@@ -293,12 +305,20 @@ impl Fields {
 
 struct Content {
     hash: Hash,
+    /// Without the payload.
+    rest: Hash,
     segment: Option<Segment>,
+}
+
+impl Content {
+    fn of(rest: Hash, payload: &[u8]) -> Self {
+        Self { hash: rest.bytes(payload), rest, segment: None }
+    }
 }
 
 impl From<Hash> for Content {
     fn from(hash: Hash) -> Self {
-        Self { hash, segment: None }
+        Self { hash, rest: hash, segment: None }
     }
 }
 
@@ -312,6 +332,7 @@ fn content(
     moved: impl Fn(&Ends, Segment) -> Segment,
 ) -> Content {
     let id = u64::from(fields.id);
+    let payload = |offset| prefix(upper, offset, PAYLOAD);
     let ports = || {
         let [a, b, c, d] = *upper.first_chunk::<4>()?;
         Some([u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])])
@@ -330,40 +351,39 @@ fn content(
             let segment = moved(ends, segment);
             let numbers = u64::from(segment.sequence) << 32 | u64::from(segment.acknowledgement);
             let flags = upper.get(13).map_or(0, |flags| flags & FLAGS);
-            let payload = prefix(upper, header.header_len(), PAYLOAD);
-            let hash = start.word(numbers).word(flags.into()).bytes(payload);
-            Content { hash, segment: Some(segment) }
+            let rest = start.word(numbers).word(flags.into());
+            let segment = Some(segment);
+            Content { segment, ..Content::of(rest, payload(header.header_len())) }
         }
         udp::PROTOCOL | udp::PROTOCOL_LITE => {
             ends.ports = ports();
+            let rest = start.word(id);
             let length = prefix(upper, 4, 2);
-            start.word(id).bytes(length).bytes(prefix(upper, 8, PAYLOAD)).into()
+            Content { hash: rest.bytes(length).bytes(payload(8)), rest, segment: None }
         }
         sctp::PROTOCOL => {
             ends.ports = ports();
-            start.word(id).bytes(prefix(upper, 4, 4)).bytes(prefix(upper, 12, PAYLOAD)).into()
+            Content::of(start.word(id).bytes(prefix(upper, 4, 4)), payload(12))
         }
         dccp::PROTOCOL => {
             ends.ports = ports();
-            start.word(id).bytes(prefix(upper, 8, PAYLOAD)).into()
+            Content::of(start.word(id), payload(8))
         }
         icmpv4::PROTOCOL | icmpv6::PROTOCOL => {
             let kind = prefix(upper, 0, 2);
             if is_query(ends.protocol, kind.first().copied()) {
                 let id = upper.get(4..6).and_then(|id| id.try_into().ok()).map(u16::from_be_bytes);
                 ends.ports = id.map(|id| [id; 2]);
-                return start
-                    .word(u64::from(fields.id))
-                    .bytes(kind)
-                    .bytes(prefix(upper, 6, PAYLOAD))
-                    .into();
+                let start = start.word(u64::from(fields.id)).bytes(kind);
+                let rest = start.bytes(prefix(upper, 6, 2));
+                return Content { hash: start.bytes(payload(6)), rest, segment: None };
             }
             // Of what an error quotes, addresses and ports are translated, too.
             let quoted =
                 if fields.is_v6 { prefix(upper, 8 + 4, 3) } else { prefix(upper, 8 + 2, 6) };
             start.word(id).bytes(kind).bytes(quoted).word(len as u64).into()
         }
-        _ => start.word(id).bytes(prefix(upper, 0, PAYLOAD)).into(),
+        _ => start.word(id).bytes(payload(0)).into(),
     }
 }
 

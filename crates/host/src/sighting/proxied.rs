@@ -8,8 +8,9 @@
 
 use std::collections::HashMap;
 
+use super::frame::{Ends, Way};
 use super::print::{Print, Segment};
-use super::{Ends, REMEMBERED, Way};
+use super::table::clear_full;
 
 /// A connection of which the host sent the SYN.
 #[derive(Debug, Clone, Copy)]
@@ -48,9 +49,7 @@ impl Proxied {
         let (Some(answers), Some(segment)) = (print.opens, print.segment) else { return };
         match (answers, way) {
             (false, Way::Out) if segment.acknowledgement != 0 => {
-                if self.0.len() > REMEMBERED {
-                    self.0.clear();
-                }
+                clear_full(&mut self.0);
                 self.0.insert(print.ends, Opened { given: segment.acknowledgement, ahead: None });
             }
             (true, Way::In) => {

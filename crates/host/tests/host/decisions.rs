@@ -154,6 +154,61 @@ fn policy_rules_that_ask_for_a_mark() {
 }
 
 /// As for TPROXY: a table of its own that takes everything for the host.
+/// A reply to what reached an address of the host would have that as its source, and policy rules ask for it.
+#[test]
+fn the_way_back_is_from_the_address_that_was_reached() {
+    let routes = format!("default dev lan0 table 102\n{ROUTES}");
+    let rules = "0:\tfrom all lookup local\n110:\tfrom 192.0.2.1 lookup 102\n32766:\tfrom all lookup main\n";
+    let sysctl = "net.ipv4.conf.all.rp_filter = 1\n";
+    let files = [("routes.txt", &*routes), ("rule.txt", rules), ("sysctl.txt", sysctl)];
+    let host = host(&files);
+    let strict = Routed::Refused(Refused::RpFilter);
+    assert_eq!(host.route_in(&packet("8.8.8.8", "192.0.2.1", "wan0")), strict);
+    let reached = Routed::Input(Reached::Local);
+    assert_eq!(host.route_in(&packet("8.8.8.8", "10.1.0.1", "wan0")), reached);
+    // Of a broadcast, nobody's.
+    let many = Routed::Input(Reached::Broadcast);
+    assert_eq!(host.route_in(&packet("8.8.8.8", "10.1.0.255", "wan0")), many);
+}
+
+/// What routing says of one address it says of all that are like it.
+#[test]
+fn addresses_that_are_alike_go_alike() {
+    let routes = format!("10.0.0.0/8 dev lan0 table 102\nthrow 10.2.0.0/16 table 102\n{ROUTES}");
+    let rules = "0:\tfrom all lookup local\n90:\tfrom 10.3.0.0/16 lookup 102\n91:\tfrom all to 10.5.0.0/24 lookup main suppress_prefixlength 8\n\
+                 32766:\tfrom all lookup main\n";
+    let sysctl = "net.ipv4.conf.all.rp_filter = 2\nnet.ipv4.conf.lan0.rp_filter = 1\nnet.ipv4.conf.lan0.forwarding = 1\n";
+    let files = [
+        ("routes.txt", &*routes),
+        ("rule.txt", rules),
+        ("links.txt", LINKS),
+        ("sysctl.txt", sysctl),
+    ];
+    let host = host(&files);
+    for is_v6 in [false, true] {
+        let alike = host.alike(is_v6).expect("routes");
+        let ends = alike.addresses.iter().flat_map(|class| {
+            let first = class[0][0];
+            class.iter().flatten().map(move |other| (first, *other))
+        });
+        let firsts: Vec<_> = alike.addresses.iter().map(|class| class[0][0]).collect();
+        for (first, other) in ends {
+            for third in &firsts {
+                for input in ["lan0", "wan0"] {
+                    let to = |to| host.route_in(&Incoming::new(*third, to, Some(input)));
+                    assert_eq!(to(first), to(other), "{third} to {first} and {other} by {input}");
+                    let from = |from| host.route_in(&Incoming::new(from, *third, Some(input)));
+                    assert_eq!(
+                        from(first),
+                        from(other),
+                        "{first} and {other} to {third} by {input}"
+                    );
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn a_table_that_a_mark_chooses_may_lead_to_the_host() {
     let rules = "0:\tfrom all lookup local\n9:\tfrom all fwmark 0x1/0x1 lookup 100\n32766:\tfrom all lookup main\n";
@@ -197,6 +252,30 @@ fn packets_of_the_host_itself_leave() {
     assert_eq!(out("192.0.2.1", "10.66.0.1"), None);
 }
 
+/// Two uplinks: what one client sends goes out by the second, and what arrives on one interface, too.
+#[test]
+fn policy_rules_say_where_a_frame_was_routed_as_far_as_it_shows_what_they_ask_for() {
+    let routes = "default via 10.1.0.9 dev up1\ndefault via 10.2.0.9 dev up2 table 2\n\
+                  local 10.1.0.1 dev up1 table local";
+    let usual = "32766: from all lookup main\n32767: from all lookup default\n";
+    let asks = |rule: &str, source: &str, to: &str| {
+        let policy = format!("0: from all lookup local\n{rule}\n{usual}");
+        let files = [("routes.txt", routes.to_owned()), ("rule.txt", policy)];
+        let host = Host::read(|name| {
+            files.iter().find(|(file, _)| *file == name).map(|(_, text)| text.clone())
+        });
+        let [source, to] = [source, to].map(|addr| addr.parse().unwrap());
+        host.unwrap().leaves_by(source, to).map(str::to_owned)
+    };
+    let from = "200: from 10.0.0.77 lookup 2";
+    assert_eq!(asks(from, "10.0.0.77", "192.0.2.5").as_deref(), Some("up2"));
+    assert_eq!(asks(from, "10.0.0.78", "192.0.2.5").as_deref(), Some("up1"));
+    assert_eq!(asks(from, "10.0.0.77", "10.1.0.1").as_deref(), Some("lo"));
+    for rule in ["200: from all iif lan0 lookup 2", "200: from all fwmark 0x1 lookup 2"] {
+        assert_eq!(asks(rule, "10.0.0.77", "192.0.2.5"), None, "{rule}");
+    }
+}
+
 #[test]
 fn a_file_that_is_none_is_named_with_its_place() {
     let files = [("routes.txt", "nonsense here\n")];
@@ -231,7 +310,7 @@ proptest! {
         ends in proptest::collection::vec(any::<[u8; 4]>(), 4),
     ) {
         let names = ["routes.txt", "rule.txt", "links.txt", "addresses.txt", "neigh.txt", "maddr.txt", "bridge.txt", "sysctl.txt", "uname.txt"];
-        // Each file by itself, and then as many as can be read together.
+        // Each file alone, and then as many as can be read together.
         let mut good: Vec<(&str, String)> = Vec::new();
         for (name, words) in names.into_iter().zip(files) {
             let text = words.join(" ");

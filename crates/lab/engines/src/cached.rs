@@ -15,7 +15,7 @@
 //! stamp of the destination equal: neither `PNG[S]` nor `R[D]` for S changed until the first of the two was
 //! read, so the decision is right at that moment.
 
-use access::{Address, Config, Decide, Engine};
+use crate::{Address, Config, Decide, Engine};
 
 use super::sync::{AtomicU64, Ordering};
 

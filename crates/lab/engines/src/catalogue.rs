@@ -12,7 +12,7 @@ use super::split_ordered::SplitOrdered;
 use super::striped::Striped;
 use super::striped_map::Settings;
 use super::{concurrent_map, matrix, striped_map};
-use access::{Address, Decide, Engine, TooLarge};
+use crate::{Address, Decide, Engine, TooLarge};
 
 /// Addresses that tables have room for at the start, where nobody says how many there will be.
 const ROOM: usize = 1 << 16;
@@ -203,7 +203,7 @@ impl Default for Choices {
 
 impl<A: Address> Built<A> {
     /// Applies a change, before any worker starts.
-    pub fn update(&mut self, config: &access::Config<A>) {
+    pub fn update(&mut self, config: &crate::Config<A>) {
         match self {
             Self::Alone(engine) => engine.update(config),
             Self::Shared(engine) => engine.update(config),

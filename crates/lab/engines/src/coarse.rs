@@ -10,7 +10,8 @@ use std::collections::HashMap;
 
 use super::entry::Accepts;
 use super::sync::RwLock;
-use access::{Address, Config, Engine, Mix, RangeSet};
+use crate::{Address, Config, Engine, Mix};
+use access::RangeSet;
 
 /// Two tables under one lock. `R` is the form of R; the sorted set unless another one is named.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use super::pause::between_steps;
 use super::range_list::RangeList;
 use super::sync::{AtomicU64, Ordering};
 use super::table::{Index, Table};
-use access::{Address, Config, Engine};
+use crate::{Address, Config, Engine};
 
 /// PNG and R apart, as the study has them.
 #[derive(Debug)]

@@ -2,7 +2,8 @@
 
 use std::marker::PhantomData;
 
-use access::{Address, Config, RangeSet};
+use crate::{Address, Config};
+use access::RangeSet;
 
 /// R of one address, in whatever form.
 pub trait Accepts<A>: Clone + Send + Sync + 'static {

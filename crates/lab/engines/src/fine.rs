@@ -13,7 +13,8 @@ use std::marker::PhantomData;
 use super::entry::{Accepts, Entry, permits};
 use super::sync::RwLock;
 use super::table::{Index, Table};
-use access::{Address, Config, Engine, Packet, Permits, RangeSet};
+use crate::{Address, Config, Engine, Packet, Permits};
+use access::RangeSet;
 
 /// Entries with a lock each. `R` is the form of R, `T` the index; the sorted set and the maintained map unless others
 /// are named.

@@ -5,8 +5,8 @@
 
 use std::sync::Mutex;
 
-use access::tamis::Tamis;
-use access::{Config, Engine};
+use crate::tamis::Tamis;
+use crate::{Config, Engine};
 use loom::sync::Arc;
 use loom::thread;
 
@@ -36,15 +36,15 @@ struct Program {
 fn orders(program: &Program) -> Vec<Vec<bool>> {
     let mut found = Vec::new();
     let mut done = vec![0; program.writers.len()];
-    let mut model = access::model::Model::new(false);
-    program.before.iter().for_each(|change| access::Decide::update(&mut model, change));
+    let mut model = crate::model::Model::new(false);
+    program.before.iter().for_each(|change| crate::Decide::update(&mut model, change));
     merge(program, &model, &mut done, &mut Vec::new(), &mut found);
     found
 }
 
 fn merge(
     program: &Program,
-    model: &access::model::Model<u32>,
+    model: &crate::model::Model<u32>,
     done: &mut Vec<usize>,
     answers: &mut Vec<bool>,
     found: &mut Vec<Vec<bool>>,
@@ -60,7 +60,7 @@ fn merge(
     for writer in 0..done.len() {
         if let Some(change) = program.writers[writer].get(done[writer]) {
             let mut model = model.clone();
-            access::Decide::update(&mut model, change);
+            crate::Decide::update(&mut model, change);
             done[writer] += 1;
             merge(program, &model, done, answers, found);
             done[writer] -= 1;

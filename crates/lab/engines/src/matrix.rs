@@ -13,8 +13,8 @@
 
 use super::pause::between_steps;
 use super::sync::RwLock;
-use access::span::{masks, within};
-use access::{Address, Config, Engine, TooLarge};
+use crate::span::{masks, within};
+use crate::{Address, Config, Engine, TooLarge};
 
 /// The most addresses: 65,536 make 512 MiB.
 pub const MOST: usize = 1 << 16;

@@ -4,8 +4,8 @@
 //! Concurrency: none; it belongs to one thread.
 
 use super::matrix::{MOST, fitting};
-use access::span::{masks, within};
-use access::{Address, Config, Decide, TooLarge};
+use crate::span::{masks, within};
+use crate::{Address, Config, Decide, TooLarge};
 
 /// Bits of all pairs, without a lock.
 #[derive(Debug)]

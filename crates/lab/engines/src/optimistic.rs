@@ -15,7 +15,8 @@ use crossbeam_utils::CachePadded;
 use super::entry::{Accepts, Entry, permits};
 use super::sync::{AtomicU64, Ordering};
 use super::table::{Index, Table};
-use access::{Address, Config, Engine, Packet, Permits, RangeSet};
+use crate::{Address, Config, Engine, Packet, Permits};
+use access::RangeSet;
 
 type Entries<A, R> = Table<A, Entry<A, R>>;
 type Guard<'g, A, R> = <Entries<A, R> as Index<A, Entry<A, R>>>::Guard<'g>;

@@ -3,8 +3,8 @@
 //!
 //! Concurrency and linearization: those of the one it is.
 
-use access::tamis::Tamis;
-use access::{Address, Config, Engine, Packet, Permits};
+use crate::tamis::Tamis;
+use crate::{Address, Config, Engine, Packet, Permits};
 
 use super::sparse::Sparse;
 

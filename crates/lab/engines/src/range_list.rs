@@ -1,7 +1,7 @@
 //! A set of addresses as the second study has it: an unsorted list of disjoint ranges, searched from its
 //! beginning. Members are the exceptions to a default.
 
-use access::Address;
+use crate::Address;
 
 /// Exceptions to a default, as ranges in no order.
 #[derive(Debug, Clone)]

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use super::entry::{Entry, permits};
-use access::{Address, Config, Decide, Mix};
+use crate::{Address, Config, Decide, Mix};
 
 /// Entries of one thread.
 #[derive(Debug)]

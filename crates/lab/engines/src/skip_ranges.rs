@@ -15,7 +15,7 @@ use crossbeam_skiplist::SkipSet;
 
 use super::entry::Accepts;
 use super::pause::between_steps;
-use access::{Address, Config, Engine};
+use crate::{Address, Config, Engine};
 
 /// How a range is added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -198,7 +198,7 @@ mod tests {
         const OF: u32 = 3;
         let change = |begin, end, accept| {
             let png = false;
-            access::Config { address: OF, persona_non_grata: png, accept, begin, end }
+            crate::Config { address: OF, persona_non_grata: png, accept, begin, end }
         };
         for form in [Form::AsPublished, Form::Disjoint] {
             let ranges = SkipRanges::of(form, false);

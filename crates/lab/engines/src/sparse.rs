@@ -10,7 +10,7 @@
 
 use super::entry::Entry;
 use super::table::{Index, Table};
-use access::{Address, Config, Engine, Packet, Permits};
+use crate::{Address, Config, Engine, Packet, Permits};
 
 /// Immutable entries by address.
 #[derive(Debug)]

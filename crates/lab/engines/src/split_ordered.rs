@@ -18,8 +18,9 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use super::fine::{Fine, Locked};
 use super::sync::pause;
 use super::table::Index;
-use access::arena::Arena;
-use access::{Address, RangeSet};
+use crate::Address;
+use crate::arena::Arena;
+use access::RangeSet;
 
 /// The engine.
 pub type SplitOrdered<A> = Fine<A, RangeSet<A>, List<A, Locked<A>>>;

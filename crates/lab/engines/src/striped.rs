@@ -16,7 +16,8 @@ use crossbeam_utils::CachePadded;
 
 use super::entry::{Accepts, Entry, permits};
 use super::sync::RwLock;
-use access::{Address, Config, Engine, Mix, RangeSet};
+use crate::{Address, Config, Engine, Mix};
+use access::RangeSet;
 
 type Stripe<A, R> = CachePadded<RwLock<HashMap<A, Entry<A, R>, Mix>>>;
 

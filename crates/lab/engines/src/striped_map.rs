@@ -15,7 +15,7 @@ use crossbeam_utils::CachePadded;
 use super::pause::between_steps;
 use super::range_list::RangeList;
 use super::sync::{AtomicU64, Ordering, RwLock};
-use access::{Address, Config, Engine};
+use crate::{Address, Config, Engine};
 
 /// How the table starts and grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

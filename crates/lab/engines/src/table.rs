@@ -9,7 +9,7 @@ pub(crate) use model::Table;
 #[cfg(not(loom))]
 pub(crate) use real::Table;
 
-use access::Address;
+use crate::Address;
 
 /// What an engine that never removes an entry needs of its index.
 pub trait Index<A: Address, V>: Send + Sync {
@@ -45,7 +45,7 @@ mod real {
 
     use super::Index;
     use crate::sync::pause;
-    use access::{Address, Mix};
+    use crate::{Address, Mix};
 
     /// papaya's map.
     #[derive(Debug)]
@@ -116,8 +116,8 @@ mod real {
 #[cfg(loom)]
 mod model {
     use super::Index;
+    use crate::Address;
     use crate::sync::RwLock;
-    use access::Address;
 
     /// Values are leaked: a model has few.
     #[derive(Debug)]

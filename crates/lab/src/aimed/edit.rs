@@ -30,7 +30,7 @@ pub fn text_of(ruleset: &Ruleset) -> String {
 pub fn loaded_as(text: &str, like: &Ruleset) -> Option<Ruleset> {
     let options = LoadOptions { family: Some(like.family), ..LoadOptions::default() };
     let mut ruleset = load(text, &options).ok()?.ruleset;
-    ruleset.backend = like.backend;
+    ruleset.evaluate_as(like.backend);
     Some(ruleset)
 }
 

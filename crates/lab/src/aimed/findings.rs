@@ -323,7 +323,8 @@ fn claim(ruleset: &Ruleset, finding: &Finding) -> Option<Claim> {
         | Code::MissingSet
         | Code::SetUnread
         | Code::MarkUnset
-        | Code::PastInput => None,
+        | Code::PastInput
+        | Code::OpenCommit => None,
     }
 }
 

@@ -1,11 +1,11 @@
 //! `programs`: real programs through this machine's kernel, and whether a replay of what tcpdump recorded counts as
 //! the kernel did.
 //!
-//! `programs [SCENE...] [--tamis BINARY] [--out DIR] [--way any|each|in|shuffled|nflog] [--recorded] [--keep DIR]
-//! [--list] [--brief]`. BINARY is `target/release/tamis` unless told, DIR `target/programs`. `--recorded` records
-//! nothing and compares what lies in DIR, be it a folder of any other name. `--keep` records small ones, and keeps of
-//! each what a test without root needs. Exit code 1: a counter is surely wrong, a packet contradicts, or too much is
-//! unknown; 3: this machine cannot play a scene that was asked for by name, or any at all.
+//! `programs [SCENE...] [--tamis BINARY] [--out DIR] [--way any|each|in|shuffled|nflog|one|short|dumpcap|late]
+//! [--recorded] [--keep DIR] [--list] [--brief]`. BINARY is `target/release/tamis` unless told, DIR `target/programs`.
+//! `--recorded` records nothing and compares what lies in DIR, be it a folder of any other name. `--keep` records small
+//! ones, and keeps of each what a test without root needs. Exit code 1: a counter is surely wrong, a packet
+//! contradicts, or too much is unknown; 3: this machine cannot play a scene that was asked for by name, or any at all.
 
 use std::env;
 use std::io;
@@ -108,7 +108,10 @@ fn run() -> io::Result<ExitCode> {
         for loss in recording.losses() {
             println!("{:10} lost: {loss}", scene.name);
         }
-        for &way in args.ways.iter().filter(|&&way| recording.has(way)) {
+        if recording.has(Way::Short, scene) && !recording.has(Way::Dumpcap, scene) {
+            eprintln!("SKIPPED: {}: dumpcap: not installed", scene.name);
+        }
+        for &way in args.ways.iter().filter(|&&way| recording.has(way, scene)) {
             is_good &= tell(scene, &recording, way, &args);
         }
     }

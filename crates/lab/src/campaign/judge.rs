@@ -11,12 +11,20 @@ use pktio::pcap_file::{ClassicWriter, NgWriter, Precision};
 use pktio::{Burst, CaptureReader, Interface, LinkType, Port};
 use serde_json::Value;
 
-use super::Played;
 use super::draw::{CAPTURE, Case, RULES};
 use super::run::Runs;
 
 /// Verdicts, in the words of `--verdicts`, with the exit code of `why`.
 const WORDS: [(&str, i32); 4] = [("accept", 0), ("drop", 1), ("reject", 1), ("unknown", 4)];
+
+/// What came of a case that went well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Played {
+    /// It was replayed: so many packets.
+    Replayed(u64),
+    /// It was refused, in one line.
+    Refused,
+}
 
 pub(super) fn judge(case: &Case, runs: &mut Runs<'_>) -> Result<Played, String> {
     let Some(alone) = replay(case, runs, CAPTURE, &["-j", "1"])? else {

@@ -4,8 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::below;
-
 /// Bytes of a file at most: what is larger would be all that a campaign does.
 const MOST: u64 = 512 << 10;
 
@@ -60,4 +58,20 @@ impl Materials {
             self.captures.extend(fs::read(&path).ok().map(|bytes| (path, bytes)));
         }
     }
+}
+
+/// Every file below a folder whose name ends so, in the order of their paths; none where there is no folder.
+fn below(folder: &Path, ends: &[&str]) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    let is_wanted = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        ends.iter().any(|end| name.ends_with(end))
+    };
+    let files = paths.iter().flat_map(|path| match path.is_dir() {
+        true => below(path, ends),
+        false => Vec::from_iter(is_wanted(path).then(|| path.clone())),
+    });
+    files.collect()
 }

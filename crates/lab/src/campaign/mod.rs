@@ -11,10 +11,11 @@ mod run;
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use fastrand::Rng;
 
+pub use judge::Played;
 pub use materials::Materials;
 
 /// What it is played with.
@@ -26,15 +27,6 @@ pub struct Campaign {
     pub materials: Materials,
     /// Where a case's files lie while it is played, and those of failing cases afterwards.
     pub folder: PathBuf,
-}
-
-/// What came of a case that went well.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Played {
-    /// It was replayed: so many packets.
-    Replayed(u64),
-    /// It was refused, in one line.
-    Refused,
 }
 
 impl Campaign {
@@ -60,20 +52,4 @@ impl Campaign {
             }
         }
     }
-}
-
-/// Every file below a folder whose name ends so, in the order of their paths; none where there is no folder.
-fn below(folder: &Path, ends: &[&str]) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    paths.sort();
-    let is_wanted = |path: &Path| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        ends.iter().any(|end| name.ends_with(end))
-    };
-    let files = paths.iter().flat_map(|path| match path.is_dir() {
-        true => below(path, ends),
-        false => Vec::from_iter(is_wanted(path).then(|| path.clone())),
-    });
-    files.collect()
 }

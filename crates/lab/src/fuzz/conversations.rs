@@ -1,6 +1,6 @@
 //! Packets of connections, under rules that translate and limit them: replies, errors that quote them, and damaged ones.
 //!
-//! What is asked of each packet: the model and the layout say the same; the table holds no more than it may; what answers a
+//! What is asked of each packet: rules as they are read and as they are packed say the same; the table holds no more than it may; what answers a
 //! translated packet, and is let through as part of its connection, leaves as an answer to what it was before.
 
 use std::net::IpAddr;
@@ -12,7 +12,6 @@ use packet::craft::{Addresses, Craft, Message};
 use packet::tcp::Flags;
 use packet::{Checksums, FlowKey, Link, Packet, icmpv4, tcp, udp};
 use rules::Entropy;
-use rules::layout::Kind;
 use rules::save::{LoadOptions, load};
 
 /// Rules by their tables; a byte of the input names one.
@@ -83,8 +82,8 @@ pub(super) fn conversations(data: &[u8]) {
     let max = if is_small { 1 + usize::from(room >> 1 & 7) } else { 4096 };
     let text = text(rules);
     let mut talk = Talk {
-        ends: [None, Some(Kind::default())].map(|layout| {
-            let config = config(layout, max, *room);
+        ends: [true, false].map(|reference| {
+            let config = config(reference, max, *room);
             let loaded = load(&text, &LoadOptions::default()).expect("rules");
             let program = Program::new([loaded.ruleset], config);
             (Handler::new(&program), program)
@@ -109,7 +108,7 @@ fn text(rules: &[u8]) -> String {
     ["mangle", "nat", "filter"].map(table).concat()
 }
 
-fn config(layout: Option<Kind>, max: usize, seed: u8) -> Config {
+fn config(reference: bool, max: usize, seed: u8) -> Config {
     let network = |text| Network::parse(text).expect("a network");
     let local = ["192.0.2.1", "192.0.2.2", "192.0.2.3"].map(network);
     let entropy = Entropy::Seed(seed.into());
@@ -121,7 +120,7 @@ fn config(layout: Option<Kind>, max: usize, seed: u8) -> Config {
         ..conntrack::Config::default()
     };
     Config {
-        layout,
+        reference,
         nets: vec![
             ("lan".to_owned(), network("10.0.0.0/8")),
             ("wan".to_owned(), network("0.0.0.0/0")),

@@ -9,12 +9,15 @@ use std::time::Duration;
 
 use conntrack::Listing;
 use dataplane::bans_text;
-use dataplane::run::Request;
 use host::Host;
+use live::Request;
 use pktio::{Burst, CaptureReader, Port};
 use rules::ipset::Sets;
 use rules::model::Family;
 use rules::save::{LoadOptions, load, print_ruleset};
+
+/// Most bytes that one input may unpack to: gzip and zstd are good at zeros.
+pub(super) const MAX_UNPACKED: usize = 16 << 20;
 
 /// Bytes that an input is made, and how many times as many then.
 const LONG: usize = 32 << 10;
@@ -112,7 +115,7 @@ fn capture(data: &[u8]) -> usize {
     let (mut burst, mut unpacked) = (Burst::new(), 0);
     while let Ok(1..) = reader.rx_burst(&mut burst) {
         unpacked += burst.iter().map(|frame| frame.bytes.len() + 1).sum::<usize>();
-        if unpacked > super::MAX_UNPACKED {
+        if unpacked > MAX_UNPACKED {
             break;
         }
     }

@@ -4,9 +4,9 @@
 use std::sync::{Arc, LazyLock};
 
 use dataplane::Crossing;
-use dataplane::run::config::{OnPanic, Order, Other};
-use dataplane::run::{BoxedPort, Ends, Request, Run};
 use host::Host;
+use live::config::{OnPanic, Order, Other};
+use live::{BoxedPort, Request, Run, WireSpec};
 use packet::{Checksums, FlowKey, Link, Packet};
 use pktio::{Burst, CaptureReader, MemoryPort, Pool, Port};
 use rules::convert::convert;
@@ -16,11 +16,17 @@ use rules::model::{Family, Hook, Ruleset};
 use rules::save::{LoadOptions, load, print_ruleset};
 use rules::{Iface, Transit};
 
+mod admission;
 mod conversations;
 mod cost;
+mod nft;
 mod overlay;
 mod sightings;
+mod signaling;
 mod tables;
+
+use cost::MAX_UNPACKED;
+use tables::split;
 
 /// A target: its name, which is that of its corpus, and its function.
 pub type Target = (&'static str, fn(&[u8]));
@@ -36,17 +42,21 @@ pub const TARGETS: &[Target] = &[
     ("host", host),
     ("control", control),
     ("tunnel", overlay::tunnel),
+    ("admission", admission::admission),
     ("tables", tables::tables),
     ("conversations", conversations::conversations),
     ("sightings", sightings::sightings),
+    ("signaling", signaling::signaling),
     ("cost", cost::cost),
-    // A crate's own tests feed it the corpus.
+    ("nft", nft::nft),
+    // A crate's own tests feed them their corpora.
     #[cfg(fuzzing)]
-    ("envelope", dataplane::run::hostile_envelope),
+    ("envelope", live::hostile_envelope),
+    #[cfg(fuzzing)]
+    ("pending", live::hostile_pending),
+    #[cfg(fuzzing)]
+    ("names", commands::hostile_question),
 ];
-
-/// Most bytes that one input may unpack to: gzip and zstd are good at zeros.
-const MAX_UNPACKED: usize = 16 << 20;
 
 /// A frame: the first byte says the link type and whether checksums are verified, the second how many
 /// bytes were not captured.
@@ -220,31 +230,28 @@ fn controlled() -> Run {
         Box::leak(Box::new(far));
         (name.to_owned(), Box::new(near) as BoxedPort)
     });
-    let ends =
-        Ends { ports, crossings: [Crossing::default(); 2], other: Other::Pass, order: Order::Flow };
+    let ends = WireSpec {
+        ports,
+        crossings: [Crossing::default(); 2],
+        other: Other::Pass,
+        order: Order::Flow,
+    };
     let rules = "*filter\n:FORWARD ACCEPT [0:0]\n\
         -A FORWARD -m conntrack --ctstate ESTABLISHED -m set --match-set a src -j DROP\nCOMMIT\n";
     let loaded = load(rules, &LoadOptions::default()).expect("rules");
     let sets = "create a hash:ip maxelem 64 timeout 9\ncreate b hash:ip maxelem 64\n\
         create n hash:net maxelem 64\ncreate l list:set\nadd l n\n";
     let sets = Some(Sets::parse(sets).expect("sets"));
-    let config = dataplane::Config { sets, ..dataplane::Config::default() };
-    let run = Run::start(vec![ends], &[Arc::new(loaded.ruleset)], config, OnPanic::Closed);
+    let mut loaded = live::Loaded::from(([Arc::new(loaded.ruleset)], dataplane::Config::default()));
+    loaded.start.sets = sets;
+    let run = Run::start(vec![ends], loaded, OnPanic::Closed);
     run.expect("a run")
 }
 
-/// Text up to a line `%`, and the bytes after it.
-fn split(data: &[u8]) -> (Option<&str>, &[u8]) {
-    let mark = b"\n%\n";
-    let at = data.windows(mark.len()).position(|window| window == mark).unwrap_or(data.len());
-    let frame = data.get(at + mark.len()..).unwrap_or_default();
-    (std::str::from_utf8(&data[..at]).ok(), frame)
-}
+/// Is told of every rule and keeps none: walks that tell go further than those of [`rules::eval::Nobody`].
+struct Told;
 
-/// A walk that nobody watches.
-struct Nobody;
-
-impl Observer for Nobody {}
+impl Observer for Told {}
 
 /// Evaluates a packet at every hook, cut off at a few places: a bare one for IP, a frame for the others.
 fn evaluate(ruleset: &Ruleset, frame: &[u8], mut sets: Option<Sets>) {
@@ -277,7 +284,7 @@ fn evaluate(ruleset: &Ruleset, frame: &[u8], mut sets: Option<Sets>) {
                 ..Transit::new(&mut packet, ruleset.family, hook, &host)
             };
             for (_, table) in tables_at(ruleset, hook) {
-                walk(ruleset, table, &mut transit, Alive::Certain, &mut memories, &mut Nobody);
+                walk(ruleset, table, &mut transit, Alive::Certain, &mut memories, &mut Told);
             }
         }
     }

@@ -18,12 +18,12 @@ impl Entropy for Seeded {
 }
 
 /// Two ends, and a time.
-struct Ends {
-    ends: [Tunnel; 2],
-    now: u64,
+pub(super) struct Ends {
+    pub(super) ends: [Tunnel; 2],
+    pub(super) now: u64,
 }
 
-const PACKETS: [[u8; 20]; 2] = [
+pub(super) const PACKETS: [[u8; 20]; 2] = [
     [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2],
     [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 2, 10, 0, 0, 1],
 ];
@@ -50,33 +50,35 @@ pub(super) fn tunnel(data: &[u8]) {
     }
 }
 
-fn place(of: usize) -> SocketAddr {
+pub(super) fn place(of: usize) -> SocketAddr {
     ([192, 0, 2, of as u8], 1).into()
 }
 
+/// End 0 or 1, or a stranger, who knows another one; as it is when it starts, with this randomness.
+pub(super) fn end(of: usize, other: usize, seed: u64) -> Tunnel {
+    let key = |of: usize| PrivateKey::new([1 + of as u8; 32]);
+    let config = Config {
+        key: key(of),
+        offer: Offer::BOTH,
+        started: 0,
+        started_unix: 1_800_000_000_000_000_000,
+        mtu: 1_420,
+    };
+    let random = fastrand::Rng::with_seed(seed);
+    let mut tunnel = Tunnel::new(config, Box::new(Seeded(random))).expect("randomness");
+    let prefix = Prefix::new([10, 0, 0, 1 + other as u8].into(), 32).expect("a prefix");
+    let peer = PeerConfig {
+        endpoint: Some(place(other)),
+        allowed: vec![prefix],
+        ..PeerConfig::new(key(other).public())
+    };
+    tunnel.add_peer(&peer).expect("a peer");
+    tunnel
+}
+
 impl Ends {
-    fn new() -> Self {
-        let keys = [[1; 32], [2; 32]].map(PrivateKey::new);
-        let end = |of: usize| {
-            let config = Config {
-                key: keys[of].clone(),
-                offer: Offer::BOTH,
-                started: 0,
-                started_unix: 1_800_000_000_000_000_000,
-                mtu: 1_420,
-            };
-            let random = fastrand::Rng::with_seed(of as u64);
-            let mut tunnel = Tunnel::new(config, Box::new(Seeded(random))).expect("randomness");
-            let prefix = Prefix::new([10, 0, 0, 2 - of as u8].into(), 32).expect("a prefix");
-            let peer = PeerConfig {
-                endpoint: Some(place(1 - of)),
-                allowed: vec![prefix],
-                ..PeerConfig::new(keys[1 - of].public())
-            };
-            tunnel.add_peer(&peer).expect("a peer");
-            tunnel
-        };
-        Self { ends: [end(0), end(1)], now: 1_000_000_000 }
+    pub(super) fn new() -> Self {
+        Self { ends: [end(0, 1, 0), end(1, 0, 1)], now: 1_000_000_000 }
     }
 
     /// A handshake and a packet in each direction: all that is on the wire.
@@ -118,7 +120,7 @@ impl Ends {
     }
 
     /// The packet in a datagram, if it is delivered.
-    fn take(&mut self, at: usize, datagram: &mut [u8]) -> Option<Vec<u8>> {
+    pub(super) fn take(&mut self, at: usize, datagram: &mut [u8]) -> Option<Vec<u8>> {
         let received = self.ends[at].receive(datagram, place(1 - at), self.now);
         let Received::Opening(opening) = received else { return None };
         let opened = opening.open(datagram).ok()?;

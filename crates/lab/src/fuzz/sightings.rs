@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use host::sighting::{Devices, Frame, Link, Seen, Sighting, Sightings, Way};
+use host::sighting::{Copied, Devices, Frame, Link, Seen, Sighting, Sightings, Way};
 use packet::craft::{Addresses, Craft, Fragment, Message};
 use packet::{Checksums, Link as LinkType, parse};
 
@@ -89,8 +89,14 @@ fn given(number: u64, time: u64, step: [u8; 6], is_plain: bool) -> Given {
 }
 
 fn devices(is_plain: bool) -> Devices {
-    let link =
-        |name, master| Link { index: None, name, master, vlan: None, is_loopback: name == "lo" };
+    let link = |name, master| Link {
+        index: None,
+        name,
+        master,
+        vlan: None,
+        parent: None,
+        is_loopback: name == "lo",
+    };
     let plain = PLAIN.map(|name| link(name, None));
     let more = [
         link("lo", None),
@@ -115,6 +121,8 @@ fn seen(frames: &[Given], is_plain: bool) -> Vec<Seen> {
             way: *way,
             is_told: true,
             device,
+            copied: Copied::No,
+            is_joined: false,
         });
     }
     assert_eq!(sightings.waiting(), frames.len());
@@ -168,16 +176,23 @@ impl Given {
         self.way == Way::Out
     }
 
+    /// What left before it came has its ends, or is one hop on: the host may translate.
+    fn fits_before(&self, came: &Self) -> bool {
+        self.ends() == came.ends() || self.craft.ttl + 1 == came.craft.ttl
+    }
+
     fn comes(&self) -> bool {
         matches!(self.way, Way::In | Way::OtherHost)
     }
 }
 
-/// How many of addresses and ports are alike; none of those of an answer.
+/// How many of addresses and ports are alike; none of those of an answer, whose ports are swapped, too, or are others.
 fn alike(came: Ends, left: Ends) -> Option<usize> {
-    let is_answer = came.0 == left.1 && came.1 == left.0 && came.0 != came.1;
+    let is_turned = came.0 == left.1 && came.1 == left.0 && came.0 != came.1;
     let same = [came.0 == left.0, came.1 == left.1, came.2[0] == left.2[0], came.2[1] == left.2[1]];
-    (!is_answer).then(|| same.into_iter().filter(|is_same| *is_same).count())
+    let same = same.into_iter().filter(|is_same| *is_same).count();
+    let is_answer = is_turned && (came.2 == [left.2[1], left.2[0]] || same == 0);
+    (!is_answer).then_some(same)
 }
 
 /// Every frame, by a look at all before it.
@@ -229,7 +244,8 @@ impl Slow {
         let mut best: Option<(usize, usize)> = None;
         for (out, other) in frames[..at].iter().enumerate().filter(|(_, other)| other.is_out()) {
             let is_open = self.shows[out].is_none() && !self.goes_through[out];
-            if !is_open || !frame.is_like(other) || frame.time - other.time > JITTER {
+            let is_near = frame.time - other.time <= JITTER && other.fits_before(frame);
+            if !is_open || !frame.is_like(other) || !is_near {
                 continue;
             }
             let score = alike(frame.ends(), other.ends()).filter(|score| *score > 0);
@@ -252,9 +268,13 @@ impl Slow {
                 continue;
             }
             let as_before = 8 * usize::from(wanted == Some(other.ends()));
-            found.extend(alike(other.ends(), frame.ends()).map(|score| (score + as_before, came)));
+            // What came for the host goes on before what came for another.
+            let is_for_host = usize::from(other.way == Way::In);
+            let score = alike(other.ends(), frame.ends()).map(|score| score + as_before);
+            let score = score.filter(|score| *score > 0);
+            found.extend(score.map(|score| (2 * score + is_for_host, came)));
         }
-        let most = found.iter().map(|(score, _)| *score).max().filter(|most| *most > 0);
+        let most = found.iter().map(|(score, _)| *score).max();
         let best: Vec<usize> =
             found.iter().filter(|(score, _)| Some(*score) == most).map(|(_, came)| *came).collect();
         match best[..] {

@@ -1,38 +1,6 @@
-//! What only IPv6 has to draw: addresses and extension headers.
+//! What only IPv6 has to draw: extension headers.
 
 use super::Draw;
-
-/// Fills in an address: mostly of a small set that routes.
-pub(super) fn address(draw: &mut Draw, addr: &mut [u8; 16]) {
-    addr[..4].copy_from_slice(&[0x20, 0x01, 0x0d, 0xb8]);
-    match draw.rng.u8(..8) {
-        0..=5 => {
-            addr[7] = draw.pick(&[0, 1, 2]);
-            addr[15] = draw.pick(&[1, 2, 3, 0xff]);
-        }
-        6 => {
-            // Modified EUI-64 of the injector's Ethernet address.
-            addr[8..].copy_from_slice(&[0, 0, 0, 0xff, 0xfe, 0, 0, 1]);
-        }
-        _ => {
-            for byte in &mut addr[4..] {
-                *byte = draw.rng.u8(..);
-            }
-        }
-    }
-    if !draw.forward() && draw.one_in(24) {
-        *addr = draw.pick(&[
-            [0; 16],
-            [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
-            [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 1],
-            [0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xfe, 0, 0, 1],
-            [0xff, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
-            [0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
-            [0xff, 0x0e, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
-            [0xfd, 0, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
-        ]);
-    }
-}
 
 /// An extension header of a kind: its bytes without the next-header byte, length byte first.
 pub(super) fn extension(draw: &mut Draw, kind: u8) -> Vec<u8> {

@@ -12,6 +12,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::thread;
 
+use crate::layouts::Kind;
 use dataplane::{
     Arrival, Config, Counters as Tallies, Crossing, FinalVerdict, Handler, Leaves, Observer,
     Origin, Program,
@@ -20,7 +21,6 @@ use packet::craft::{Addresses, Craft, Fragment, Message};
 use packet::{Checksums, L3, L3Fault, Link, checksum, ethertype, parse, parse_frame};
 use rules::Transit;
 use rules::eval::{self, Cause, RuleRef};
-use rules::layout::Kind;
 use rules::model::{Counters, Family, Ruleset};
 use rules::save::print_ruleset;
 
@@ -170,9 +170,45 @@ fn frame(frames: &mut Frames) -> Vec<u8> {
 }
 
 /// Counts what tamis hits, by family.
-struct Observed {
+pub(super) struct Observed {
     tallies: Vec<(Family, Tallies)>,
     unknown: Option<String>,
+}
+
+impl Observed {
+    /// Of rules that have counted nothing.
+    pub(super) fn of<'r>(rules: impl IntoIterator<Item = &'r Arc<Ruleset>>) -> Self {
+        let tallies = rules.into_iter().map(|rules| (rules.family, Tallies::of(rules)));
+        Self { tallies: tallies.collect(), unknown: None }
+    }
+
+    /// The first rule of these that has counted otherwise than the kernel's, whose tables are named as
+    /// [`Ruleset::title`] does.
+    pub(super) fn differs(&self, rules: &Ruleset, kernel: &Found) -> Option<String> {
+        let (_, tallies) = self.tallies.iter().find(|(of, _)| *of == rules.family)?;
+        for (t, table) in rules.tables.iter().enumerate() {
+            for (c, chain) in table.chains.iter().enumerate() {
+                let key = (rules.title(table).to_owned(), chain.name.to_string());
+                let theirs = kernel.get(&key).map(Vec::as_slice).unwrap_or_default();
+                for r in 0..chain.rules.len() {
+                    let at = RuleRef { table: t as u32, chain: c as u32, rule: r as u32 };
+                    let hits = tallies.rule(at);
+                    let ours = Counters { packets: hits.packets, bytes: hits.bytes };
+                    if theirs.get(r) != Some(&ours) {
+                        let (family, theirs) = (rules.family.name(), theirs.get(r));
+                        let place = format!("{family} {key:?} {}", r + 1);
+                        return Some(format!("{place}: tamis {ours}, kernel {theirs:?}"));
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// The first thing that some packet left unknown.
+    pub(super) fn unknown(&self) -> Option<&str> {
+        self.unknown.as_deref()
+    }
 }
 
 impl eval::Observer for Observed {
@@ -206,7 +242,7 @@ impl Trial<'_> {
         summary: &mut FrameSummary,
     ) -> io::Result<Option<String>> {
         let config = Config {
-            layout: self.layout,
+            reference: self.layout.is_none(),
             checksums: Checksums::Verify,
             ct: conntrack::Config { mode: conntrack::Mode::Kernel, ..conntrack::Config::default() },
             pair: false,
@@ -214,8 +250,7 @@ impl Trial<'_> {
         };
         let program = Program::new(self.rules.iter().cloned(), config);
         let mut handler = Handler::new(&program).sending();
-        let tallies = self.rules.iter().map(|rules| (rules.family, Tallies::of(rules)));
-        let mut observed = Observed { tallies: tallies.collect(), unknown: None };
+        let mut observed = Observed::of(self.rules);
         let crossing = Crossing::default();
         for number in 1..=FRAMES {
             let frame = draw();
@@ -282,35 +317,27 @@ impl Trial<'_> {
     }
 
     fn counters_differ(&self, observed: &Observed) -> io::Result<Option<String>> {
-        if self.compare_counters(observed)?.is_none() {
-            return Ok(None);
-        }
-        thread::sleep(SOFTIRQ);
-        self.compare_counters(observed)
-    }
-
-    fn compare_counters(&self, observed: &Observed) -> io::Result<Option<String>> {
-        for (rules, (_, tallies)) in self.rules.iter().zip(&observed.tallies) {
-            let kernel = kernel_counters(rules)?;
-            for (t, table) in rules.tables.iter().enumerate() {
-                for (c, chain) in table.chains.iter().enumerate() {
-                    let key = (table.name.to_owned(), chain.name.to_string());
-                    let theirs = kernel.get(&key).map(Vec::as_slice).unwrap_or_default();
-                    for r in 0..chain.rules.len() {
-                        let at = RuleRef { table: t as u32, chain: c as u32, rule: r as u32 };
-                        let hits = tallies.rule(at);
-                        let ours = Counters { packets: hits.packets, bytes: hits.bytes };
-                        if theirs.get(r) != Some(&ours) {
-                            let (family, theirs) = (rules.family.name(), theirs.get(r));
-                            let place = format!("{family} {key:?} {}", r + 1);
-                            return Ok(Some(format!("{place}: tamis {ours}, kernel {theirs:?}")));
-                        }
-                    }
+        twice(|| {
+            for rules in self.rules {
+                let what = observed.differs(rules, &kernel_counters(rules)?);
+                if what.is_some() {
+                    return Ok(what);
                 }
             }
-        }
-        Ok(None)
+            Ok(None)
+        })
     }
+}
+
+/// What `differs` says, which is asked again where a softirq may still be under way.
+pub(super) fn twice(
+    differs: impl Fn() -> io::Result<Option<String>>,
+) -> io::Result<Option<String>> {
+    if differs()?.is_none() {
+        return Ok(None);
+    }
+    thread::sleep(SOFTIRQ);
+    differs()
 }
 
 fn kernel_counters(rules: &Ruleset) -> io::Result<Found> {

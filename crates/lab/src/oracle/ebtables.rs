@@ -56,9 +56,14 @@ impl Ebtables {
     }
 }
 
-/// `[packets:bytes] -A CHAIN …` lines.
+/// What the rules of a bridge have counted.
 pub(super) fn nft_counters() -> io::Result<Found> {
-    let output = Command::new("ebtables-nft-save").arg("-c").output()?;
+    saved_counters("ebtables-nft-save")
+}
+
+/// `[packets:bytes] -A CHAIN …` lines of a save tool.
+pub(super) fn saved_counters(tool: &str) -> io::Result<Found> {
+    let output = Command::new(tool).arg("-c").output()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let (mut found, mut table) = (Found::new(), String::new());
     for line in text.lines() {

@@ -14,12 +14,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use crate::layouts::Kind;
 use dataplane::{
     Arrival, Config, Counters as Tallies, Evaluator, FinalVerdict, Observer, Path, Program,
 };
 use packet::Link;
 use rules::eval::{self, Cause, RuleRef};
-use rules::layout::Kind;
 use rules::model::{Counters, Family, Ruleset};
 use rules::save::{LoadOptions, load, print_ruleset};
 use rules::{Backend, Transit};
@@ -146,7 +146,7 @@ pub(super) fn read(family: Family, text: &str) -> io::Result<Ruleset> {
     let loaded = load(text, &options);
     let mut rules = loaded.map_err(|error| io::Error::other(format!("{error}\n{text}")))?.ruleset;
     if family == Family::Bridge {
-        rules.backend = Backend::Nft;
+        rules.evaluate_as(Backend::Nft);
     }
     Ok(rules)
 }
@@ -261,7 +261,8 @@ impl Trial<'_> {
     ) -> io::Result<Option<String>> {
         let is_bridge = self.far.is_some();
         let path = if is_bridge { Path::Forward } else { Path::Input };
-        let config = Config { path: Some(path), layout: self.layout, ..Config::default() };
+        let reference = self.layout.is_none();
+        let config = Config { path: Some(path), reference, ..Config::default() };
         let rules = self.rules;
         let program = Program::new([Arc::clone(rules)], config);
         let mut evaluator = Evaluator::new(&program);

@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use dataplane::{Config, Path};
+use crate::layouts::Kind;
+use dataplane::{Config, Path, Start};
 use rules::ipset::Sets;
-use rules::layout::Kind;
 use rules::model::{Family, Ruleset};
 use rules::save::{LoadError, LoadOptions, load};
 
@@ -160,15 +160,18 @@ impl Trial {
     ) -> io::Result<(u64, u64)> {
         let stage = Stage::usual(self.scene.family);
         let config = Config {
-            layout: self.scene.layout,
-            sets: Some(sets),
+            reference: self.scene.layout.is_none(),
             path: Some(Path::Forward),
             output: Some(stage.device(true).to_owned()),
             nets: Vec::new(),
             host: host::Host::default(),
             ..stage.config()
         };
-        let mut evaluator = StateEvaluator::new(ruleset, &config);
+        let mut evaluator = StateEvaluator::starting(
+            ruleset,
+            &config,
+            Start { sets: Some(sets), ..Start::default() },
+        );
         let (mut sent, mut passed) = (0, 0);
         for number in 0..PACKETS {
             let bytes = packet(draw, number);

@@ -41,9 +41,9 @@ impl Counted {
         words.next()
     }
 
-    /// Whether packets that it counts go no further.
+    /// Whether packets that it counts go no further, or may not.
     pub fn ends_packets(&self) -> bool {
-        matches!(self.target(), Some("DROP" | "REJECT"))
+        matches!(self.target(), Some("DROP" | "REJECT" | "NFQUEUE"))
     }
 }
 

@@ -15,5 +15,5 @@ pub mod shuffle;
 pub mod stage;
 
 pub use compare::{Comparison, Wrong};
-pub use recording::{Recording, Way};
+pub use recording::{Act, Recording, Way};
 pub use scenes::{SCENES, Scene};

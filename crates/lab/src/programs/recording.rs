@@ -23,11 +23,46 @@ pub enum Way {
     Shuffled,
     /// What rules of the scene logged (`tcpdump -i nflog:N`).
     Nflog,
+    /// One interface alone, the one that the scene names.
+    One,
+    /// As [`Way::Any`], with frames cut to 96 bytes.
+    Short,
+    /// One pcapng of all interfaces, by dumpcap.
+    Dumpcap,
+    /// As [`Way::Any`], begun before the scene's second part, while connections stand.
+    Late,
+}
+
+/// A part of a recording that has a host's folder of its own, and the readings of counters at its ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Act {
+    host: &'static str,
+    from: &'static str,
+    to: &'static str,
+}
+
+impl Act {
+    /// All of it.
+    pub const WHOLE: Self = Self { host: "host", from: "from", to: "expected" };
+    /// Until rules changed.
+    const FIRST: Self = Self { host: "host", from: "from", to: "mid" };
+    /// The second part of the scene.
+    const SECOND: Self = Self { host: "late", from: "late", to: "expected" };
 }
 
 impl Way {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Any, Self::Each, Self::In, Self::Shuffled, Self::Nflog];
+    pub const ALL: [Self; 9] = [
+        Self::Any,
+        Self::Each,
+        Self::In,
+        Self::Shuffled,
+        Self::Nflog,
+        Self::One,
+        Self::Short,
+        Self::Dumpcap,
+        Self::Late,
+    ];
 
     /// As on the command line.
     pub fn name(self) -> &'static str {
@@ -37,12 +72,17 @@ impl Way {
             Self::In => "in",
             Self::Shuffled => "shuffled",
             Self::Nflog => "nflog",
+            Self::One => "one",
+            Self::Short => "short",
+            Self::Dumpcap => "dumpcap",
+            Self::Late => "late",
         }
     }
 
     /// The most packets in a hundred that may be unknown in that scene.
     pub fn most_unknown(self, scene: Scene) -> f64 {
         match self {
+            Self::One => 100.0,
             Self::In if scene.is_open_inbound() => 100.0,
             Self::In => 5.0 + scene.hidden(),
             _ => 2.0 + scene.hidden(),
@@ -62,30 +102,44 @@ impl Recording {
         Self { dir: dir.into() }
     }
 
-    /// The host's folder, as `tamis replay` takes it.
-    pub fn host(&self) -> PathBuf {
-        self.dir.join("host")
+    /// The host's folder of an act, as `tamis replay` takes it.
+    pub fn host(&self, act: Act) -> PathBuf {
+        self.dir.join(act.host)
+    }
+
+    /// The acts that a recording of this way has: one, but where rules change midway.
+    pub fn acts(&self, way: Way) -> &'static [Act] {
+        match way {
+            Way::Late => &[Act::SECOND],
+            _ if self.dir.join("mid.txt").exists() => &[Act::FIRST, Act::SECOND],
+            _ => &[Act::WHOLE],
+        }
     }
 
     /// Whether it was recorded this way.
-    pub fn has(&self, way: Way) -> bool {
+    pub fn has(&self, way: Way, scene: Scene) -> bool {
         let lies = |file: &str| self.dir.join(file).exists();
         match way {
             Way::Any => lies("any.pcap") || lies("any.pcap.gz"),
             Way::Shuffled => lies("any.pcap"),
             Way::In | Way::Each => lies("in.pcap"),
             Way::Nflog => lies("nflog.pcap") || lies("nflog.pcap.gz"),
+            Way::One => scene.one().is_some_and(|device| lies(&format!("{device}.pcap"))),
+            Way::Short => lies("short.pcap"),
+            Way::Dumpcap => lies("dumpcap.pcapng"),
+            Way::Late => lies("late.pcap"),
         }
     }
 
     /// The time that was counted, as options of `tamis replay`: from when the counters were read first, or the rules
     /// loaded, where the capture began before, to when they were read last, where it went on.
-    pub fn span(&self) -> Vec<String> {
+    pub fn span(&self, act: Act) -> Vec<String> {
         let option = |file: &str, option: &str| {
             let time = fs::read_to_string(self.dir.join(file)).ok()?;
             Some([option.to_owned(), time.trim().to_owned()])
         };
-        [option("from.txt", "--from"), option("to.txt", "--to")]
+        let to = if act.to == "expected" { "to" } else { act.to };
+        [option(&format!("{}.txt", act.from), "--from"), option(&format!("{to}.txt"), "--to")]
             .into_iter()
             .flatten()
             .flatten()
@@ -109,7 +163,7 @@ impl Recording {
             fs::remove_dir_all(dir)?;
         }
         fs::create_dir_all(dir.join("host"))?;
-        for entry in fs::read_dir(self.host())? {
+        for entry in fs::read_dir(self.host(Act::WHOLE))? {
             let entry = entry?;
             let is_settings = entry.file_name() == "sysctl.txt";
             let text = fs::read_to_string(entry.path())?;
@@ -135,14 +189,19 @@ impl Recording {
     }
 
     /// The captures of one way, as `tamis replay` takes them.
-    pub fn captures(&self, way: Way) -> io::Result<Vec<String>> {
+    pub fn captures(&self, way: Way, scene: Scene) -> io::Result<Vec<String>> {
         let file = |name: &str| {
             let plain = self.dir.join(name);
             let packed = self.dir.join(format!("{name}.gz"));
             if plain.exists() { plain } else { packed }.display().to_string()
         };
+        let of_device = |device: &str| format!("{device}={}", file(&format!("{device}.pcap")));
         Ok(match way {
             Way::Any => vec![file("any.pcap")],
+            Way::Short => vec![file("short.pcap")],
+            Way::Dumpcap => vec![file("dumpcap.pcapng")],
+            Way::Late => vec![file("late.pcap")],
+            Way::One => scene.one().map(of_device).into_iter().collect(),
             Way::In => vec![file("in.pcap")],
             Way::Nflog => vec![file("nflog.pcap")],
             Way::Shuffled => {
@@ -150,26 +209,22 @@ impl Recording {
                 fs::write(self.dir.join("shuffled.pcap"), bytes)?;
                 vec![file("shuffled.pcap")]
             }
-            Way::Each => self
-                .devices()?
-                .into_iter()
-                .map(|device| format!("{device}={}", file(&format!("{device}.pcap"))))
-                .collect(),
+            Way::Each => self.devices()?.iter().map(|device| of_device(device)).collect(),
         })
     }
 
     /// Interfaces that have a capture of their own.
     fn devices(&self) -> io::Result<Vec<String>> {
-        let links = fs::read_to_string(self.host().join("links.txt"))?;
+        let links = fs::read_to_string(self.host(Act::WHOLE).join("links.txt"))?;
         let names = links.lines().filter_map(|line| line.split(": ").nth(1));
         let names = names.map(|name| name.split('@').next().unwrap_or(name).to_owned());
         Ok(names.filter(|name| self.dir.join(format!("{name}.pcap")).exists()).collect())
     }
 
     /// What the kernel counted in that time.
-    pub fn kernel(&self) -> BTreeMap<CounterName, Counted> {
-        let mut all = self.counters("expected");
-        for (place, before) in self.counters("from") {
+    pub fn kernel(&self, act: Act) -> BTreeMap<CounterName, Counted> {
+        let mut all = self.counters(act.to);
+        for (place, before) in self.counters(act.from) {
             if let Some(counted) = all.get_mut(&place) {
                 counted.packets = counted.packets.saturating_sub(before.packets);
             }
@@ -223,7 +278,7 @@ mod tests {
             format!("*filter\n:INPUT DROP [{policy}:9]\n[{packets}:9] -A INPUT -p tcp\nCOMMIT\n")
         };
         let packets = || {
-            let kernel = Recording::at(dir.path()).kernel();
+            let kernel = Recording::at(dir.path()).kernel(Act::WHOLE);
             kernel.values().map(|counted| counted.packets).collect::<Vec<_>>()
         };
         fs::write(dir.path().join("expected.save"), save(7, 5)).unwrap();

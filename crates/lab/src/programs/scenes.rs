@@ -1,7 +1,8 @@
 //! The scenes, and what each needs of this machine.
 //!
-//! A scene's text begins with what it shows. Five kinds of its comments are read: `# needs: PROGRAM...`, `# device:
-//! KIND` for a kind of link that not every kernel has, `# unseen: FAMILY TABLE CHAIN NUMBER: WHY` for a rule whose
+//! A scene's text begins with what it shows. Seven kinds of its comments are read: `# needs: PROGRAM...`, `# one: DEVICE`
+//! for the interface that is also recorded alone, `# cut: WHY` where that one shows segments of what the rules see whole,
+//! `# device: KIND` for a kind of link that not every kernel has, `# unseen: FAMILY TABLE CHAIN NUMBER: WHY` for a rule whose
 //! counter proves how many packets never reached a tap, `# inbound: WHY` where a recording of what came in leaves
 //! more unknown than elsewhere, `# hidden: SHARE: WHY` where so many packets in a hundred depend on what no recording
 //! shows.
@@ -63,6 +64,16 @@ pub const SCENES: &[Scene] = scenes![
     "vlan",
     "tproxy",
     "synproxy",
+    "proxy",
+    "vxlan",
+    "natpools",
+    "uplinks",
+    "containers",
+    "queue",
+    "probes",
+    "vpn",
+    "groups",
+    "changed",
 ];
 
 /// Programs that every scene runs.
@@ -110,6 +121,21 @@ impl Scene {
     /// Whether what came in tells little here.
     pub fn is_open_inbound(&self) -> bool {
         self.notes("inbound:").next().is_some()
+    }
+
+    /// The interface whose recording is also replayed alone.
+    pub fn one(&self) -> Option<&'static str> {
+        self.notes("one: ").next()
+    }
+
+    /// Whether a rule asks for what leaves by that interface.
+    pub fn leaves_by_one(&self, rule: &str) -> bool {
+        self.one().is_some_and(|device| format!("{rule} ").contains(&format!(" -o {device} ")))
+    }
+
+    /// Whether that interface shows each segment of what the rules see in one piece.
+    pub fn is_cut(&self) -> bool {
+        self.notes("cut: ").next().is_some()
     }
 
     /// The packets in a hundred that may depend on what no recording shows of the host.

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::recording::Recording;
+use super::recording::{Act, Recording};
 use super::scenes::Scene;
 
 /// What all scenes share.
@@ -62,7 +62,7 @@ pub fn play(scene: Scene, dir: &Path, size: Size) -> io::Result<Recording> {
             message.trim()
         )));
     }
-    if recording.kernel().is_empty() {
+    if recording.kernel(Act::WHOLE).is_empty() {
         return Err(io::Error::other(format!("{}: no counters: {}", scene.name, message.trim())));
     }
     Ok(recording)

@@ -2,12 +2,13 @@
 # its own mount, PID and network namespace. Whatever a scene starts, names or mounts ends with that process.
 #
 # A scene defines `setup` (namespaces, links, programs that serve), `rules` (loads them in r) and `traffic`, and may
-# define `before` (what happens between the rules and the start of the captures: then counters are zeroed).
+# define `before` (what happens between the rules and the start of the captures: then counters are zeroed) and `again`
+# (a second part of the traffic, recorded from its beginning, too, after `change` if there is one).
 # The firewall is always the namespace r. $out is where the recording goes, $lab a folder for the scene's own files;
 # $snap and $big make captures small.
 set -uo pipefail
 mount -t tmpfs tmpfs /run
-mkdir -p /run/netns /run/lab /run/sshd "$out/host"
+mkdir -p /run/netns /run/lab /run/sshd
 lab=/run/lab
 python=/usr/bin/python3
 ping_fast="-q -i 0.05 -W 1"
@@ -36,6 +37,14 @@ wire() {
 addr() {
     local name=$1 dev=$2 one; shift 2
     for one; do ip -n "$name" addr add "$one" dev "$dev"; done
+}
+
+# A host on a cable to the firewall, which is its gateway: host NS DEVICE-OF-R ADDRESS GATEWAY [ADDRESS...].
+host() {
+    wire "$1" eth0 r "$2"
+    addr "$1" eth0 "$3" "${@:5}"
+    addr r "$2" "$4/${3#*/}"
+    ip -n "$1" route add default via "$4"
 }
 
 forwarding() {
@@ -67,6 +76,50 @@ names() {
     at "$1" dnsmasq --no-daemon --no-resolv --no-hosts --conf-file=/dev/null --pid-file= --user=root \
         --address=/example.net/192.0.2.80 --address=/example.net/2001:db8::80 >"$lab/dnsmasq-$1.log" 2>&1 &
 }
+
+# Says again what it hears, by TCP and UDP: echoing NS PORT.
+echoing() {
+    at "$1" socat "TCP-LISTEN:$2,fork,reuseaddr" EXEC:cat &
+    at "$1" socat "UDP-LISTEN:$2,fork,reuseaddr" EXEC:cat &
+    listens "$1" "$2"
+    listens "$1" "$2" udp
+}
+
+# A flow that says so many lines, falls silent, and says five more once `go` is called: flow NS tcp|udp HOST PORT LINES.
+flows=0
+flow() {
+    flows=$((flows + 1))
+    at "$1" $python - "${@:2}" 2>>$lab/flow.err <<'P' &
+import os, socket, sys, time
+kind, host, port, lines = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+s = socket.socket(socket.AF_INET, socket.SOCK_STREAM if kind == "tcp" else socket.SOCK_DGRAM)
+s.settimeout(1)
+def say(line):
+    try: s.send(line); s.recv(100)
+    except OSError: pass
+try:
+    s.connect((host, port))
+    for turn in range(lines): say(b"before")
+finally:
+    open("/run/lab/flowing", "a").write("x")
+while not os.path.exists("/run/lab/go"): time.sleep(0.01)
+for turn in range(5):
+    say(b"after"); time.sleep(0.02)
+s.close()
+P
+}
+
+# Waits until every flow has said its first lines.
+flowing() {
+    local turn
+    for turn in $(seq 100); do
+        [ "$(stat -c %s $lab/flowing 2>/dev/null || echo 0)" = $flows ] && return
+        sleep 0.05
+    done
+    echo "flows did not begin" >&2
+}
+
+go() { touch $lab/go; }
 
 get() { at "$1" curl -sS -o /dev/null --connect-timeout 1 --max-time 4 "${@:2}"; }
 look_up() { at "$1" dig +tries=1 +time=1 +short "@$2" example.net "${3:-A}" >/dev/null; }
@@ -114,10 +167,11 @@ counters_arp() {
     echo COMMIT
 }
 
-# What a host folder holds, as the commands print it. An empty file says nothing and is left out, but for the list of
+# What a host folder holds, as the commands print it: host_folder NAME. An empty file says nothing and is left out, but for the list of
 # connections: there are none.
 host_folder() {
-    local dir=$out/host
+    local dir=$out/$1
+    mkdir -p "$dir"
     save4 >"$dir/iptables.save"
     save6 >"$dir/ip6tables.save"
     [ -n "${uses_arp:-}" ] && save_arp >"$dir/arptables.save"
@@ -135,28 +189,46 @@ host_folder() {
     [ -n "${unlisted:-}" ] && rm -f "$dir/conntrack.txt"
 }
 
-listeners=()
-listen() {
-    local file=$1; shift
-    ip netns exec r tcpdump -Z root -B 32768 -s "${snap:-262144}" -n -w "$out/$file" "$@" 2>"$lab/$file.log" &
+# A tap in the background, and the line by which it says that it listens: tap FILE LINE PROGRAM...
+listeners=() waited=()
+tap() {
+    ip netns exec r "${@:3}" 2>"$lab/$1.log" &
     listeners+=($!)
+    waited+=("$lab/$1.log:$2")
 }
 
+listen() { tap "$1" 'listening on' tcpdump -Z root -B 32768 -s "${snap:-262144}" -n -w "$out/$1" "${@:2}"; }
+
+listening() {
+    local one turn
+    for one in "${waited[@]}"; do
+        for turn in $(seq 1000); do
+            grep -qs "${one#*:}" "${one%%:*}" && continue 2
+            sleep 0.02
+        done
+        echo "a capture did not start: ${one%%:*}" >&2
+        exit 4
+    done
+}
+
+# A promiscuous bridge has the kernel route packets that it would not have seen, so bridges are not.
 recording() {
-    local dev turn files=(any.pcap in.pcap)
+    local dev calm devices=()
     listen any.pcap -i any
     listen in.pcap -i any -Q in
-    [ -n "${nflog:-}" ] && { listen nflog.pcap -i "nflog:$nflog"; files+=(nflog.pcap); }
+    [ -n "${nflog:-}" ] && listen nflog.pcap -i "nflog:$nflog"
     for dev in $(at r ip -o link show up | sed 's/^[0-9]*: \([^:@]*\).*/\1/'); do
-        listen "$dev.pcap" -i "$dev"
-        files+=("$dev.pcap")
+        calm=
+        at r test -d "/sys/class/net/$dev/bridge" && calm=-p
+        listen "$dev.pcap" -i "$dev" $calm
+        devices+=(-i "$dev" $calm)
     done
-    for turn in $(seq 1000); do
-        [ "$(cd $lab && grep -l 'listening on' "${files[@]/%/.log}" 2>/dev/null | wc -l)" = ${#files[@]} ] && return
-        sleep 0.02
-    done
-    echo "a capture did not start" >&2
-    exit 4
+    if declare -F again >/dev/null; then
+        snap=96 listen short.pcap -i any
+        [ -z "$(command -v dumpcap)" ] ||
+            tap dumpcap.pcapng 'File: ' dumpcap -q -B 32 -N 1000000 -C 500000000 -w "$out/dumpcap.pcapng" "${devices[@]}"
+    fi
+    listening
 }
 
 # A ring hands over its last block after a second at most, then tcpdump can be told to stop.
@@ -164,7 +236,11 @@ recorded() {
     sleep 1.2
     kill -TERM "${listeners[@]}"
     wait "${listeners[@]}" 2>/dev/null
-    grep -H 'dropped by kernel' $lab/*.pcap.log | sed 's|.*/\(.*\)\.pcap\.log:|\1: |' >"$out/losses.txt"
+    {
+        grep -H 'dropped by kernel' $lab/*.pcap.log | sed 's|.*/\(.*\)\.pcap\.log:|\1: |'
+        sed -n "s|.*dropped on interface '\(.*\)': [0-9]*/\([0-9]*\) .*|dumpcap \1: \2 packets dropped|p" \
+            $lab/dumpcap.pcapng.log 2>/dev/null
+    } >"$out/losses.txt"
 }
 
 # Every counter as it stands, without the comments that tell the time.
@@ -192,6 +268,18 @@ counted() {
     echo "$now" >"$out/$2"
 }
 
+# What is played after the first part, where there is a second one: `change` alters rules, and counters and the folder are
+# read again while all rests.
+second_part() {
+    if declare -F change >/dev/null; then counted mid mid.txt; change; fi
+    host_folder late
+    listen late.pcap -i any
+    listening
+    counted late late.txt
+    again >>"$out/traffic.log" 2>&1
+    sleep "${quiet:-0.3}"
+}
+
 play() {
     setup
     sleep "${settle:-0.2}"
@@ -199,10 +287,11 @@ play() {
     [ -n "${early_rules:-}" ] && { rules; before; }
     recording
     if [ -n "${early_rules:-}" ]; then zero; else rules; fi
-    host_folder
+    host_folder host
     counted from from.txt
     traffic >"$out/traffic.log" 2>&1
     sleep "${quiet:-0.3}"
+    if declare -F again >/dev/null; then second_part; fi
     counted expected to.txt
     recorded
     if declare -F proof >/dev/null; then proof >"$out/proof.txt" 2>&1; fi

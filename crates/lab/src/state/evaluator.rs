@@ -1,7 +1,9 @@
 //! [`StateEvaluator`]: tamis's side of a conversation, by way of the whole packet path, with counters.
 
 use dataplane::counters::HitCount;
-use dataplane::{Arrival, Config, Counters, FinalVerdict, Handler, Observer, Path, Program, Skip};
+use dataplane::{
+    Arrival, Config, Counters, FinalVerdict, Handler, Observer, Path, Program, Skip, Start,
+};
 use packet::{Link, Packet, Read};
 use std::sync::Arc;
 
@@ -48,6 +50,12 @@ impl StateEvaluator {
     /// With no connections.
     #[must_use]
     pub fn new(ruleset: &Arc<Ruleset>, config: &Config) -> Self {
+        Self::starting(ruleset, config, Start::default())
+    }
+
+    /// With what there is before the first packet.
+    #[must_use]
+    pub fn starting(ruleset: &Arc<Ruleset>, config: &Config, start: Start) -> Self {
         let seen = Observed {
             counters: Counters::of(ruleset),
             path: Vec::new(),
@@ -55,7 +63,7 @@ impl StateEvaluator {
             left: Vec::new(),
             bytes_unknown: false,
         };
-        let program = Program::new([Arc::clone(ruleset)], config.clone());
+        let program = Program::starting([Arc::clone(ruleset)], config.clone(), start);
         let handler = Handler::new(&program);
         Self { ruleset: Arc::clone(ruleset), program, handler, seen, number: 0 }
     }

@@ -104,7 +104,7 @@ impl Stage {
         let addresses =
             [(&near, LOCAL_V4[0]), (&far, LOCAL_V4[1]), (&near, LOCAL_V6[0]), (&far, LOCAL_V6[1])];
         Config {
-            layout: self.scene.layout,
+            reference: self.scene.layout.is_none(),
             nets: inside
                 .map(|net| (near.clone(), net))
                 .chain(outside.map(|net| (far.clone(), net)))

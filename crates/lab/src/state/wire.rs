@@ -282,6 +282,11 @@ fn split(piece: &[u8]) -> Option<(usize, bool, Vec<u8>, &[u8])> {
     Some((usize::from(field & !7), field & 1 == 1, header, &piece[48..]))
 }
 
+/// The ports of what a side sends, its own first; given are the client's and the server's.
+pub(super) fn turned(ports: (u16, u16), side: usize) -> (u16, u16) {
+    if side == 0 { ports } else { (ports.1, ports.0) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,7 +6,7 @@
 
 use std::hint::black_box;
 
-use access::Body;
+use engines::Body;
 
 const MULTIPLIER: u64 = 25_214_903_917;
 const INCREMENT: u64 = 11;

@@ -1,11 +1,11 @@
 //! The packets: trains of data packets drawn from many slots, with config packets in between.
 
-use access::{Body, Config, Data, Packet};
+use engines::{Body, Config, Data, Packet};
 
 use super::pairs::Pairs;
 use super::preset::Preset;
-use super::random::{Mangle, Random};
-use super::{Tabled, Variant};
+use super::random::{Mangle, Random, Tabled};
+use super::variant::Variant;
 
 /// A packet with all that its generator says of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Pairs of addresses: two walkers, one forward and one back, and exponential windows ahead of them.
 
-use super::Variant;
 use super::preset::Preset;
 use super::random::{Mangle, Random};
+use super::variant::Variant;
 
 /// The state that the next pair is drawn from.
 #[derive(Debug, Clone)]

@@ -1,7 +1,7 @@
 //! A stream's hashes and what a sequential model makes of it, to be compared with the recorded ones.
 
-use access::model::Model;
-use access::{Decide, Packet};
+use engines::model::Model;
+use engines::{Decide, Packet};
 
 use super::golden::{Golden, GoldenOutcome};
 use super::hash::Fnv;

@@ -1,7 +1,7 @@
 //! The streams against the hashes of the originals. `make golden` does it for all of them in full.
 
-use access::model::Model;
-use access::{Decide, Packet};
+use engines::model::Model;
+use engines::{Decide, Packet};
 
 use super::hash::Fnv;
 use super::*;

@@ -7,11 +7,11 @@
 
 use std::time::{Duration, Instant};
 
+use lab::layouts::Kind;
 use lab::layouts::{Layouts, name_of};
 use lab::oracle::campaign::{Plan, run};
 use lab::oracle::load::{lacking, running};
 use lab::oracle::state::{self, StatePlan};
-use rules::layout::Kind;
 use rules::model::Family;
 
 use crate::setting;

@@ -1,4 +1,5 @@
-//! Slices of the campaigns over bridge rules and ARP rules, against ebtables-nft and arptables-legacy.
+//! Slices of the campaigns over bridge rules, ARP rules and rules of both implementations of iptables, against ebtables-nft,
+//! arptables-legacy, and iptables-legacy with iptables-nft.
 //!
 //! Need root, those tools and namespaces; without them they say so and pass. `TAMIS_ORACLE_FRAMES` and
 //! `TAMIS_ORACLE_SEED` make them longer or others.
@@ -7,6 +8,7 @@ use lab::layouts::Layouts;
 use lab::oracle::below::{both, fragments, lacks_both};
 use lab::oracle::ebtables::Ebtables;
 use lab::oracle::frames::{FrameSummary, arp, bridge, lacks_arp, lacks_bridge};
+use lab::oracle::holders::{holders, lacks_holders};
 
 use crate::setting;
 
@@ -62,4 +64,14 @@ fn fragments_are_a_bridge_s_one_by_one_and_go_on_together() {
     }
     let (seed, frames) = (setting("TAMIS_ORACLE_SEED", 1), setting("TAMIS_ORACLE_FRAMES", 4000));
     settle(&fragments(seed, frames).unwrap());
+}
+
+#[test]
+fn tables_of_both_implementations_take_turns_as_in_the_kernel() {
+    if let Some(reason) = lacks_holders() {
+        eprintln!("SKIPPED: {reason}");
+        return;
+    }
+    let (seed, frames) = (setting("TAMIS_ORACLE_SEED", 1), setting("TAMIS_ORACLE_FRAMES", 40_000));
+    settle(&holders(seed, frames).unwrap());
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use conntrack::{self, Listing, Mode};
-use dataplane::{Arrival, Config, Counters, Evaluator, FinalVerdict, Observer, Program};
+use dataplane::{Arrival, Config, Counters, Evaluator, FinalVerdict, Observer, Program, Start};
 use host::{Host, Network};
 use lab::oracle::counters::Reader;
 use lab::oracle::load::{lacking, restore};
@@ -227,8 +227,8 @@ fn compare(how: &str, text: &str, mode: Mode, left: &[Vec<Vec<u8>>], kernel: &[u
     let listing = Listing::parse(text).unwrap_or_else(|error| panic!("{how}: {error}\n{text}"));
     let options = LoadOptions { family: Some(Family::Ipv4), ..LoadOptions::default() };
     let ruleset = Arc::new(load(&rules_text(), &options).expect("rules").ruleset);
-    let config = config(mode, listing);
-    let program = Program::new([Arc::clone(&ruleset)], config);
+    let start = Start { connections: Some(Arc::new(listing)), ..Start::default() };
+    let program = Program::starting([Arc::clone(&ruleset)], config(mode), start);
     let mut evaluator = Evaluator::new(&program);
     let mut hits = Hits(Counters::of(&ruleset));
     for (number, ((from_client, sent), left)) in (1..).zip(after().into_iter().zip(left)) {
@@ -258,14 +258,13 @@ fn compare(how: &str, text: &str, mode: Mode, left: &[Vec<Vec<u8>>], kernel: &[u
     assert!(open <= 1, "{how}, {mode:?}: {ours:?}");
 }
 
-fn config(mode: Mode, listing: Listing) -> Config {
+fn config(mode: Mode) -> Config {
     let net = |text: &str| Network::parse(text).expect("a network");
     Config {
         nets: vec![("t0".to_owned(), net("10.1.0.0/16")), ("t1".to_owned(), net("0.0.0.0/0"))],
         checksums: Checksums::Verify,
         ct: conntrack::Config {
             mode,
-            start: Some(Arc::new(listing)),
             checksums: Checksums::Verify,
             ..conntrack::Config::default()
         },

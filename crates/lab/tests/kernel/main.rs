@@ -9,6 +9,7 @@ mod frames;
 mod listed;
 mod nat;
 mod osf;
+mod reach;
 mod recent;
 mod restored;
 mod sets;

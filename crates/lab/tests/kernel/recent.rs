@@ -2,13 +2,12 @@
 //! all of its addresses. Needs root and the legacy tools; without them it says so and passes.
 //!
 //! Rules of either family are restored again and again, with packets of both in between. Every rule has to have as
-//! many packets as tamis says; none may be in doubt. Programs are made of the rules as they are read and of
-//! revisions, in turn.
+//! many packets as tamis says; none may be in doubt.
 
 use std::io;
 use std::sync::Arc;
 
-use dataplane::{Arrival, Counters, Follow, Handler, Origin, Program};
+use dataplane::{Arrival, Counters, Handler, Origin, Program};
 use fastrand::Rng;
 use lab::oracle::load::restore;
 use lab::oracle::netns::{in_fresh, ip};
@@ -42,7 +41,7 @@ const CROWD: usize = 160;
 
 #[test]
 fn both_families_have_one_list_of_a_name() {
-    each_run(|rng, number| in_fresh(|| Trial::new(number % 2 == 1)?.run(rng, number % 4 < 2)));
+    each_run(|rng, number| in_fresh(|| Trial::new()?.run(rng, number % 4 < 2)));
 }
 
 /// Some of the rules.
@@ -59,8 +58,7 @@ fn draw(rng: &mut Rng, family: Family) -> String {
 struct Trial {
     tun: Tun,
     rules: [Arc<Ruleset>; 2],
-    /// Where programs are made of revisions.
-    revisions: Option<[Arc<Revision>; 2]>,
+    revisions: [Arc<Revision>; 2],
     numbers: [Numbers; 2],
     /// Since the rules of each were restored.
     hits: [Hits; 2],
@@ -68,7 +66,7 @@ struct Trial {
 }
 
 impl Trial {
-    fn new(are_revised: bool) -> io::Result<Self> {
+    fn new() -> io::Result<Self> {
         const EMPTY: &str = "*filter\n:FORWARD ACCEPT [0:0]\nCOMMIT\n";
         let tun = Tun::new(&Scene::new(Family::Ipv4, Wire::Tun, Placement::Forward))?;
         ip("route add 10.1.0.0/16 dev t0\nroute add a01::/16 dev t0\n")?;
@@ -81,7 +79,7 @@ impl Trial {
             revised(None, read(EMPTY, Family::Ipv6)?, v6)?,
         ];
         let hits = rules.each_ref().map(|rules| Hits(Counters::of(rules)));
-        let revisions = are_revised.then_some(first.map(Arc::new));
+        let revisions = first.map(Arc::new);
         Ok(Self { tun, rules, revisions, numbers, hits, sent: 0 })
     }
 
@@ -96,7 +94,7 @@ impl Trial {
             story += &format!("{:?} {text}", FAMILIES[family]);
             self.restores(family, &text)?;
             let program = self.program();
-            handler.follow(&program, Follow::Restore);
+            handler.follow(&program);
             for number in 0..crowd + PACKETS {
                 let (family, host) = (usize::from(rng.bool()), rng.u8(..hosts));
                 let port = if number < crowd { 53 } else { rng.u16(53..58) };
@@ -120,21 +118,19 @@ impl Trial {
         let rules = Arc::new(read(text, FAMILIES[family])?);
         self.hits[family] = Hits(Counters::of(&rules));
         self.rules[family] = rules;
-        if let Some(revisions) = &mut self.revisions {
-            let again = read(text, FAMILIES[family])?;
-            let next = revised(Some(&revisions[family]), again, &mut self.numbers[family])?;
-            revisions[family] = Arc::new(next);
-        }
+        let again = read(text, FAMILIES[family])?;
+        let next = revised(Some(&self.revisions[family]), again, &mut self.numbers[family])?;
+        self.revisions[family] = Arc::new(next);
         Ok(())
     }
 
     fn program(&self) -> Program {
-        match &self.revisions {
-            None => Program::new(self.rules.clone(), super::two_devices()),
-            Some(revisions) => {
-                Program::of_revisions(1, revisions.clone(), Arc::new(super::two_devices()))
-            }
-        }
+        Program::of_revisions(
+            1,
+            self.revisions.clone(),
+            Arc::new(super::two_devices()),
+            Arc::default(),
+        )
     }
 
     /// Gives a packet to the kernel, and takes it through here.

@@ -4,6 +4,10 @@
 //! A mark is a comment on a line of text or of a table: `<!-- checked: COMMAND | FIELD=VALUE … -->`. Its command is run
 //! with `--json`, some row must have all of these fields (of the row, or of what was varied; `_` stands for a space),
 //! and each number among the values must stand on the marked line.
+//!
+//! A number out of a document of docs is marked `<!-- checked: FILE.json | ROW : NUMBER -->`: the one row that has these
+//! fields has this value, rounded as it is written, and the line says it. ROW is `[MEMBER] FIELD=VALUE …`, without MEMBER
+//! its `value`; after ` / ` stands another row, or a number, to divide by.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -124,20 +128,66 @@ fn every_command_is_understood_and_runs() {
 
 type Fields = Vec<(String, String)>;
 
-/// A mark: its command, and fields of one row.
-fn mark(text: &str) -> Option<(Vec<String>, Fields)> {
-    let (command, fields) = text.split_once("checked:")?.1.split_once("-->")?.0.split_once('|')?;
-    let words = command.split_whitespace().filter(|word| !is_program(word)).map(str::to_owned);
+/// The marks of a line: a command or a file of docs, and what is to be found there.
+fn marks(place: &str, text: &str) -> Vec<(String, String)> {
+    let mark = |mark: &str| {
+        let sides = mark.split_once("-->").and_then(|(mark, _)| mark.split_once('|'));
+        let (source, row) = sides
+            .unwrap_or_else(|| panic!("{place}: expected COMMAND or FILE.json | FIELD=VALUE …"));
+        (source.trim().to_owned(), row.trim().to_owned())
+    };
+    text.split("checked:").skip(1).map(mark).collect()
+}
+
+fn fields(row: &str) -> Fields {
     let field = |field: &str| {
         let (name, value) = field.split_once('=')?;
         Some((name.to_owned(), value.replace('_', " ")))
     };
-    Some((words.collect(), fields.split_whitespace().filter_map(field).collect()))
+    row.split_whitespace().filter_map(field).collect()
+}
+
+/// The rows of a document: one a line, or all in one document (`tamis.bench/1`).
+fn document(name: &str) -> Vec<Value> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|why| panic!("{name}: {why}"));
+    let values = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
+    let rows = values.flat_map(|value| match value.expect("JSON") {
+        Value::Object(mut whole) if whole.contains_key("results") => {
+            whole["results"].take().as_array().expect("rows").clone()
+        }
+        row => vec![row],
+    });
+    rows.collect()
+}
+
+/// A member of a row, or of what was varied.
+fn member<'r>(row: &'r Value, name: &str) -> Option<&'r Value> {
+    row.get(name).or_else(|| row.get("params")?.get(name))
+}
+
+/// What a ROW stands for in a document.
+fn found(place: &str, rows: &[Value], row: &str) -> f64 {
+    let number = |part: &str| -> f64 {
+        if let Ok(number) = part.trim().parse() {
+            return number;
+        }
+        let fields = fields(part);
+        let has_all = |row: &&Value| fields.iter().all(|(name, value)| has(row, name, value));
+        let fitting: Vec<_> = rows.iter().filter(has_all).collect();
+        let [row] = fitting[..] else {
+            panic!("{place}: {} rows have {fields:?}, expected one", fitting.len());
+        };
+        let name = part.split_whitespace().find(|word| !word.contains('=')).unwrap_or("value");
+        let value = member(row, name).and_then(Value::as_f64);
+        value.unwrap_or_else(|| panic!("{place}: {fields:?} has no number {name}"))
+    };
+    row.split(" / ").map(number).reduce(|value, by| value / by).expect("a row")
 }
 
 /// Whether a row has a field, rounded as the value is written.
 fn has(row: &Value, name: &str, value: &str) -> bool {
-    let found = row.get(name).or_else(|| row.get("params")?.get(name));
+    let found = member(row, name);
     let spaced = |text: &str| text.replace('_', " ");
     match found {
         Some(Value::String(text)) => spaced(text) == value,
@@ -160,28 +210,51 @@ fn says(text: &str, value: &str) -> bool {
 
 #[test]
 fn numbers_marked_as_checked_come_out() {
-    let mut results: BTreeMap<Vec<String>, Vec<Value>> = BTreeMap::new();
+    let mut results: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     let mut checked = 0;
     for Line { place, text } in lines() {
-        let Some((command, fields)) = mark(&text) else {
-            assert!(!text.contains("checked:"), "{place}: expected COMMAND | FIELD=VALUE …");
-            continue;
-        };
-        let rows = results.entry(command.clone()).or_insert_with(|| {
-            let ran =
-                bench(&command.iter().cloned().chain(["--json".to_owned()]).collect::<Vec<_>>());
-            assert!(ran.status.success(), "{place}: {}", said(&ran));
-            let printed = String::from_utf8_lossy(&ran.stdout);
-            printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-        });
-        let row = |row: &&Value| fields.iter().all(|(name, value)| has(row, name, value));
-        assert!(rows.iter().any(|one| row(&one)), "{place}: no row of {command:?} has {fields:?}");
-        for (name, value) in &fields {
-            if matches!(name.as_str(), "bytes" | "value" | "layout") {
-                assert!(says(&text, value), "{place}: the line does not say {value}");
-                checked += 1;
+        for (command, row) in marks(&place, &text) {
+            if command.ends_with(".json") {
+                continue;
+            }
+            let rows = results.entry(command).or_insert_with_key(|command| {
+                let words = command.split_whitespace().filter(|word| !is_program(word));
+                let ran = bench(&words.chain(["--json"]).map(str::to_owned).collect::<Vec<_>>());
+                assert!(ran.status.success(), "{place}: {}", said(&ran));
+                let printed = String::from_utf8_lossy(&ran.stdout);
+                printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+            });
+            let fields = fields(&row);
+            let has_all = |row: &&Value| fields.iter().all(|(name, value)| has(row, name, value));
+            assert!(rows.iter().any(|row| has_all(&row)), "{place}: no row has {fields:?}");
+            for (name, value) in &fields {
+                if matches!(name.as_str(), "bytes" | "value" | "layout") {
+                    assert!(says(&text, value), "{place}: the line does not say {value}");
+                    checked += 1;
+                }
             }
         }
     }
     assert!(checked >= 10, "{checked} numbers are checked");
+}
+
+#[test]
+fn numbers_out_of_documents_are_those_of_the_documents() {
+    let mut documents: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    let mut checked = 0;
+    for Line { place, text } in lines() {
+        for (name, row) in marks(&place, &text) {
+            if !name.ends_with(".json") {
+                continue;
+            }
+            let rows = documents.entry(name).or_insert_with_key(|name| document(name));
+            let (row, number) = row.rsplit_once(" : ").expect("ROW : NUMBER");
+            let places = number.split_once('.').map_or(0, |(_, places)| places.len());
+            let value = found(&place, rows, row);
+            assert_eq!(format!("{value:.places$}"), number, "{place}: {row}");
+            assert!(says(&text, number), "{place}: the line does not say {number}");
+            checked += 1;
+        }
+    }
+    assert!(checked >= 100, "{checked} numbers are checked");
 }

@@ -1,9 +1,9 @@
 //! Every engine against the model, alone and with its address space left open.
 
-use access::model::Model;
-use access::{Address, Body, Config, Data, Decide, Packet, Permits};
 use engines::catalogue::{Built, Choices, Kind};
+use engines::model::Model;
 use engines::striped_map::Settings;
+use engines::{Address, Body, Config, Data, Decide, Packet, Permits};
 use proptest::prelude::*;
 
 /// What a test does to an engine, in a space of some addresses.

@@ -8,5 +8,6 @@ mod corpora;
 mod documents;
 mod engines;
 mod figures;
+mod layouts;
 mod registry;
 mod unknown;

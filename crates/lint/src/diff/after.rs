@@ -16,7 +16,7 @@ use crate::flow::{Fate, target_text};
 pub(super) struct After {
     pub(super) rules: BTreeSet<RuleRef>,
     pub(super) fates: BTreeSet<Fate>,
-    /// From which rule on chains are walked, by table and number.
+    /// The first rule to walk of each chain, by table and number.
     walked: BTreeMap<(u32, u32), u32>,
     /// Chains that packets leave at the end.
     left: BTreeSet<(u32, u32)>,
@@ -163,7 +163,7 @@ fn chain(ruleset: &Ruleset, (table, chain): (u32, u32)) -> &Chain {
     &ruleset.tables[table as usize].chains[chain as usize]
 }
 
-/// It matches every packet.
+/// Whether a rule matches every packet.
 fn takes_all(rule: &Rule) -> bool {
     rule.header.is_none() && rule.matches.is_empty()
 }

@@ -23,7 +23,7 @@ enum Now {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Request {
     Untracked,
-    /// With a helper, or other events: nothing of that shows in the packet itself.
+    /// Tracked with a helper, or other events: nothing of that shows in the packet itself.
     Plain,
     /// Maybe as part of another connection, by this target.
     Other(String),
@@ -41,7 +41,7 @@ pub(super) struct Altered {
 }
 
 impl Altered {
-    /// The bits of a part are those of a number.
+    /// Sets the bits of a part to a number's.
     pub(super) fn set(&mut self, space: &Space, part: Part, number: u128) {
         let levels = space.levels(part);
         let end = levels.end;
@@ -149,7 +149,7 @@ pub(super) struct Alterations {
     known: HashMap<(u32, Region), Region>,
 }
 
-/// Alterations that are told apart.
+/// Most alterations that are kept apart.
 const MOST: usize = 4_096;
 
 impl Alterations {

@@ -12,9 +12,8 @@ use rules::save::print_rule;
 
 use super::after::{After, hooks};
 use super::changed::Changed;
-use super::hook_name;
 use super::remember::{EVERYTHING, SETS, changes_sets, list_of, remembers, rules_of_lists};
-use super::stage::Passed;
+use super::stage::{Passed, hook_name};
 use crate::flow::{Fate, match_text};
 
 /// What both rulesets do not have in common.
@@ -70,7 +69,7 @@ impl Apart {
         self.rules[side].iter().copied().chain(of_lists).collect()
     }
 
-    /// The same with all that may follow: packets of which such a test says another thing may go on to other tests.
+    /// Adds all that may follow: packets of which such a test says another thing may go on to other tests.
     pub(super) fn followed(&self, rulesets: [&Ruleset; 2]) -> Self {
         let sets_change = rulesets.iter().any(|it| changes_sets(it));
         let mut all = self.clone();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Difference, Differences};
+use super::differences::{Difference, Differences};
 use crate::flow::Fate;
 
 impl Differences {
@@ -30,9 +30,13 @@ impl Differences {
             let given = cases.iter().flat_map(|(region, _)| &region.given);
             own.extend(given.filter_map(|option| option.strip_prefix("--local ")));
         }
+        // What packets of a region have where nothing tells them apart.
+        text.push_str(
+            "\n[defaults]\noptions = \"none\"\npayload = \"none\"\nmac = \"02:00:00:00:00:01\"\n",
+        );
         if !own.is_empty() {
             let own: Vec<String> = own.into_iter().map(quoted).collect();
-            text.push_str(&format!("\n[defaults]\nlocal = [{}]\n", own.join(", ")));
+            text.push_str(&format!("local = [{}]\n", own.join(", ")));
         }
         for (region, verdict) in cases {
             let Difference { place, fates: [from, to], piece, witness, .. } = region;

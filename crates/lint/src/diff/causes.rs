@@ -19,7 +19,7 @@ pub(super) fn of(names: &[String]) -> Vec<String> {
     causes
 }
 
-/// In words, after what depends on it.
+/// Puts causes into words, to follow what depends on them.
 pub(super) fn words(causes: &[String]) -> String {
     if causes.is_empty() {
         return String::new();

@@ -1,9 +1,9 @@
-//! Which packets a change of rules may matter to: those that match a rule of one ruleset which the other lacks at its
-//! place. Every other packet meets the same rules in the same order under both, and gets the same verdict.
+//! Packets to which a change of rules may matter: they match a rule of one ruleset which the other lacks at its place.
+//! Every other packet meets the same rules in the same order under both, and gets the same verdict.
 //!
-//! Contract: too many packets, never too few: those that may get to such a rule, as `paths` says, and match it.
+//! Contract: too many packets, never too few: all that may get to such a rule, as `paths` says, and match it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rules::eval::RuleRef;
 use rules::ext::{Course, TargetUse};
@@ -22,10 +22,10 @@ const MOST_PAIRS: usize = 4_000_000;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Changed {
     /// Rules that one has, by its side.
-    rules: [Vec<RuleRef>; 2],
+    rules: [BTreeSet<RuleRef>; 2],
     /// Where chains have another policy.
     policies: Vec<Hook>,
-    /// Any packet may be meant.
+    /// The change may matter to any packet.
     everything: bool,
 }
 
@@ -49,38 +49,35 @@ impl Changed {
         changed
     }
 
-    /// They are the same.
+    /// Whether the rulesets are the same.
     pub(super) fn is_nothing(&self) -> bool {
-        !self.everything && self.policies.is_empty() && self.rules.iter().all(Vec::is_empty)
+        !self.everything && self.policies.is_empty() && self.rules.iter().all(BTreeSet::is_empty)
     }
 
-    /// Any packet may be meant.
+    /// Whether the change may matter to any packet.
     pub(super) fn is_everything(&self) -> bool {
         self.everything
     }
 
-    /// It is one of them.
+    /// Whether a rule is one of the changed rules.
     pub(super) fn has(&self, side: usize, rule: RuleRef) -> bool {
         self.rules[side].contains(&rule)
     }
 
-    /// This rule is to be looked at, too.
+    /// Adds a rule to the changed ones.
     pub(super) fn note(&mut self, side: usize, rule: RuleRef) {
-        if !self.rules[side].contains(&rule) {
-            self.rules[side].push(rule);
-        }
+        self.rules[side].insert(rule);
     }
 
     fn table(&mut self, family: Family, sides: [Option<(usize, &Table)>; 2]) {
-        let mut names: BTreeSet<&str> = BTreeSet::new();
-        for (_, table) in sides.iter().flatten() {
-            names.extend(table.chains.iter().map(|chain| &*chain.name));
+        let mut chains: BTreeMap<&str, [Option<usize>; 2]> = BTreeMap::new();
+        for (side, (_, table)) in sides.iter().enumerate().filter_map(|(at, it)| Some((at, (*it)?)))
+        {
+            for (at, chain) in table.chains.iter().enumerate() {
+                chains.entry(&chain.name).or_default()[side].get_or_insert(at);
+            }
         }
-        for name in names {
-            let chains = sides.map(|side| {
-                let (_, table) = side?;
-                table.chains.iter().position(|chain| &*chain.name == name)
-            });
+        for chains in chains.into_values() {
             self.chain(family, sides, chains);
         }
     }

@@ -1,18 +1,21 @@
-//! What became of packets under both rulesets: those that get another verdict, by what decides about them.
+//! Compares the fates of packets under both rulesets: packets that get another verdict, by what decides about them.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use rules::eval::{By, RuleRef};
 use rules::model::{Hook, Rule, Ruleset};
 use rules::save::print_rule;
 
 use super::altered::Alterations;
-use super::stage::{Decided, Origin, Passed, Stage};
+use super::causes;
+use super::differences::{Difference, Differences, MOST_REGIONS, MOST_UNKNOWN};
+use super::stage::{Decided, Origin, Passed, Stage, hook_name};
 use super::unequal::{End, Several, Unequal, is_known, is_same};
 use super::witness::Witnesses;
-use super::{Difference, Differences, MOST_REGIONS, MOST_UNKNOWN, causes, hook_name};
 use crate::diagram::{Region, TooLarge};
 use crate::flow::Fate;
+use crate::meeting::Meeting;
 use crate::space::{Part, Space};
 
 /// A comparison of the verdicts on the same packets.
@@ -26,7 +29,24 @@ pub(super) struct Comparison<'c> {
     pub(super) passed: &'c [Passed; 2],
     pub(super) unequal: &'c Unequal,
     pub(super) found: &'c mut Differences,
+    /// The decisions of each side, to be found by packets.
+    pub(super) decided: [Meeting; 2],
+    /// Pieces of which no packet was found that shows them.
+    pub(super) unshown: usize,
 }
+
+/// Decisions in their order, and where each is.
+#[derive(Default)]
+struct Decisions {
+    all: Vec<Decision>,
+    places: BTreeMap<Noted, usize>,
+}
+
+/// What distinguishes decisions.
+type Noted = (Stage, bool, [Option<By>; 2], [Fate; 2]);
+
+/// Pieces without a witness after which no more witnesses are looked for.
+const MOST_UNSHOWN: usize = 200;
 
 /// Packets that two rules, or policies, decide about.
 struct Decision {
@@ -34,15 +54,15 @@ struct Decision {
     fates: [Fate; 2],
     by: [Option<By>; 2],
     region: Region,
-    /// It depends on nothing that is not known.
+    /// The decision depends on nothing that is not known.
     certain: bool,
 }
 
 impl Comparison<'_> {
-    pub(super) fn compare(&mut self) -> Result<(), TooLarge> {
+    pub(super) fn compare(mut self) -> Result<(), TooLarge> {
         self.compare_marks()?;
         let [old, new] = [self.ends(0)?, self.ends(1)?];
-        let mut decisions = Vec::new();
+        let mut decisions = Decisions::default();
         let mut done = Region::NONE;
         for Several { ends, region } in self.unequal.several(self.space, [&old, &new])? {
             done = self.space.diagrams.or(done, region)?;
@@ -56,8 +76,15 @@ impl Comparison<'_> {
                 self.list(pair, &fates, which, &mut decisions)?;
             }
         }
+        let new: Vec<(&End, &Region)> = new.iter().collect();
+        let regions = new.iter().map(|(_, region)| **region).collect();
+        let ends = Meeting::of(&mut self.space.diagrams, regions);
         for (from, before) in &old {
-            for (to, after) in &new {
+            let left = self.space.diagrams.without(*before, done)?;
+            let mut at = 0;
+            while let Some(place) = ends.next(&mut self.space.diagrams, at, left) {
+                at = place + 1;
+                let (to, after) = new[place];
                 if is_same(from, to) {
                     continue;
                 }
@@ -80,8 +107,8 @@ impl Comparison<'_> {
                 self.list([from, to], &fates, (rest, false), &mut decisions)?;
             }
         }
-        decisions.sort_by_key(|decision| (!decision.certain, decision.stage));
-        for decision in decisions {
+        decisions.all.sort_by_key(|decision| (!decision.certain, decision.stage));
+        for decision in decisions.all {
             self.add(decision)?;
         }
         Ok(())
@@ -130,8 +157,14 @@ impl Comparison<'_> {
     /// Marks that routing sees.
     fn compare_marks(&mut self) -> Result<(), TooLarge> {
         let mut any = Region::NONE;
+        let new = &self.passed[1].routed;
+        let regions = new.iter().map(|it| it.region).collect();
+        let by_new = Meeting::of(&mut self.space.diagrams, regions);
         for old in &self.passed[0].routed {
-            for new in &self.passed[1].routed {
+            let mut from = 0;
+            while let Some(place) = by_new.next(&mut self.space.diagrams, from, old.region) {
+                from = place + 1;
+                let new = &new[place];
                 let marks = [old, new].map(|it| self.alterations.get(it.altered).mark(self.space));
                 if old.altered != new.altered && marks[0] != marks[1] {
                     let both = self.space.diagrams.and(old.region, new.region)?;
@@ -149,21 +182,39 @@ impl Comparison<'_> {
     }
 
     /// Packets of a region by what decides about them. A packet that one side lets through is decided there where the
-    /// other does not.
+    /// other does not. What the other side decided at that hook comes first.
     fn list(
         &mut self,
         ends: [&End; 2],
         fates: &[Fate; 2],
         (mut left, certain): (Region, bool),
-        decisions: &mut Vec<Decision>,
+        decisions: &mut Decisions,
     ) -> Result<(), TooLarge> {
         let lead = lead(ends);
-        for (stage, by, region) in self.leading(lead, ends)? {
+        let passed = self.passed;
+        let mut from = 0;
+        while let Some(place) = self.decided[lead].next(&mut self.space.diagrams, from, left) {
+            from = place + 1;
+            let leading = &passed[lead].decided[place];
+            if !leads(leading, lead, ends) {
+                continue;
+            }
+            let (stage, by) = (leading.stage, leading.by);
             let at = (stage, certain);
-            let mut here = self.part(region, &mut left)?;
-            for (by_other, other) in self.others(1 - lead, ends[1 - lead], stage) {
-                let part = self.part(other, &mut here)?;
-                self.note(at, fates, pair(lead, by, Some(by_other)), part, decisions)?;
+            let mut here = self.part(leading.packets.region, &mut left)?;
+            for is_there in [true, false] {
+                let mut from = 0;
+                while let Some(place) =
+                    self.decided[1 - lead].next(&mut self.space.diagrams, from, here)
+                {
+                    from = place + 1;
+                    let other = &passed[1 - lead].decided[place];
+                    let same_hook = other.stage.hook == stage.hook;
+                    if same_hook == is_there && follows(other, ends[1 - lead], stage) {
+                        let part = self.part(other.packets.region, &mut here)?;
+                        self.note(at, fates, pair(lead, by, Some(other.by)), part, decisions)?;
+                    }
+                }
             }
             self.note(at, fates, pair(lead, by, None), here, decisions)?;
         }
@@ -179,54 +230,26 @@ impl Comparison<'_> {
         Ok(part)
     }
 
-    /// Decisions that make the difference.
-    fn leading(
-        &mut self,
-        side: usize,
-        ends: [&End; 2],
-    ) -> Result<Vec<(Stage, By, Region)>, TooLarge> {
-        let end = ends[side];
-        let is_meant = |it: &&Decided| match &end.0 {
-            Fate::Accept => {
-                matches!(&it.fate, Fate::Translate(text) if !ends[1 - side].1.contains(text))
-            }
-            fate => it.fate == *fate,
-        };
-        let decided = self.passed[side].decided.iter().filter(is_meant);
-        Ok(decided.map(|it| (it.stage, it.by, it.packets.region)).collect())
-    }
-
-    /// What the other side decided there, or in that table on another way, or where it stopped packets.
-    fn others(&self, side: usize, end: &End, stage: Stage) -> Vec<(By, Region)> {
-        let is_meant = |it: &&Decided| match &end.0 {
-            Fate::Accept => it.stage.table == stage.table && goes_on(&it.fate),
-            fate => it.fate == *fate,
-        };
-        let decided = self.passed[side].decided.iter().filter(is_meant);
-        let mut decided: Vec<&Decided> = decided.collect();
-        decided.sort_by_key(|it| it.stage.hook != stage.hook);
-        decided.into_iter().map(|it| (it.by, it.packets.region)).collect()
-    }
-
     fn note(
         &mut self,
         (stage, certain): (Stage, bool),
         fates: &[Fate; 2],
         by: [Option<By>; 2],
         part: Region,
-        decisions: &mut Vec<Decision>,
+        decisions: &mut Decisions,
     ) -> Result<(), TooLarge> {
         if part.is_empty() {
             return Ok(());
         }
-        let same = |it: &&mut Decision| {
-            (it.stage, it.certain) == (stage, certain) && it.by == by && it.fates == *fates
-        };
-        match decisions.iter_mut().find(same) {
-            Some(known) => known.region = self.space.diagrams.or(known.region, part)?,
-            None => {
+        match decisions.places.entry((stage, certain, by, fates.clone())) {
+            Entry::Occupied(place) => {
+                let known = &mut decisions.all[*place.get()];
+                known.region = self.space.diagrams.or(known.region, part)?;
+            }
+            Entry::Vacant(place) => {
+                place.insert(decisions.all.len());
                 let fates = fates.clone();
-                decisions.push(Decision { stage, fates, by, region: part, certain });
+                decisions.all.push(Decision { stage, fates, by, region: part, certain });
             }
         }
         Ok(())
@@ -234,6 +257,10 @@ impl Comparison<'_> {
 
     fn add(&mut self, decision: Decision) -> Result<(), TooLarge> {
         let Decision { stage, fates, by, region: part, certain } = decision;
+        if self.unshown > MOST_UNSHOWN {
+            self.found.more = true;
+            return Ok(());
+        }
         let place = place(stage);
         let here = self.found.regions.iter().filter(|it| it.place == place).count();
         let some = self.space.for_some_answers(part)?;
@@ -259,7 +286,10 @@ impl Comparison<'_> {
                     witness,
                     given,
                 }),
-                None if self.found.unknown.len() >= MOST_UNKNOWN => self.found.more = true,
+                None if self.found.unknown.len() >= MOST_UNKNOWN => {
+                    self.unshown += 1;
+                    self.found.more = true;
+                }
                 None => {
                     let what = format!("{} -> {}: {piece}", fates[0], fates[1]);
                     let why = if certain {
@@ -306,6 +336,24 @@ impl Comparison<'_> {
     }
 }
 
+/// Whether a decision makes the difference of these ends, on the side that leads.
+fn leads(it: &Decided, lead: usize, ends: [&End; 2]) -> bool {
+    match &ends[lead].0 {
+        Fate::Accept => {
+            matches!(&it.fate, Fate::Translate(text) if !ends[1 - lead].1.contains(text))
+        }
+        fate => it.fate == *fate,
+    }
+}
+
+/// The other side, which comes to this end, decided it there, or in that table on another way, or where it stopped packets.
+fn follows(it: &Decided, end: &End, stage: Stage) -> bool {
+    match &end.0 {
+        Fate::Accept => it.stage.table == stage.table && goes_on(&it.fate),
+        fate => it.fate == *fate,
+    }
+}
+
 fn place(stage: Stage) -> String {
     format!("{} {}", stage.table, hook_name(stage.hook))
 }
@@ -323,7 +371,7 @@ fn goes_on(fate: &Fate) -> bool {
     matches!(fate, Fate::Accept | Fate::Translate(_))
 }
 
-/// The side that tells where the difference is made: the one that does not let packets through, or translates them.
+/// The side whose decision names the place of the difference: it does not let packets through, or translates them.
 fn lead([from, to]: [&End; 2]) -> usize {
     match (&from.0, &to.0) {
         (Fate::Accept, Fate::Accept) => usize::from(!to.1.iter().all(|it| from.1.contains(it))),
@@ -332,7 +380,7 @@ fn lead([from, to]: [&End; 2]) -> usize {
     }
 }
 
-/// One of several fates.
+/// The fate of several ends: the only one, or one of several.
 fn one_of(ends: &[End]) -> Fate {
     match ends {
         [(fate, _)] => fate.clone(),

@@ -1,4 +1,4 @@
-//! Which packets may get to a chain, as they come: those that every jump on a way there matches.
+//! Packets that may get to a chain, as they come: every jump on a way there matches them.
 //!
 //! Contract: too many packets, never too few. What came before a rule is left out, tests that can only be asked are taken
 //! to hold, and what targets may have made of packets is left open for those packets that some such target may match.
@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use conntrack::Side;
 use rules::ext::{Alters, Course, TargetUse};
-use rules::model::{Action, Hook, Rule, Ruleset};
+use rules::model::{Action, Chain, Hook, Rule, Ruleset};
 use rules::predicate::{Field, Predicate};
 use rules::{CONNTRACK, TableKind};
 
@@ -15,7 +15,7 @@ use super::stage::Origin;
 use crate::diagram::{Region, TooLarge};
 use crate::space::{Part, Space};
 
-/// Packets by the hook of the base chain that they came in by.
+/// Packets by the hook of the base chain that they entered through.
 type Entries = Vec<(Hook, Region)>;
 
 /// What may be another thing to rules than it is as packets come, without any target.
@@ -27,8 +27,10 @@ const DEEPEST: usize = 256;
 /// Ways to the chains of a ruleset.
 pub(super) struct Paths<'p> {
     ruleset: &'p Ruleset,
-    /// By table and chain.
+    /// Entries that are known, by table and chain.
     known: HashMap<(usize, usize), Entries>,
+    /// For each table and chain the rules that lead to it, in their order, each by its chain and its place.
+    callers: Vec<Vec<Vec<(usize, usize)>>>,
     /// Chains whose callers are looked for.
     within: Vec<(usize, usize)>,
     /// Parts that targets alter, and the packets that they may match.
@@ -38,7 +40,8 @@ pub(super) struct Paths<'p> {
 impl<'p> Paths<'p> {
     pub(super) fn of(space: &mut Space, ruleset: &'p Ruleset) -> Result<Self, TooLarge> {
         let altered = altered(space, ruleset)?;
-        Ok(Self { ruleset, known: HashMap::new(), within: Vec::new(), altered })
+        let callers = ruleset.tables.iter().map(|table| callers(&table.chains)).collect();
+        Ok(Self { ruleset, known: HashMap::new(), callers, within: Vec::new(), altered })
     }
 
     /// Packets of an origin that may match a rule.
@@ -110,16 +113,14 @@ impl<'p> Paths<'p> {
         }
         self.within.push((table, chain));
         let mut entries: Entries = Vec::new();
-        for (caller, of_caller) in chains.iter().enumerate() {
-            for rule in of_caller.rules.iter().filter(|rule| leads_to(rule, chain)) {
-                let matches = matches(space, rule)?;
-                for (hook, entry) in self.that_enter(space, table, caller)? {
-                    let here = self.as_they_came(space, (table, hook), matches)?;
-                    let both = space.diagrams.and(entry, here)?;
-                    match entries.iter_mut().find(|(other, _)| *other == hook) {
-                        Some((_, known)) => *known = space.diagrams.or(*known, both)?,
-                        None => entries.push((hook, both)),
-                    }
+        for (caller, rule) in self.callers[table][chain].clone() {
+            let matches = matches(space, &chains[caller].rules[rule])?;
+            for (hook, entry) in self.that_enter(space, table, caller)? {
+                let here = self.as_they_came(space, (table, hook), matches)?;
+                let both = space.diagrams.and(entry, here)?;
+                match entries.iter_mut().find(|(other, _)| *other == hook) {
+                    Some((_, known)) => *known = space.diagrams.or(*known, both)?,
+                    None => entries.push((hook, both)),
                 }
             }
         }
@@ -157,7 +158,7 @@ impl<'p> Paths<'p> {
         self.left_open(space, region)
     }
 
-    /// The same of packets of which targets may have made others.
+    /// Adds packets that targets may have altered into packets of the region.
     fn left_open(&self, space: &mut Space, region: Region) -> Result<Region, TooLarge> {
         let (parts, hits) = &self.altered;
         if hits.is_empty() {
@@ -221,8 +222,16 @@ fn alters(target: &TargetUse, table: &str, hook: Option<Hook>) -> BTreeSet<Part>
     parts
 }
 
-fn leads_to(rule: &Rule, chain: usize) -> bool {
-    matches!(rule.action, Action::Jump(to) | Action::Goto(to) if to as usize == chain)
+fn callers(chains: &[Chain]) -> Vec<Vec<(usize, usize)>> {
+    let mut callers = vec![Vec::new(); chains.len()];
+    for (caller, chain) in chains.iter().enumerate() {
+        for (place, rule) in chain.rules.iter().enumerate() {
+            if let Action::Jump(to) | Action::Goto(to) = rule.action {
+                callers[to as usize].push((caller, place));
+            }
+        }
+    }
+    callers
 }
 
 fn is_before_tracking(space: &Space, table: &str, hook: Hook) -> bool {

@@ -28,7 +28,7 @@ pub(super) fn remembers(used: &MatchUse, sets_change: bool) -> bool {
     used.body.memory().is_some() && !is_of_fixed_set
 }
 
-/// Some rule changes sets.
+/// Whether some rule changes sets.
 pub(super) fn changes_sets(ruleset: &Ruleset) -> bool {
     let chains = ruleset.tables.iter().flat_map(|table| &table.chains);
     let mut actions = chains.flat_map(|chain| &chain.rules).map(|rule| &rule.action);

@@ -1,4 +1,4 @@
-//! Packets through one chain, told apart by what was made of them on their way.
+//! Sends packets through one chain, separated by what was made of them on their way.
 
 use std::collections::HashMap;
 
@@ -46,7 +46,7 @@ pub(super) struct Sending<'s> {
 }
 
 impl<'s> Sending<'s> {
-    /// Sends packets through the stage's built-in chain; those that go on come back.
+    /// Sends packets through the stage's built-in chain; returns the packets that go on.
     pub(super) fn pass(&mut self, packets: Vec<Packets>) -> Result<Vec<Packets>, TooLarge> {
         let ruleset: &'s Ruleset = self.ruleset;
         let table = &ruleset.tables[self.table];
@@ -93,7 +93,7 @@ impl<'s> Sending<'s> {
         self.merged(back)
     }
 
-    /// Packets at a rule: those that go on to the next one.
+    /// Sends packets to a rule; returns the packets that go on to the next rule.
     fn rule(
         &mut self,
         at: RuleRef,
@@ -201,7 +201,7 @@ impl<'s> Sending<'s> {
         Ok(())
     }
 
-    /// What a target makes of packets; what is of connections it makes of those that have one.
+    /// Applies what a target changes; changes of a connection apply only to packets that have one.
     fn changed(
         &mut self,
         packets: Packets,
@@ -248,7 +248,7 @@ impl<'s> Sending<'s> {
         self.decided.push(Decided { stage: self.stage, by, fate, packets });
     }
 
-    /// One region for those of which the same was made.
+    /// Unites packets that were altered alike into one region.
     pub(super) fn merged(&mut self, packets: Vec<Packets>) -> Result<Vec<Packets>, TooLarge> {
         let mut merged: Vec<Packets> = Vec::with_capacity(packets.len().min(4));
         for one in packets {
@@ -364,7 +364,7 @@ impl<'s> Sending<'s> {
     }
 }
 
-/// The same of packets whose time to live is one less.
+/// The predicate for packets whose time to live is one less.
 fn lowered(predicate: &Predicate) -> Predicate {
     match predicate {
         Predicate::All(all) => Predicate::All(all.iter().map(lowered).collect()),

@@ -1,11 +1,10 @@
 //! Where rules see packets on their way, and what is kept of what became of them there.
 
+use super::altered::Packets;
+use crate::flow::Fate;
 use rules::eval::{By, RuleRef};
 use rules::ext::{Alters, Course, MatchUse};
 use rules::model::{Action, Hook, Policy, Rule};
-
-use super::altered::Packets;
-use crate::flow::Fate;
 
 /// Where packets come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,9 +19,9 @@ pub(super) enum Origin {
 #[derive(Debug, Default)]
 pub(super) struct Passed {
     pub(super) decided: Vec<Decided>,
-    /// Those that were let through everywhere.
+    /// Packets that were let through everywhere.
     pub(super) accepted: Vec<Packets>,
-    /// Those that routing saw.
+    /// Packets that routing saw.
     pub(super) routed: Vec<Packets>,
     pub(super) asked: Vec<Asked>,
 }
@@ -30,7 +29,7 @@ pub(super) struct Passed {
 /// Where rules see packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Stage {
-    /// Its place among those that a packet passes.
+    /// Place among the stages that a packet passes.
     pub(super) turn: u32,
     pub(super) table: &'static str,
     pub(super) hook: Hook,
@@ -50,7 +49,8 @@ pub(super) struct Decided {
 pub(super) struct Asked {
     /// Text, packets and how often before.
     pub(super) key: String,
-    /// The same without packets, and chain by chain how it came there.
+    /// For a test, its text and how often before, without packets, and chain by chain the way to it; empty for a
+    /// target.
     pub(super) place: String,
     /// What it shares its memory with.
     pub(super) list: Option<String>,
@@ -58,13 +58,13 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// It is a test: its key is that of its answer.
+    /// Whether this is a test, whose answer has the same key, and not a target that changes sets.
     pub(super) fn is_answered(&self) -> bool {
         !self.place.is_empty()
     }
 }
 
-/// Nothing that happens to a packet depends on it, nor on what its tests remember.
+/// Whether nothing that happens to a packet depends on a rule, nor on what its tests remember.
 pub(super) fn is_idle(rule: &Rule) -> bool {
     let watches = match &rule.action {
         Action::None => true,
@@ -83,4 +83,9 @@ pub(super) fn policy_fate(policy: Policy) -> Fate {
         Policy::Accept => Fate::Accept,
         Policy::Drop => Fate::Drop,
     }
+}
+
+/// The name of the built-in chain at a hook.
+pub(super) fn hook_name(hook: Hook) -> String {
+    format!("{hook:?}").to_uppercase()
 }

@@ -1,4 +1,4 @@
-//! What tests that remember packets may say of others, told rule by rule.
+//! What tests that remember packets may say of others, rule by rule.
 
 use conntrack::CtState;
 use proptest::prelude::*;
@@ -7,7 +7,8 @@ use rules::model::{Hook, Ruleset};
 use rules::predicate::{Field, Values};
 use rules::save::{LoadOptions, load};
 
-use super::{Compared, Differences, Given, diff_within};
+use super::rulesets::diff_within;
+use super::{Compared, Differences, Given};
 use crate::packet::walked_after;
 
 fn ruleset(rules: &str) -> Ruleset {

@@ -1,5 +1,7 @@
 //! What one ruleset lets through, of packets as they come: which arrive where, by what decides, and by which translations.
 
+use std::collections::HashMap;
+
 use rules::TableKind;
 use rules::eval::By;
 use rules::model::{Hook, Ruleset};
@@ -17,11 +19,11 @@ use crate::space::Space;
 /// All that is let through.
 #[derive(Debug)]
 pub(crate) struct Through {
-    /// Those that are let through everywhere.
+    /// Packets that are let through everywhere.
     pub(crate) accepted: Region,
-    /// Those of them that arrive where it is asked for.
+    /// The accepted packets that arrive at the place in question.
     pub(crate) arriving: Region,
-    /// Those whose fate depends on a target, and which.
+    /// Packets whose fate depends on a target, and the target.
     pub(crate) open: Vec<(String, Region)>,
     /// What the filter table accepts, at each hook.
     pub(crate) filtered: Vec<(Hook, By, Region)>,
@@ -31,8 +33,8 @@ pub(crate) struct Through {
     pub(crate) leaving: Vec<(By, Region)>,
 }
 
-/// Sends packets that come in, or that the host sends, through all tables; `arriving` are those that arrive where it is
-/// asked for, as they are then.
+/// Sends packets that come in, or that the host sends, through all tables; `arriving` is the region of packets at the
+/// place in question, as they arrive there.
 pub(crate) fn through(
     space: &mut Space,
     ruleset: &Ruleset,
@@ -63,19 +65,22 @@ pub(crate) fn through(
         let there = space.diagrams.and(packets.region, there)?;
         all.arriving = space.diagrams.or(all.arriving, there)?;
     }
+    let mut places = [HashMap::new(), HashMap::new()];
+    let mut filters = HashMap::new();
+    let [sent_on, leaving] = &mut places;
     for decided in passed.decided {
         let region = decided.packets.region;
         let (by, hook) = (decided.by, decided.stage.hook);
         match decided.fate {
             Fate::Open(target) => all.open.push((target, region)),
             Fate::Translate(_) if matches!(hook, Hook::Prerouting | Hook::Output) => {
-                put(space, &mut all.sent_on, by, region)?;
+                put(space, (&mut all.sent_on, sent_on), by, region)?;
             }
-            Fate::Translate(_) => put(space, &mut all.leaving, by, region)?,
+            Fate::Translate(_) => put(space, (&mut all.leaving, leaving), by, region)?,
             Fate::Accept if translates(decided.stage) => {}
             Fate::Accept if decided.stage.table == TableKind::FILTER => {
-                let same = |it: &&mut (Hook, By, Region)| it.0 == hook && it.1 == by;
-                match all.filtered.iter_mut().find(same) {
+                let place = *filters.entry((hook, by)).or_insert(all.filtered.len());
+                match all.filtered.get_mut(place) {
                     Some((.., known)) => *known = space.diagrams.or(*known, region)?,
                     None => all.filtered.push((hook, by, region)),
                 }
@@ -89,11 +94,12 @@ pub(crate) fn through(
 /// A chain that several rules lead to decides more than once.
 fn put(
     space: &mut Space,
-    all: &mut Vec<(By, Region)>,
+    (all, places): (&mut Vec<(By, Region)>, &mut HashMap<By, usize>),
     by: By,
     region: Region,
 ) -> Result<(), TooLarge> {
-    match all.iter_mut().find(|(one, _)| *one == by) {
+    let place = *places.entry(by).or_insert(all.len());
+    match all.get_mut(place) {
         Some((_, known)) => *known = space.diagrams.or(*known, region)?,
         None => all.push((by, region)),
     }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use conntrack::{Side, has_ports};
 use rules::ext::TargetUse;
-use rules::model::Hook;
+use rules::model::{Family, Hook};
 use rules::nat::{Mapping, Ports};
 use rules::predicate::{ADDRESS_TYPES, Field, type_ranges};
 
@@ -43,22 +43,76 @@ pub(super) fn translated(
     }
     altered.is(translated - DESTINATION, true);
     let what = format!("what {text} makes of packets");
-    address(space, &mut altered, mapping, hook, &what)?;
+    let mut all = Vec::new();
+    for (input, region) in by_input(space, mapping, hook, packets)? {
+        let mut altered = altered.clone();
+        address(space, &mut altered, mapping, (hook, input), &what)?;
+        all.extend(ports(space, alterations, altered, (mapping, region), &what)?);
+    }
+    Ok(all)
+}
+
+/// Splits packets by the address that a redirection gives them, which depends on their input interface, where it is
+/// known.
+fn by_input(
+    space: &mut Space,
+    mapping: Option<Mapping>,
+    hook: Hook,
+    packets: Packets,
+) -> Result<Vec<(Option<IpAddr>, Region)>, TooLarge> {
+    let (mut known, mut left) = (Vec::new(), packets.region);
+    let is_redirected = mapping.is_some_and(|it| it.redirects && it.range.addresses.is_none());
+    if is_redirected && hook == Hook::Prerouting && space.routed().is_some() {
+        let usual = usual_redirected(space)?;
+        for (kind, address) in space.addresses_of_inputs() {
+            let by = space.range(Part::Input, kind, kind)?;
+            let by = space.diagrams.and(by, usual)?;
+            let region = space.diagrams.and(left, by)?;
+            left = space.diagrams.without(left, by)?;
+            known.push((Some(address), region));
+        }
+    }
+    known.push((None, left));
+    known.retain(|(_, region)| !region.is_empty());
+    Ok(known)
+}
+
+/// Destinations that are redirected to the address of an interface: for IPv6 destinations of global scope only, as
+/// others are redirected to an address of their scope.
+fn usual_redirected(space: &mut Space) -> Result<Region, TooLarge> {
+    let mut all = Region::ALL;
+    if space.family() == Family::Ipv6 {
+        let narrow = [(1, u32::MAX.into()), (0xfe80 << 112, u128::MAX)];
+        for (low, high) in narrow {
+            let one = space.range(Part::Field(Field::Destination), low, high)?;
+            all = space.diagrams.without(all, one)?;
+        }
+    }
+    Ok(all)
+}
+
+/// Packets with the destination port that a target gives them, as far as they have one.
+fn ports(
+    space: &mut Space,
+    alterations: &mut Alterations,
+    mut altered: Altered,
+    (mapping, packets): (Option<Mapping>, Region),
+    what: &str,
+) -> Result<Vec<Packets>, TooLarge> {
     // Others have no port.
-    let mut without = altered.clone();
+    let without = altered.clone();
     let with_port = protocols_with_ports(space)?;
     match mapping.map(|mapping| mapping.range.ports) {
         Some(None) => {}
         Some(Some(Ports { first, last, base: None })) if first == last => {
             altered.set(space, Part::Field(Field::DestinationPort), first.into());
         }
-        _ => altered.lose(space, Part::Field(Field::DestinationPort), &what)?,
+        _ => altered.lose(space, Part::Field(Field::DestinationPort), what)?,
     }
-    without.by.clone_from(&altered.by);
     let mut all = Vec::new();
     for (altered, region) in [
-        (altered, space.diagrams.and(packets.region, with_port)?),
-        (without, space.diagrams.without(packets.region, with_port)?),
+        (altered, space.diagrams.and(packets, with_port)?),
+        (without, space.diagrams.without(packets, with_port)?),
     ] {
         if !region.is_empty() {
             all.push(Packets { altered: alterations.number(altered)?, region });
@@ -81,7 +135,7 @@ fn address(
     space: &mut Space,
     altered: &mut Altered,
     mapping: Option<Mapping>,
-    hook: Hook,
+    (hook, input): (Hook, Option<IpAddr>),
     what: &str,
 ) -> Result<(), TooLarge> {
     let destination = Part::Field(Field::Destination);
@@ -90,8 +144,9 @@ fn address(
         // A port alone.
         Some((None, false)) => Ok(()),
         Some((None, true)) => {
-            match hook {
-                Hook::Output => altered.set(space, destination, loopback(space)),
+            match (hook, input) {
+                (Hook::Output, _) => altered.set(space, destination, loopback(space)),
+                (_, Some(address)) => altered.set(space, destination, number(address)),
                 _ => altered.lose(space, destination, what)?,
             }
             of_type(space, altered, LOCAL);
@@ -102,10 +157,10 @@ fn address(
             way(space, altered, first)
         }
         _ => {
-            for part in [destination, Part::Field(Field::DestinationType), Part::Way] {
-                altered.lose(space, part, what)?;
-            }
-            Ok(())
+            altered.lose(space, destination, what)?;
+            altered.lose(space, Part::Field(Field::DestinationType), what)?;
+            // Where routes are followed they tell the way of each.
+            if space.routed().is_none() { altered.lose(space, Part::Way, what) } else { Ok(()) }
         }
     }
 }
@@ -117,7 +172,9 @@ fn of_type(space: &Space, altered: &mut Altered, kind: u128) {
     altered.set(space, Part::Field(Field::DestinationType), kind);
     let own = ["LOCAL", "BROADCAST", "ANYCAST"];
     let is_own = ADDRESS_TYPES.get(kind as usize).is_some_and(|name| own.contains(name));
-    altered.set(space, Part::Way, u128::from(!is_own));
+    if space.routed().is_none() {
+        altered.set(space, Part::Way, u128::from(!is_own));
+    }
 }
 
 /// Which way an address leads: to this host if it is one of its own, which may not be known.
@@ -129,6 +186,10 @@ fn way(space: &mut Space, altered: &mut Altered, address: IpAddr) -> Result<(), 
     if types.is_power_of_two() {
         of_type(space, altered, types.trailing_zeros().into());
         return Ok(());
+    }
+    if space.routed().is_some() {
+        let what = format!("what {address} is to this host");
+        return altered.lose(space, Part::Field(Field::DestinationType), &what);
     }
     let asked = space.asked_level(&format!("{OWN}{address}"))?;
     of_type(space, altered, 0);
@@ -151,7 +212,7 @@ fn number(address: IpAddr) -> u128 {
 
 fn loopback(space: &Space) -> u128 {
     match space.family() {
-        rules::model::Family::Ipv6 => 1,
+        Family::Ipv6 => 1,
         _ => 0x7f00_0001,
     }
 }

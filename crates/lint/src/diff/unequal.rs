@@ -16,7 +16,7 @@ pub(super) type End = (Fate, Vec<String>);
 pub(super) struct Unequal {
     /// The levels of their answers.
     levels: BTreeSet<u32>,
-    /// For answers under the new rules the levels of those at the same place under the old ones.
+    /// For the level of an answer under the new rules, the level of the answer at the same place under the old ones.
     old: BTreeMap<u32, u32>,
 }
 
@@ -27,7 +27,8 @@ pub(super) struct Several {
 }
 
 impl Unequal {
-    /// Those of packets that passed; `is_told` says that what differs between the answers of one place is told elsewhere.
+    /// Finds such tests among the tests that packets met; `is_told` says that what differs between the answers of one
+    /// place is reported elsewhere.
     pub(super) fn of(
         space: &mut Space,
         passed: &[Passed; 2],
@@ -95,7 +96,7 @@ impl Unequal {
     }
 }
 
-/// Those apart that may come to an end.
+/// Splits packets by whether they may come to an end.
 fn parted(
     space: &mut Space,
     all: Vec<Several>,
@@ -115,7 +116,7 @@ fn parted(
     Ok(parts)
 }
 
-/// The same for the packet. What programs make of it is never known to be.
+/// Whether two ends are equal for the packet. What programs make of it is never known to be.
 pub(super) fn is_same(from: &End, to: &End) -> bool {
     match (&from.0, &to.0) {
         (Fate::Open(_), _) | (_, Fate::Open(_)) => false,

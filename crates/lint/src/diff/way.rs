@@ -53,7 +53,10 @@ impl Both<'_> {
         let routed = sending.before_routing(first, entry)?;
         passed.accepted = match origin {
             Origin::Arriving => sending.after_routing(&routed)?,
-            Origin::Sent => sending.along(&[Hook::Postrouting], routed.clone())?,
+            Origin::Sent => {
+                let leaving = sending.routed_again(routed.clone())?;
+                sending.along(&[Hook::Postrouting], leaving)?
+            }
         };
         passed.routed = routed;
         (passed.decided, passed.asked) = (sending.decided, sending.asked);
@@ -89,17 +92,26 @@ impl Sending<'_> {
         Ok(packets)
     }
 
-    /// From routing on: to the host, or to another one.
+    /// Sends packets on from routing: to the host, or to another one.
     fn after_routing(&mut self, routed: &[Packets]) -> Result<Vec<Packets>, TooLarge> {
         let (mut to_host, mut on) = (Vec::new(), Vec::new());
         let in_way = self.space.range(Part::Way, 0, 0)?;
         for packets in routed {
+            let mut altered = self.alterations.get(packets.altered).clone();
+            altered.restore(self.space, Part::Output);
+            let packets = &match self.space.routed() {
+                Some(routed) => {
+                    let number = self.alterations.number(altered.clone())?;
+                    let routed = self.alterations.were(self.space, number, routed)?;
+                    let region = self.space.diagrams.and(packets.region, routed)?;
+                    Packets { region, ..*packets }
+                }
+                None => *packets,
+            };
             let own = self.alterations.were(self.space, packets.altered, in_way)?;
             let region = self.space.diagrams.and(packets.region, own)?;
             to_host.push(Packets { region, ..*packets });
             let region = self.space.diagrams.without(packets.region, own)?;
-            let mut altered = self.alterations.get(packets.altered).clone();
-            altered.restore(self.space, Part::Output);
             if altered.has_other(self.space, Field::Ttl) {
                 altered.lose(self.space, Part::Field(Field::Ttl), "the lowered time to live")?;
             }
@@ -110,6 +122,29 @@ impl Sending<'_> {
         let mut accepted = self.along(&[Hook::Input], to_host)?;
         accepted.extend(self.along(&[Hook::Forward, Hook::Postrouting], on)?);
         Ok(accepted)
+    }
+
+    /// Routes packets that OUTPUT changed once more, where routes are followed: they may leave through another
+    /// interface, or not at all.
+    fn routed_again(&mut self, packets: Vec<Packets>) -> Result<Vec<Packets>, TooLarge> {
+        if self.space.routed().is_none() {
+            return Ok(packets);
+        }
+        let looked_at = [Field::Mark, Field::Tos, Field::Source, Field::Destination];
+        let mut all = Vec::new();
+        for one in packets {
+            let mut altered = self.alterations.get(one.altered).clone();
+            if !looked_at.into_iter().any(|field| altered.has_other(self.space, field)) {
+                all.push(one);
+                continue;
+            }
+            let what = "where routes lead what OUTPUT changed";
+            altered.lose(self.space, Part::Output, what)?;
+            let leads = self.space.asked(what)?;
+            let region = self.space.diagrams.and(one.region, leads)?;
+            all.push(Packets { altered: self.alterations.number(altered)?, region });
+        }
+        Ok(all)
     }
 
     fn along(
@@ -125,7 +160,8 @@ impl Sending<'_> {
         Ok(packets)
     }
 
-    /// Packets at a stage: those that go on. Chains of nat see those alone that begin a connection.
+    /// Sends packets through a stage; returns the packets that go on. Chains of nat see only packets that begin a
+    /// connection.
     fn at(&mut self, stage: Stage, packets: Vec<Packets>) -> Result<Vec<Packets>, TooLarge> {
         let ruleset = self.ruleset;
         let Some(table) = ruleset.tables.iter().position(|table| table.name == stage.table) else {

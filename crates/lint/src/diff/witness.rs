@@ -31,7 +31,7 @@ pub(super) struct Witnesses<'w> {
     pub(super) hook: Hook,
 }
 
-/// What becomes of a packet, table by table of its whole way, under one ruleset; `None` where that cannot be told.
+/// What becomes of a packet, table by table of its whole way, under one ruleset; `None` where that is not known.
 #[must_use]
 pub fn whole_walk(
     space: &Space,
@@ -50,7 +50,7 @@ pub fn whole_walk(
 }
 
 impl Witnesses<'_> {
-    /// A packet, as `tamis why --packet` takes it, and the options that have to be given beside it. Where it is not
+    /// Finds a packet, as `tamis why --packet` takes it, and the options that have to be given with it. Where it is not
     /// certain that packets of the region come to these fates, one of them may be one of several that a walk leaves open.
     pub(super) fn find(
         &self,
@@ -181,7 +181,7 @@ struct Way<'w> {
 }
 
 impl Way<'_> {
-    /// Passes some stages: what stops it, if anything does; `None` where that cannot be told.
+    /// Passes some stages: what stops it, if anything does; `None` where that is not known.
     fn pass(&mut self, stages: &[(i32, Stage)]) -> Option<Option<Fate>> {
         let state = self.values.state;
         let mut untracked = false;

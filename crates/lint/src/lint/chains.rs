@@ -1,9 +1,13 @@
 //! What needs no packets: chains that nothing jumps to, or that do nothing; interfaces that are not there.
 
+use std::collections::{BTreeSet, HashSet};
+
 use host::Links;
 use rules::model::{Action, Chain, IfaceTest, Ruleset, Table};
 
-use super::{Code, Finding, Severity, of_rule};
+use super::code::{Code, Severity};
+use super::effort::Effort;
+use super::finding::{Finding, of_rule};
 
 /// For each chain of a table, whether a built-in chain leads to it.
 pub(super) fn used(table: &Table) -> Vec<bool> {
@@ -29,18 +33,23 @@ fn leads_to(action: &Action) -> Option<usize> {
 /// Chains that are not used, and jumps to such as do nothing.
 pub(super) fn findings(ruleset: &Ruleset, table: &Table, used: &[bool]) -> Vec<Finding> {
     let unused = table.chains.iter().enumerate().filter(|(index, _)| !used[*index]);
+    let rules = || table.chains.iter().flat_map(|chain| &chain.rules);
+    let named: HashSet<usize> = rules().filter_map(|rule| leads_to(&rule.action)).collect();
     let mut found: Vec<Finding> =
-        unused.map(|(index, chain)| unused_chain(table, index, chain)).collect();
+        unused.map(|(index, chain)| unused_chain(table, named.contains(&index), chain)).collect();
+    let idle: Vec<bool> = table.chains.iter().map(is_idle).collect();
+    let mut effort = Effort::showing();
     for (chain, _) in table.chains.iter().zip(used).filter(|(_, used)| **used) {
         for rule in &chain.rules {
-            let to = leads_to(&rule.action).map(|to| &table.chains[to]);
-            if let Some(to) = to.filter(|to| is_idle(to)) {
+            if let Some(to) = leads_to(&rule.action).filter(|to| idle[*to]) {
+                let to = &table.chains[to];
                 let does = if to.rules.is_empty() { "is empty" } else { "only returns" };
                 let text = format!("the chain {} {does}", to.name);
                 let what = (Code::IdleChain, Severity::Note, text);
                 let mut finding = of_rule(ruleset, table, chain, rule, what);
                 finding.about = to.name.to_string();
-                finding.by = to.rules.iter().map(|rule| rule.line).collect();
+                let named = &to.rules[..effort.of(to.rules.len())];
+                finding.by = named.iter().map(|rule| rule.line).collect();
                 found.push(finding);
             }
         }
@@ -48,9 +57,7 @@ pub(super) fn findings(ruleset: &Ruleset, table: &Table, used: &[bool]) -> Vec<F
     found
 }
 
-fn unused_chain(table: &Table, index: usize, chain: &Chain) -> Finding {
-    let is_named = table.chains.iter().flat_map(|chain| &chain.rules);
-    let is_named = is_named.into_iter().any(|rule| leads_to(&rule.action) == Some(index));
+fn unused_chain(table: &Table, is_named: bool, chain: &Chain) -> Finding {
     let text = match is_named {
         true => "only chains that are not used themselves jump here",
         false => "no rule jumps here",
@@ -77,12 +84,13 @@ fn is_idle(chain: &Chain) -> bool {
 /// Rules that want a packet from or to an interface that the host does not have.
 pub(super) fn lacking_interfaces(ruleset: &Ruleset, table: &Table, links: &Links) -> Vec<Finding> {
     let mut found = Vec::new();
+    let names: BTreeSet<&str> = links.all().iter().map(|link| &*link.name).collect();
     for chain in &table.chains {
         for rule in &chain.rules {
             let header = rule.header.iter();
             let tests = header.flat_map(|header| [("-i", header.input()), ("-o", header.output())]);
             for (option, test) in tests {
-                let Some(test) = test.as_ref().filter(|test| lacks(links, test)) else { continue };
+                let Some(test) = test.as_ref().filter(|test| lacks(&names, test)) else { continue };
                 let end = if test.prefix { "+" } else { "" };
                 let text = format!("the host has no interface {option} {}{end}", test.name);
                 let what = (Code::NoSuchInterface, Severity::Warning, text);
@@ -93,6 +101,7 @@ pub(super) fn lacking_interfaces(ruleset: &Ruleset, table: &Table, links: &Links
     found
 }
 
-fn lacks(links: &Links, test: &IfaceTest) -> bool {
-    !test.invert && !links.all().iter().any(|link| test.accepts(&link.name))
+fn lacks(names: &BTreeSet<&str>, test: &IfaceTest) -> bool {
+    let first = names.range(&*test.name..).next();
+    !test.invert && first.is_none_or(|name| !test.accepts(name))
 }

@@ -10,9 +10,9 @@ use serde::{Serialize, Serializer};
 pub enum Severity {
     /// The rules do not do what is written.
     Error,
-    /// They may do something else than is meant.
+    /// The rules may do something else than is meant.
     Warning,
-    /// They may be shorter.
+    /// The rules may be shorter.
     Note,
 }
 
@@ -25,9 +25,9 @@ pub enum Code {
     Unreachable,
     /// No packet passes all of its tests.
     NeverMatches,
-    /// The same rule stands before it.
+    /// An equal rule stands before it.
     Duplicate,
-    /// Without it the same would happen to every packet.
+    /// No packet would fare otherwise without it.
     Redundant,
     /// No rule that packets get to jumps to the chain.
     UnusedChain,
@@ -49,11 +49,13 @@ pub enum Code {
     MarkUnset,
     /// It sends elsewhere what INPUT denies, and FORWARD lets it through.
     PastInput,
+    /// The file ends in a COMMIT without a newline.
+    OpenCommit,
 }
 
 impl Code {
     /// Every code.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Shadowed,
         Self::Unreachable,
         Self::NeverMatches,
@@ -69,9 +71,10 @@ impl Code {
         Self::MarkUnread,
         Self::MarkUnset,
         Self::PastInput,
+        Self::OpenCommit,
     ];
 
-    /// Its name.
+    /// The name of the code in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -90,6 +93,7 @@ impl Code {
             Self::MarkUnread => "mark-unread",
             Self::MarkUnset => "mark-unset",
             Self::PastInput => "past-input",
+            Self::OpenCommit => "open-commit",
         }
     }
 
@@ -112,10 +116,13 @@ impl Code {
             Self::MarkUnread => "it sets a mark that no rule reads",
             Self::MarkUnset => "it asks for a mark that no rule sets",
             Self::PastInput => "it sends elsewhere what INPUT denies, and FORWARD lets it through",
+            Self::OpenCommit => {
+                "the last COMMIT has no newline: iptables-legacy-restore refuses the file"
+            }
         }
     }
 
-    /// What several of them are called, if they are told as one where there are many.
+    /// What several such findings are called, if many of them are reported as one.
     #[must_use]
     pub fn of_many(self) -> Option<&'static str> {
         match self {
@@ -145,7 +152,9 @@ impl Code {
             Self::NeverMatches => {
                 "Its tests contradict each other, or no packet that gets into the chain passes them: an output \
                  interface in INPUT, a protocol other than that of the rule that jumps here, a range that runs \
-                 backwards."
+                 backwards, a mark that rules before it have set to another value. It is a note where the rule only drops \
+                 what goes by an interface that the rules which jump here leave out, as docker and podman keep networks \
+                 apart of which the host has one: it is there for the next one."
             }
             Self::Duplicate => {
                 "The same tests and the same target stand in the same chain before it. If the target ends the walk, \
@@ -198,6 +207,10 @@ impl Code {
                  ports that way. Deny them in DOCKER-USER, or publish on 127.0.0.1. The packet is walked both ways: \
                  with the translation, and as INPUT would see it."
             }
+            Self::OpenCommit => {
+                "iptables-legacy-restore knows the word only with the newline after it: it stops at the last line and \
+                 loads nothing of that table. iptables-nft-restore takes it. Add the newline."
+            }
         }
     }
 }
@@ -215,7 +228,7 @@ impl Serialize for Code {
 }
 
 impl Severity {
-    /// Its name.
+    /// The name of the severity in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

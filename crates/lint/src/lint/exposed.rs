@@ -4,30 +4,37 @@
 //! Each finding has a packet that walks show it of: nat takes it, INPUT would have denied it by a rule that names its port,
 //! FORWARD accepts what it becomes. The address that it is sent to is taken for one of the host's.
 
+use std::collections::HashMap;
+
 use conntrack::CtState;
 use rules::eval::{By, RuleRef, Verdict};
 use rules::model::{Hook, Ruleset};
-use rules::predicate::{ADDRESS_TYPES, Field};
+use rules::predicate::{ADDRESS_TYPES, Field, Values};
 
-use super::{Code, Finding, Severity, of_rule};
+use super::code::{Code, Severity};
+use super::effort::Effort;
+use super::finding::{Finding, of_rule};
 use crate::diagram::{Region, TooLarge};
 use crate::diff::through;
-use crate::flow::{Altered, Fate, Remembering, Sent, Visit, flow};
-use crate::packet::{spec, walked};
+use crate::flow::{Altered, Fate, Remembering, Sent, flow};
+use crate::meeting::Meeting;
+use crate::packet::{Walked, spec, walked};
 use crate::reach::sent_on;
 use crate::space::{Part, Preferred, Space};
 
 /// Packets that are tried for each pair of rules.
 const TRIED: u64 = 8;
 
-pub(super) fn findings(ruleset: &Ruleset) -> Vec<Finding> {
+/// Finds what is open all the same; an error where that is too much to follow, or to show.
+pub(super) fn findings(ruleset: &Ruleset) -> Result<Vec<Finding>, TooLarge> {
     let has = |name: &str| ruleset.tables.iter().position(|table| table.name == name);
     match (has("nat"), has("filter")) {
-        // What cannot be followed is not said to be open.
-        (Some(nat), Some(filter)) => Exposed { ruleset, nat, filter, space: Space::of(&[ruleset]) }
-            .find()
-            .unwrap_or_default(),
-        _ => Vec::new(),
+        (Some(nat), Some(filter)) => {
+            let space = Space::of(&[ruleset]);
+            let mut exposed = Exposed { ruleset, nat, filter, space, effort: Effort::showing() };
+            exposed.find()
+        }
+        _ => Ok(Vec::new()),
     }
 }
 
@@ -36,6 +43,7 @@ struct Exposed<'r> {
     nat: usize,
     filter: usize,
     space: Space,
+    effort: Effort,
 }
 
 /// A rule of INPUT, and the packets that it denies, wherever they would go out.
@@ -56,19 +64,25 @@ impl Exposed<'_> {
         let come = self.space.diagrams.and(come, new)?;
         let through = through(&mut self.space, self.ruleset, false, come, Region::ALL)?;
         let accepted = self.space.for_some_answers(through.accepted)?;
+        let regions = denying.iter().map(|(_, region)| *region).collect();
+        let meeting = Meeting::of(&mut self.space.diagrams, regions);
         for (by, region) in &through.sent_on {
             let By::Rule(at) = *by else { continue };
             let region = self.space.for_some_answers(*region)?;
             let open = self.space.diagrams.and(accepted, region)?;
-            for (denies, region) in &denying {
-                let both = self.space.diagrams.and(open, *region)?;
-                if let Some((witness, accepts)) = self.witness(at, *denies, both) {
-                    found.push(self.finding(at, *denies, accepts, witness));
+            let mut from = 0;
+            while let Some(place) = meeting.next(&mut self.space.diagrams, from, open) {
+                from = place + 1;
+                let (denies, region) = denying[place];
+                let both = self.space.diagrams.and(open, region)?;
+                if let Some((witness, accepts)) = self.witness(at, denies, both) {
+                    found.push(self.finding(at, denies, accepts, witness));
                     break;
                 }
+                self.effort.found_none();
             }
         }
-        Ok(found)
+        if self.effort.lacks() { Err(TooLarge) } else { Ok(found) }
     }
 
     /// Rules of INPUT that deny packets by their port.
@@ -78,11 +92,15 @@ impl Exposed<'_> {
         let Some(flow) = flow(&mut self.space, self.ruleset, place.0, place.1, sent)? else {
             return Ok(Vec::new());
         };
+        let mut matches = HashMap::new();
+        for visit in &flow.visits {
+            matches.entry(visit.at).or_insert(visit.matches);
+        }
         let mut all = Vec::new();
         for decision in &flow.decisions {
             let By::Rule(at) = decision.by else { continue };
             if !matches!(decision.fate, Fate::Drop | Fate::Reject(_))
-                || !self.names_port(&flow.visits, at)?
+                || !self.names_port(matches.get(&at).copied().unwrap_or(Region::NONE))?
             {
                 continue;
             }
@@ -93,21 +111,23 @@ impl Exposed<'_> {
         Ok(all)
     }
 
-    fn names_port(&mut self, visits: &[Visit], at: RuleRef) -> Result<bool, TooLarge> {
-        let Some(visit) = visits.iter().find(|visit| visit.at == at) else { return Ok(false) };
+    fn names_port(&mut self, matches: Region) -> Result<bool, TooLarge> {
         let port = Part::Field(Field::DestinationPort);
-        Ok(self.space.with_any(visit.matches, port)? != visit.matches)
+        Ok(self.space.with_any(matches, port)? != matches)
     }
 
     /// A packet of a region that shows it, and what accepts it in FORWARD.
     fn witness(
-        &self,
+        &mut self,
         at: RuleRef,
         denies: RuleRef,
         region: Region,
     ) -> Option<(String, Option<By>)> {
         let family = self.space.family();
         (0..TRIED).find_map(|seed| {
+            if !self.effort.walks() {
+                return None;
+            }
             let preferred = match seed {
                 0 => Preferred::usual(family),
                 _ => Preferred::drawn(family, seed),
@@ -117,16 +137,22 @@ impl Exposed<'_> {
             came.output.clear();
             let local = ADDRESS_TYPES.iter().position(|name| *name == "LOCAL")?;
             came.set(Field::DestinationType, local as u128);
-            let translated = walked(self.ruleset, self.nat, Hook::Prerouting, &came)?;
-            let (denied, by) = walked(self.ruleset, self.filter, Hook::Input, &came)?.verdict?;
+            let translated = self.walked(self.nat, Hook::Prerouting, &came)?;
+            let (denied, by) = self.walked(self.filter, Hook::Input, &came)?.verdict?;
             let becomes = sent_on(self.ruleset, By::Rule(at), &values)?;
-            let accepted = walked(self.ruleset, self.filter, Hook::Forward, &becomes)?;
+            let accepted = self.walked(self.filter, Hook::Forward, &becomes)?;
             let (Verdict::Accept, accepts) = accepted.verdict? else { return None };
             let is_denied = denied != Verdict::Accept && by == Some(By::Rule(denies));
             let holds = translated.hits.contains(&at) && is_denied;
             let words = spec(family, Hook::Forward, &values)?;
             holds.then_some((words, accepts))
         })
+    }
+
+    fn walked(&mut self, table: usize, hook: Hook, values: &Values) -> Option<Walked> {
+        let walked = walked(self.ruleset, table, hook, values)?;
+        self.effort.walked(walked.rules);
+        Some(walked)
     }
 
     fn finding(

@@ -1,14 +1,25 @@
 //! Names that rules share with the host and with each other: sets that are not there or that nobody asks, marks that
 //! nobody reads or sets.
 
+use super::code::{Code, Severity};
+use super::finding::{Finding, of_rule};
+use crate::flow::target_text;
+use host::{Links, Policy};
+use rules::ext::{MatchUse, TargetUse};
+use rules::ipset::Sets;
+use rules::model::{Action, Chain, Rule, Ruleset, Table};
 use std::collections::BTreeSet;
 
-use host::Policy;
-use rules::ext::{MatchUse, TargetUse};
-use rules::model::{Action, Chain, Rule, Ruleset, Table};
-
-use super::{Code, Finding, OnHost, Severity, of_rule};
-use crate::flow::target_text;
+/// What is known of the host that rules stand on.
+#[derive(Debug, Clone, Default)]
+pub struct OnHost {
+    /// Links of the host.
+    pub links: Option<Links>,
+    /// Sets of the host.
+    pub sets: Option<Sets>,
+    /// Policy rules of the host, which may route by mark.
+    pub policy: Option<Policy>,
+}
 
 /// A rule where it stands.
 type Placed<'r> = (&'r Table, &'r Chain, &'r Rule);

@@ -1,16 +1,20 @@
 //! Rules whose packets would get the same verdict without them.
 //!
 //! For each chain, from its last rule to its first: the packets that would come to one end, once they are after a rule,
-//! without meeting one that does anything but count. A rule is redundant if those that it takes are among them.
+//! without meeting a rule that does anything but count. A rule is redundant if the packets that it takes are among
+//! them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use rules::eval::RuleRef;
 use rules::model::{Action, Policy};
 
+use super::code::{Code, Severity};
 use super::dead::action_text;
-use super::{Code, Examined, Finding, Severity};
+use super::examined::Examined;
+use super::finding::{Finding, lines};
 use crate::diagram::{Region, TooLarge};
+use crate::meeting::Meeting;
 
 /// An end that rules of one chain may come to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,7 +36,7 @@ struct Known {
 
 pub(super) fn findings(
     examined: &mut Examined<'_>,
-    dead: &[RuleRef],
+    dead: &HashSet<RuleRef>,
 ) -> Result<Vec<Finding>, TooLarge> {
     let mut found = Vec::new();
     for chain in 0..examined.table.chains.len() {
@@ -44,7 +48,7 @@ pub(super) fn findings(
 fn of_chain(
     examined: &mut Examined<'_>,
     chain: u32,
-    dead: &[RuleRef],
+    dead: &HashSet<RuleRef>,
     found: &mut Vec<Finding>,
 ) -> Result<(), TooLarge> {
     let base = examined.table.chains[chain as usize].base;
@@ -55,6 +59,7 @@ fn of_chain(
     };
     let mut same: BTreeMap<End, Region> = BTreeMap::from([(at_end.clone(), Region::ALL)]);
     let count = examined.table.chains[chain as usize].rules.len() as u32;
+    let mut ending = None;
     for rule in (0..count).rev() {
         let at = RuleRef { table: examined.index as u32, chain, rule };
         let known = known(examined, at, base.map(|_| &at_end))?;
@@ -63,7 +68,8 @@ fn of_chain(
         {
             let others = same.get(end).copied().unwrap_or(Region::NONE);
             if covers(examined, taken, others)? {
-                found.push(redundant(examined, at, taken, (end, &at_end))?);
+                let ending = ending.get_or_insert_with(|| ending_rules(examined, at));
+                found.push(redundant(examined, (at, taken), (end, &at_end), ending)?);
             }
         }
         let stays = !dead.contains(&at);
@@ -89,7 +95,7 @@ fn covers(
     Ok(is_hit)
 }
 
-/// What is known after a rule, as seen from before it.
+/// Turns what is known after a rule into what is known before it.
 fn step(
     examined: &mut Examined<'_>,
     same: &mut BTreeMap<End, Region>,
@@ -142,39 +148,49 @@ fn known(
     Ok(Some(Known { end, matches: first.matches, taken }))
 }
 
+/// What the rules of a rule's chain match, for rules that do more than count.
+fn ending_rules(examined: &mut Examined<'_>, at: RuleRef) -> Meeting {
+    let matches = |rule| {
+        let at = RuleRef { rule, ..at };
+        let ends = !matches!(examined.rule(at).action, Action::None);
+        let visit = examined.visits(at).next().filter(|_| ends);
+        visit.map_or(Region::NONE, |(_, visit)| visit.matches)
+    };
+    let all = (0..examined.chain(at).rules.len() as u32).map(matches).collect();
+    Meeting::of(&mut examined.space.diagrams, all)
+}
+
 fn redundant(
     examined: &mut Examined<'_>,
-    at: RuleRef,
-    taken: &[(Region, Region)],
+    (at, taken): (RuleRef, &[(Region, Region)]),
     (end, at_end): (&End, &End),
+    ending: &Meeting,
 ) -> Result<Finding, TooLarge> {
     let mut left = Region::NONE;
     for (entry, hit) in taken {
         let part = examined.space.diagrams.and(*entry, *hit)?;
         left = examined.space.diagrams.or(left, part)?;
     }
-    let mut by = Vec::new();
-    let count = examined.chain(at).rules.len() as u32;
-    for rule in at.rule + 1..count {
-        let later = RuleRef { rule, ..at };
-        let Some((_, visit)) = examined.visits(later).next() else { continue };
-        let matches = visit.matches;
-        let part = examined.space.diagrams.and(left, matches)?;
-        if !part.is_empty() && action_text(examined.rule(later)) != "None" {
-            by.push(later);
-            left = examined.space.diagrams.without(left, matches)?;
-        }
-        if left.is_empty() {
+    let (mut by, mut is_all) = (Vec::new(), true);
+    let mut from = at.rule as usize + 1;
+    while let Some(later) = ending.next(&mut examined.space.diagrams, from, left) {
+        if !examined.effort.names(by.len()) {
+            is_all = false;
             break;
         }
+        from = later + 1;
+        let later = RuleRef { rule: later as u32, ..at };
+        by.push(later);
+        let matches = examined.visits(later).next().map_or(Region::NONE, |(_, it)| it.matches);
+        left = examined.space.diagrams.without(left, matches)?;
     }
     let numbers = examined.lines_of(&by);
-    let rest = match (left.is_empty(), end == at_end, examined.chain(at).base) {
+    let rest = match (left.is_empty() || !is_all, end == at_end, examined.chain(at).base) {
         (true, ..) => String::new(),
         (false, true, Some(_)) => "the policy".to_owned(),
         (false, ..) => "the end of the chain".to_owned(),
     };
-    let lines = if numbers.is_empty() { String::new() } else { super::lines(&numbers) };
+    let lines = if numbers.is_empty() { String::new() } else { lines(&numbers, is_all) };
     let joint = if lines.is_empty() || rest.is_empty() { "" } else { " and " };
     let text = format!("the same happens without it, by {lines}{joint}{rest}");
     let mut finding = examined.finding(at, Code::Redundant, Severity::Note, text);

@@ -10,7 +10,7 @@ use rules::predicate::{Field, Values};
 use rules::{protocol_name, protocol_number};
 
 use crate::diagram::{Region, TooLarge};
-use crate::space::{Part, Space, ip};
+use crate::space::{Part, Space, inputs, ip, outputs};
 
 /// Where packets are to arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,16 +23,16 @@ pub struct To {
     pub protocol: Option<u8>,
 }
 
-/// What is asked.
+/// The question to `reach`.
 #[derive(Debug, Clone, Default)]
 pub struct Question {
     /// Where packets are to arrive.
     pub to: Option<To>,
     /// Where they come from.
     pub from: Option<Network>,
-    /// The interface that they come in by.
+    /// The input interface of packets.
     pub input: Option<String>,
-    /// The interface that they go out by.
+    /// The output interface of packets.
     pub output: Option<String>,
     /// Networks behind interfaces.
     pub nets: Vec<(String, Network)>,
@@ -42,7 +42,7 @@ pub struct Question {
     pub way: Option<Hook>,
     /// The host.
     pub host: Host,
-    /// Its sets, if they are known.
+    /// Sets of the host, if they are known.
     pub sets: Option<Sets>,
 }
 
@@ -138,7 +138,7 @@ pub(super) fn own_addresses(host: &Host) -> Option<Vec<Network>> {
 }
 
 impl Question {
-    /// The same, with what a host says.
+    /// Adds what a host says to the question.
     #[must_use]
     pub fn of_host(mut self, host: &Host) -> Self {
         self.own = own_addresses(host);
@@ -153,15 +153,44 @@ impl Question {
         Some(if network.addr.is_ipv4() { Family::Ipv4 } else { Family::Ipv6 })
     }
 
-    /// The ways that packets may take, by their hooks in the filter table. What the host sends itself is told where that
-    /// is asked for.
+    /// The input interfaces of packets, where the host's routes say where they go: its links, or, where these are not
+    /// given, the interfaces that routes or rules name.
+    pub(super) fn inputs(&self, named: impl Iterator<Item = String>) -> Option<Vec<String>> {
+        let is_v6 = self.family()? == Family::Ipv6;
+        let mut routes = self.host.routes.iter().flat_map(|routes| routes.all());
+        if !routes.any(|route| route.destination.addr.is_ipv6() == is_v6) {
+            return None;
+        }
+        let mut all = inputs(&self.host);
+        if self.host.links.is_empty() {
+            all.extend(named.filter(|name| name != "lo"));
+            all.extend(self.nets.iter().map(|(name, _)| name.clone()));
+            all.extend(self.input.clone());
+        }
+        all.sort_unstable();
+        all.dedup();
+        Some(all)
+    }
+
+    /// All interfaces that the host, or the question, names.
+    pub(super) fn interfaces(&self) -> Vec<String> {
+        let mut all = outputs(&self.host);
+        let links = self.host.links.all().iter().map(|link| link.name.to_string());
+        all.extend(links.chain(self.nets.iter().map(|(name, _)| name.clone())));
+        all.extend([&self.input, &self.output].into_iter().flatten().cloned());
+        all.push("lo".to_owned());
+        all
+    }
+
+    /// The ways that packets may take, by their hooks in the filter table. What the host sends itself is listed only if
+    /// its own address is asked for: a network that contains its address mostly contains others.
     pub(super) fn ways(&self) -> Vec<Hook> {
         if let Some(way) = self.way {
             return vec![way];
         }
-        let overlap = |own: &Network, from: Network| own.holds(from.addr) || from.holds(own.addr);
+        let holds = |own: &Network, from: Network| own.holds(from.addr) && own.bits <= from.bits;
         let own = || self.own.iter().flatten();
-        let is_host = self.from.is_some_and(|from| own().any(|own| overlap(own, from)));
+        let is_host = self.from.is_some_and(|from| own().any(|own| holds(own, from)));
         let all = [Hook::Input, Hook::Forward, Hook::Output];
         all.into_iter().filter(|way| *way != Hook::Output || is_host).collect()
     }
@@ -188,7 +217,7 @@ impl Question {
         Ok(all)
     }
 
-    /// Packets that come in by the interface that their source is behind.
+    /// Packets that come in on the interface that their source is behind.
     pub(super) fn by_nets(&self, space: &mut Space) -> Result<Region, TooLarge> {
         // Where a packet goes out that is sent elsewhere on its way, its destination as it came does not tell.
         self.behind(space, Part::Input, Field::Source)
@@ -266,8 +295,11 @@ impl Question {
         let input = self.input.clone().or(source);
         let output = self.output.clone().or(destination);
         for (now, name) in [(&mut values.input, input), (&mut values.output, output)] {
-            if let Some(name) = name.filter(|name| space.interface(name) == space.interface(now)) {
-                *now = name;
+            match name.filter(|name| space.interface(name) == space.interface(now)) {
+                Some(name) => *now = name,
+                // Where nothing names an interface no name matters, and none is made up.
+                None if space.names_none() => now.clear(),
+                None => {}
             }
         }
     }
@@ -285,7 +317,7 @@ pub(super) fn number(addr: IpAddr) -> u128 {
     }
 }
 
-/// The packets whose address at one end is in a network; none of those of the other family.
+/// The packets whose address at one end is in a network; none of the other family.
 pub(super) fn in_network(
     space: &mut Space,
     field: Field,

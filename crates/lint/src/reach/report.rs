@@ -6,7 +6,8 @@ use rules::model::Hook;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{Closed, Judged, Question, Reach, Reached, Reaching, States};
+use super::answer::{Closed, Judged, Reach, Reached, Reaching, States};
+use super::question::Question;
 
 /// Regions of a decider that are shown before the others are counted.
 const SHOWN: usize = 3;
@@ -44,7 +45,7 @@ impl Asked<'_> {
 }
 
 impl Reach {
-    /// For people. It ends with the next command worth typing.
+    /// Formats the answer as text for people, which ends with the next command worth typing.
     #[must_use]
     pub fn text(&self, asked: &Asked<'_>) -> String {
         let result = match self.reached() {
@@ -72,19 +73,36 @@ impl Reach {
                 "Whose addresses are this host's is not given (--local): INPUT holds if they are, FORWARD if not.\n",
             );
         }
+        if let Some((packet, judged)) = &self.stray {
+            let _ = writeln!(
+                text,
+                "\nno packet that comes in goes there as routes are, or its source cannot come in\n    such as {packet}: {}",
+                judged_words(judged)
+            );
+        }
+        if self.is_unrouted {
+            text.push_str(
+                "Routes and links are too many to follow here: a region holds where routes send its packets that way.\n",
+            );
+        }
+        if self.follows_routes && asked.question.host.sysctl.is_none() {
+            text.push_str(
+                "Without sysctl.txt, a source comes in only by an interface that the routes lead back to it by (rp_filter).\n",
+            );
+        }
         if let Some(packet) = self.next() {
             let _ = writeln!(text, "next: {}", (asked.why)(packet));
         }
         text
     }
 
-    /// A packet worth asking about: one that is let through, else one that may be, else one that is not.
+    /// A packet worth asking about: it is let through, else it may be, else it is not.
     fn next(&self) -> Option<&str> {
         let packet = |witness: &'_ Option<(String, Judged)>| witness.is_some();
         let mut shown = self.regions.iter().filter(|it| packet(&it.witness));
         let first = shown.next().and_then(|it| it.witness.as_ref());
         let probe = self.closed.iter().find_map(|closed| closed.probe.as_ref());
-        first.or(probe).map(|(packet, _)| &**packet)
+        first.or(probe).or(self.stray.as_ref()).map(|(packet, _)| &**packet)
     }
 
     fn heading(
@@ -117,7 +135,7 @@ impl Reach {
         }
     }
 
-    /// As JSON.
+    /// Returns the answer as JSON.
     #[must_use]
     pub fn json(&self, asked: &Asked<'_>) -> Value {
         let Question { to, from, input, output, .. } = asked.question;
@@ -134,6 +152,7 @@ impl Reach {
             "cut_off": self.more,
             "too_large": self.too_large.iter().map(|hook| way_name(*hook)).collect::<Vec<_>>(),
             "either_way": self.either_way,
+            "unrouted": self.is_unrouted,
         })
     }
 }
@@ -142,7 +161,7 @@ fn heading_words(hook: Hook, states: States) -> String {
     let which = match states {
         States::New => ", new connections",
         States::Established => ", connections that stand (ESTABLISHED, RELATED)",
-        States::Any => "",
+        States::Any => ", new connections (not tracked)",
     };
     format!("{}{which}", hook.chain_name())
 }

@@ -1,13 +1,12 @@
 //! The destination that a rule of nat gives, in words and for one packet.
 
-use std::net::IpAddr;
-
-use rules::eval::By;
+use super::answer::Translated;
+use rules::eval::{By, RuleRef};
 use rules::model::{Action, Ruleset};
 use rules::nat::{Mapping, Ports};
 use rules::predicate::{Field, Values};
-
-use super::{Translated, decider};
+use rules::save::print_rule;
+use std::net::IpAddr;
 
 fn mapping(ruleset: &Ruleset, by: By) -> Option<Mapping> {
     let By::Rule(at) = by else { return None };
@@ -65,4 +64,23 @@ pub(crate) fn sent_on(ruleset: &Ruleset, by: By, values: &Values) -> Option<Valu
         Some(_) => return None,
     }
     Some(values)
+}
+
+fn rule_text(ruleset: &Ruleset, at: RuleRef) -> (u32, String) {
+    let table = &ruleset.tables[at.table as usize];
+    let chain = &table.chains[at.chain as usize];
+    let rule = &chain.rules[at.rule as usize];
+    (rule.line, print_rule(ruleset.family, table, chain, rule))
+}
+
+/// What decides, with its line.
+pub(super) fn decider(ruleset: &Ruleset, by: By) -> (u32, String) {
+    match by {
+        By::Rule(at) | By::HotDrop(at) => rule_text(ruleset, at),
+        By::Policy { table, chain } => {
+            let chain = &ruleset.tables[table as usize].chains[chain as usize];
+            let policy = chain.base.map_or_else(String::new, |base| base.policy.to_string());
+            (chain.line, format!("policy {policy} of {}", chain.name))
+        }
+    }
 }

@@ -1,20 +1,21 @@
-//! Pieces of a region as few, and in as few words, as can be told: what follows from the rest of a piece is left out, and
-//! pieces that differ in one part alone are one.
+//! Describes a region in as few pieces, and as few words, as possible: what follows from the rest of a piece is left
+//! out, and pieces that differ in one part alone are one.
 
+use super::part::Part;
 use super::pieces::{Piece, Ranges, joined};
-use super::{Part, Space};
+use super::predicates::Space;
 use crate::diagram::{Region, TooLarge};
 
 /// A piece as it is put together.
 struct Draft {
     parts: Vec<(Part, Ranges)>,
-    /// Its packets.
+    /// The packets of the piece.
     region: Region,
 }
 
 impl Space {
-    /// The same packets, of all that may be there, in no more pieces; those that depend on tests which can only be asked
-    /// are left as they are.
+    /// Describes the same packets, of all that may be there, in no more pieces; leaves pieces that depend on tests
+    /// which can only be asked as they are.
     ///
     /// # Errors
     /// There is no room.
@@ -50,7 +51,7 @@ impl Space {
         Ok(())
     }
 
-    /// Takes a piece in: with one of those that are there, if both are one.
+    /// Adds a piece, united with a present one if the two are one.
     fn take(
         &mut self,
         drafts: &mut Vec<Draft>,

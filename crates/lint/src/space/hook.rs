@@ -6,7 +6,8 @@ use rules::Backend;
 use rules::model::{Family, Hook};
 use rules::predicate::{ADDRESS_TYPES, Field, Form, NO_PROTOCOL, type_ranges};
 
-use super::{Part, Space, place};
+use super::part::{Part, place};
+use super::predicates::Space;
 use crate::diagram::{Region, TooLarge};
 
 impl Space {
@@ -75,7 +76,7 @@ impl Space {
         self.untouched(all)
     }
 
-    /// Nothing was translated yet of a connection that begins.
+    /// Leaves out packets that begin a connection and were translated already.
     fn untouched(&mut self, all: Region) -> Result<Region, TooLarge> {
         if !self.is_tested(Field::Translated) {
             return Ok(all);
@@ -91,7 +92,8 @@ impl Space {
     /// is possible.
     fn ways(&mut self) -> Result<Region, TooLarge> {
         let kind = Field::DestinationType;
-        if !self.is_tested(kind) {
+        // Where routes are followed they tell the way, once destinations are what they will be.
+        if !self.is_tested(kind) || self.routed.is_some() {
             return Ok(Region::ALL);
         }
         let own = self.of_types(kind, &["LOCAL", "BROADCAST", "ANYCAST"])?;
@@ -148,8 +150,8 @@ impl Space {
         self.one_of(Part::Field(kind), places)
     }
 
-    /// Lengths are no shorter than headers, what is forwarded has time to live, and whom the link layer addressed is only
-    /// told of what came by it.
+    /// Lengths are no shorter than headers, what is forwarded has time to live, and whom the link layer addressed is
+    /// only known of what arrived over it.
     fn sizes(&mut self, hook: Hook) -> Result<Region, TooLarge> {
         let mut all = Region::ALL;
         if self.is_tested(Field::Length) {

@@ -1,36 +1,16 @@
 //! A region in disjoint pieces: for each part of a packet the numbers that it may have, in words.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::net::{Ipv4Addr, Ipv6Addr};
-
+use super::marks::cubes;
+use super::part::{Dimension, Part};
+use super::predicates::Space;
+use crate::diagram::{Region, TooLarge};
 use conntrack::CtState;
 use rules::model::Family;
 use rules::predicate::{ADDRESS_TYPES, Field, NO_PROTOCOL};
 use rules::protocol_name;
-
-use super::marks::cubes;
-use super::{Dimension, Space};
-use crate::diagram::{Region, TooLarge};
-
-/// A part of a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Part {
-    /// The state of its connection.
-    State,
-    /// The interface it came in by.
-    Input,
-    /// The interface it goes out by.
-    Output,
-    /// Where its own destination would send it: 0 to this host, 1 on.
-    Way,
-    /// Whether it has its upper-layer header.
-    Form,
-    /// Whether it has an Ethernet header.
-    HasMac,
-    /// A field.
-    Field(Field),
-}
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Numbers of a part, as ranges with both ends, in order.
 pub(super) type Ranges = Vec<(u128, u128)>;
@@ -40,14 +20,14 @@ pub(super) type Ranges = Vec<(u128, u128)>;
 pub struct Piece {
     /// Words for each part that does not have every value.
     pub fields: Vec<(Part, Vec<String>)>,
-    /// The same as numbers.
+    /// Numbers for each part that does not have every value.
     pub(super) ranges: Vec<(Part, Ranges)>,
     /// What tests that can only be asked have to answer.
     pub answers: Vec<(String, bool)>,
 }
 
 impl Piece {
-    /// For each part that does not have every number, the ranges of those that it has, with both ends: marks with their
+    /// For each part that does not have every number, the ranges of its numbers, with both ends: marks with their
     /// bits in the order of the space, interfaces by its numbers for them.
     #[must_use]
     pub fn ranges(&self) -> &[(Part, Vec<(u128, u128)>)] {
@@ -58,9 +38,9 @@ impl Piece {
 /// The pieces of a region.
 #[derive(Debug, Clone, Default)]
 pub struct Pieces {
-    /// They have no packet in common.
+    /// Pieces that have no packet in common.
     pub pieces: Vec<Piece>,
-    /// There are more.
+    /// There are more pieces than are listed.
     pub more: bool,
 }
 
@@ -69,48 +49,6 @@ const MOST_SLICES: usize = 4_096;
 
 /// Ranges of a part, or answers of a piece, that are listed; more of them are said to be more.
 const MOST_RANGES: usize = 64;
-
-impl Part {
-    /// It is a field of the upper-layer header.
-    fn is_of_header(self) -> bool {
-        use Field::{DestinationPort, IcmpCode, IcmpType, SourcePort, TcpFlags};
-        let fields = [DestinationPort, SourcePort, TcpFlags, IcmpType, IcmpCode];
-        matches!(self, Self::Field(field) if fields.contains(&field))
-    }
-
-    /// Its name in reports.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::State => "state",
-            Self::Input => "in",
-            Self::Output => "out",
-            Self::Way => "way",
-            Self::Form => "form",
-            Self::HasMac => "ethernet",
-            Self::Field(field) => match field {
-                Field::Source => "source",
-                Field::Destination => "destination",
-                Field::Protocol => "protocol",
-                Field::SourcePort => "sport",
-                Field::DestinationPort => "dport",
-                Field::TcpFlags => "flags",
-                Field::IcmpType => "icmp-type",
-                Field::IcmpCode => "icmp-code",
-                Field::SourceMac => "mac",
-                Field::SourceType => "source-type",
-                Field::DestinationType => "destination-type",
-                Field::PacketType => "packet-type",
-                Field::Mark => "mark",
-                Field::ConnMark => "connmark",
-                Field::Translated => "translated",
-                Field::Length => "length",
-                Field::Ttl => "ttl",
-                Field::Tos => "tos",
-            },
-        }
-    }
-}
 
 /// `tcp to dport 22, in eth0`.
 impl fmt::Display for Piece {
@@ -126,7 +64,7 @@ impl fmt::Display for Piece {
 }
 
 impl Space {
-    /// A region, within all packets of a hook, in at most so many pieces.
+    /// A region, within all packets of a hook, in at most `most` pieces.
     #[must_use]
     pub fn pieces(&self, region: Region, within: Region, most: usize) -> Pieces {
         let mut found = Pieces::default();
@@ -158,7 +96,7 @@ impl Space {
         }
     }
 
-    /// For everything that a region may go on as after a dimension, the numbers that lead there.
+    /// The numbers of a dimension by the region that follows them.
     fn slices(&self, region: Region, dimension: Dimension) -> Slices {
         let mut slices = Slices { found: BTreeMap::new(), left: MOST_SLICES };
         self.slice(region, dimension, dimension.start, 0, &mut slices);
@@ -183,7 +121,7 @@ impl Space {
             let last = if rest == 128 { u128::MAX } else { low | ((1 << rest) - 1) };
             return slices.add(region, low, last);
         };
-        // A bit that does not matter, before one that does, splits the range.
+        // A bit that does not matter, before a bit that does, splits the range.
         let (low, high) = if at == level { (low, high) } else { (region, region) };
         self.slice(low, dimension, level + 1, number << 1, slices);
         self.slice(high, dimension, level + 1, number << 1 | 1, slices);
@@ -210,7 +148,7 @@ impl Slices {
     }
 }
 
-/// Ranges in order, those that touch as one.
+/// Sorts ranges, and joins adjacent ones.
 pub(super) fn joined(mut ranges: Ranges) -> Ranges {
     ranges.sort_unstable();
     let mut all: Ranges = Vec::new();
@@ -305,12 +243,39 @@ impl Space {
             let words = full.map(|full| self.words_within(*part, of_part, full));
             fields.extend(words.map(|words| (*part, words)));
         }
-        // Who asks for ports asks for the header.
+        // Asking for ports is asking for the header.
         let asks = |(part, _): &(Part, Vec<String>)| part.is_of_header();
         if fields.iter().any(asks) {
             fields.retain(|(part, words)| *part != Part::Form || *words != ["whole"]);
         }
         Piece { fields, ranges, answers: Vec::new() }
+    }
+
+    /// A piece of a region without its needless conditions: within `within`, the packets that it has then are of the
+    /// region, too. Conditions on sources go first: they mostly follow from the input interface.
+    ///
+    /// # Errors
+    /// There is no room.
+    pub(crate) fn widened(
+        &mut self,
+        piece: Piece,
+        region: Region,
+        within: Region,
+    ) -> Result<Piece, TooLarge> {
+        let outside = self.diagrams.without(within, region)?;
+        let mut ranges = piece.ranges;
+        let source = Part::Field(Field::Source);
+        let mut parts: Vec<Part> = ranges.iter().map(|(part, _)| *part).collect();
+        parts.sort_by_key(|part| *part != source);
+        for part in parts {
+            let others: Vec<_> = ranges.iter().filter(|(it, _)| *it != part).cloned().collect();
+            let wider = self.of_ranges(&others)?;
+            if !self.diagrams.meet(wider, outside) {
+                ranges = others;
+            }
+        }
+        let full = self.full(within);
+        Ok(Piece { answers: piece.answers, ..self.piece(ranges, &full) })
     }
 
     /// What each dimension has anyway.
@@ -339,7 +304,7 @@ impl Space {
         Ok(all)
     }
 
-    /// The values that are there, or with `!` those that are not, whichever are fewer.
+    /// The values that are there, or with `!` the missing ones, whichever are fewer.
     fn words_within(&self, part: Part, ranges: &Ranges, full: &Ranges) -> Vec<String> {
         let others = lacking(ranges, full);
         if others.len() >= ranges.len() {

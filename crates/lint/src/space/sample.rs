@@ -4,7 +4,9 @@ use conntrack::CtState;
 use rules::model::Family;
 use rules::predicate::{Field, Values};
 
-use super::{FORMS, Part, Piece, Space};
+use super::part::{FORMS, Part};
+use super::pieces::Piece;
+use super::predicates::Space;
 use crate::diagram::{Region, TooLarge};
 
 /// The bits to choose where a region leaves them open.
@@ -17,9 +19,9 @@ pub struct Preferred {
 /// A packet of a region.
 #[derive(Debug, Clone)]
 pub struct Sample {
-    /// Its values.
+    /// Values of the packet's fields.
     pub values: Values,
-    /// Its own destination sends it to this host.
+    /// The packet's own destination sends it to this host.
     pub to_host: bool,
     /// The answers that tests which can only be asked have to give for it.
     pub answers: Vec<(String, bool)>,
@@ -50,7 +52,7 @@ impl Preferred {
             field(Field::Destination, destination),
             field(Field::Source, source),
             field(Field::SourceMac, 0x0200_0000_0001),
-            // Of those that a region leaves open, LOCAL is what people can give by --local.
+            // Of the types that a region leaves open, LOCAL is what people can give by --local.
             field(Field::SourceType, 1),
             field(Field::DestinationType, 2),
             field(Field::Ttl, 63),
@@ -59,7 +61,7 @@ impl Preferred {
         Self { numbers, asked: false }
     }
 
-    /// The same with bits drawn from a sequence that `seed` begins, so that many of them go all over a region.
+    /// A packet with bits drawn from a sequence that `seed` begins, so that many of them go all over a region.
     #[must_use]
     pub fn drawn(family: Family, seed: u64) -> Self {
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
@@ -81,7 +83,7 @@ impl Preferred {
         drawn
     }
 
-    /// The same, with another number for a part.
+    /// Prefers another number for a part.
     #[must_use]
     pub fn with(mut self, part: Part, number: u128) -> Self {
         match self.numbers.iter_mut().find(|(of, _)| *of == part) {
@@ -97,8 +99,8 @@ impl Preferred {
 }
 
 impl Space {
-    /// A packet of a region, if it has one. Numbers that a region leaves open are those that are preferred, so the region
-    /// has to be one of packets that a hook sees.
+    /// Returns a packet of a region, if it has one. Numbers that a region leaves open are the preferred ones, so the
+    /// region must contain only packets that a hook sees.
     #[must_use]
     pub fn sample(&self, region: Region, preferred: &Preferred) -> Option<Sample> {
         if region.is_empty() {
@@ -150,7 +152,7 @@ impl Space {
         self.diagrams.and(values, way)
     }
 
-    /// Whether a packet is one of a piece, of those that it is a piece of: number by number, without a diagram.
+    /// Whether a packet of the region that a piece is of is in the piece: number by number, without a diagram.
     #[must_use]
     pub fn is_of(&self, sample: &Sample, piece: &Piece) -> bool {
         piece.ranges.iter().all(|(part, ranges)| {

@@ -1,4 +1,4 @@
-//! Rules against rules: the regions are those of a comparison packet by packet, and nothing else.
+//! Rules against rules: the regions equal what a comparison packet by packet finds, and nothing else.
 
 use lint::{Compared, Differences, Fate, Given, diff, diff_on, walked};
 use proptest::prelude::*;

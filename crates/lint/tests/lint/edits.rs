@@ -141,7 +141,7 @@ fn check(
                 let certain: Vec<_> = found.regions.iter().filter(is_inside).collect();
                 let inside = certain.iter().any(|it| holds(&mut space, it, &sample, is_sent));
                 checked.inside += u64::from(inside);
-                // What is said of other packets is of those that others came before.
+                // What is said of other packets is about packets that others came before.
                 let is_of_packet = |it: &&String| !it.contains("any packet that gets to line");
                 let may_be = found.more
                     || found.unknown.iter().any(|it| is_of_packet(&it))

@@ -7,6 +7,7 @@ mod edits;
 mod one_rule;
 mod predicates;
 mod reach;
+mod reach_routed;
 mod wild;
 
 use rules::model::Ruleset;

@@ -176,7 +176,7 @@ fn of_memories() -> impl Strategy<Value = String> {
     })
 }
 
-/// Packets by which tests that remember are told apart.
+/// Packets that distinguish tests that remember.
 fn few() -> Vec<Values> {
     let is_meant = |it: &Values| {
         let (source, port) = (it.number(Field::Source) & 7, it.number(Field::DestinationPort));

@@ -90,7 +90,7 @@ fn predicate(family: Family, rule: &Rule) -> Predicate {
     Predicate::All(header.into_iter().chain(matches).collect())
 }
 
-/// A packet with values near those that the rules ask for.
+/// A packet with values near what the rules ask for.
 fn packet(family: Family) -> impl Strategy<Value = Values> {
     let icmp: u128 = if family == Family::Ipv6 { 58 } else { 1 };
     let base: u128 = if family == Family::Ipv6 { 0x2001_0db8 << 96 } else { 10 << 24 };
@@ -263,7 +263,7 @@ fn agrees_about_sets(family: Family, text: &str, values: &Values) {
     }
 }
 
-/// The same with protocols that only sets tell apart.
+/// A packet that may have protocols that only sets tell apart.
 fn packet_for_sets(family: Family) -> impl Strategy<Value = Values> {
     let protocols = prop_oneof![8 => Just(None), 1 => Just(Some(47)), 1 => Just(Some(136))];
     (packet(family), protocols).prop_map(|(mut values, protocol)| {
@@ -299,7 +299,7 @@ proptest! {
     #[test]
     fn under_nf_tables(values in packet(Family::Ipv4)) {
         let mut ruleset = rules(Family::Ipv4, V4);
-        ruleset.backend = Backend::Nft;
+        ruleset.evaluate_as(Backend::Nft);
         prop_assume!(values.form == Form::Whole);
         agrees(&ruleset, &values);
     }

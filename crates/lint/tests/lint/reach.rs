@@ -1,4 +1,5 @@
-//! What reaches an address: the regions are those of a walk packet by packet along the whole way, and nothing else.
+//! What reaches an address: the regions equal what a walk packet by packet along the whole way lets through, and
+//! nothing else.
 
 use host::{Host, Network};
 use lint::{Question, Reach, Reached, Space, States, To, reach, spec};
@@ -24,7 +25,7 @@ impl Asked {
         let mut config = dataplane::Config::default();
         config.ct.mode = replay::spec::CT;
         config.host.local = own.map(|own| vec![own]);
-        let singles = Singles::of(std::slice::from_ref(&file), &config);
+        let singles = Singles::of(std::slice::from_ref(&file), &config.clone().into());
         Self { file, singles, own }
     }
 
@@ -46,6 +47,7 @@ impl Asked {
                 by: single.by,
                 place: single.place.map(|place| place.to_string()),
                 because: single.because,
+                differs: false,
             }
         })
     }
@@ -218,7 +220,7 @@ fn is_in(found: &Reach, ruleset: &Ruleset, way: Hook, values: &Values) -> (bool,
     let one = space.of_values(values).expect("room");
     let mut is_in = |is_certain: bool| {
         let is_own = values.number(Field::Destination) == OWN;
-        // What is not sent on is told of packets whose own destination is that way.
+        // What is not sent on is listed for packets whose own destination is that way.
         let goes = |it: &lint::Reaching| it.translated.is_some() || is_own == (way == Hook::Input);
         let regions = found.regions.iter().filter(|it| goes(it)).filter(|it| {
             it.way == way && it.states != States::Established && (it.is_certain || !is_certain)

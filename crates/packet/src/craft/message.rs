@@ -1,6 +1,6 @@
 //! [`Message`]: the upper-layer header of a packet to build, and its checksum.
 
-use super::Addresses;
+use super::addresses::Addresses;
 use crate::tcp::Flags;
 use crate::{checksum, icmpv4, icmpv6, tcp, udp};
 

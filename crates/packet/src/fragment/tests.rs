@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::craft::{Addresses, Craft, Ethernet, Message};
-use crate::{Checksums, Link, checksum, ipv4, ipv6};
+use crate::{Checksums, Link, Packet, checksum, ipv4, ipv6};
 use proptest::collection::vec;
 use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 use proptest::sample::select;
@@ -81,7 +81,7 @@ proptest! {
         most in 68usize..2000,
         pieces in vec(1u32..200, 0..12),
     ) {
-        // Pieces that may be those of the packet: units of 8 bytes, and the rest.
+        // Possible pieces of the packet: units of 8 bytes, and the rest.
         let mut pieces: Vec<u32> = pieces.iter().map(|units| units * 8).collect();
         let sum = pieces.iter().sum::<u32>() as usize;
         if sum < len {

@@ -1,6 +1,7 @@
 //! IPv4: every fragment has the packet's header; options that are not to be copied become no operation after the first.
 
-use super::{Cut, Frames, Sizes};
+use super::frames::{Cut, Frames};
+use super::sizes::Sizes;
 use crate::ipv4::{self, DONT_FRAGMENT, MORE_FRAGMENTS, OFFSET_MASK};
 use crate::{checksum, field};
 

@@ -1,6 +1,7 @@
 //! IPv6: a fragment header stands after the headers that every router reads.
 
-use super::{Cut, Frames, Sizes};
+use super::frames::{Cut, Frames};
+use super::sizes::Sizes;
 use crate::ipv6_ext::{self, DESTINATION_OPTIONS, FRAGMENT, HOP_BY_HOP, MORE_FRAGMENTS, ROUTING};
 use crate::{field, ipv6};
 

@@ -1,6 +1,6 @@
 //! IPv4: the tests of Linux `net/ipv4/ip_input.c`, `ip_rcv_core`, in its order.
 
-use super::{Checksums, whole};
+use super::checks::{Checksums, whole};
 use crate::bytes::{Read, ReadAt, Snap};
 use crate::checksum;
 use crate::field::{be16, byte};

@@ -5,7 +5,7 @@
 //! up for it (`net/ipv6/calipso.c`, `calipso_validate`), which nobody does without labelled networking, so that it is
 //! refused; and IOAM is ignored as on an interface without it.
 
-use super::whole;
+use super::checks::whole;
 use crate::bytes::{Read, ReadAt, Snap};
 use crate::field::{array, be16, byte};
 use crate::headers::{Headers, L3, L3Fault, L4, Upper};

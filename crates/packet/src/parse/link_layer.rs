@@ -4,7 +4,7 @@
 //! Source: <https://www.tcpdump.org/linktypes.html>; packet types as Linux `eth_type_trans`
 //! (`net/ethernet/eth.c`) gives them.
 
-use super::whole;
+use super::checks::whole;
 use crate::bytes::{Read, ReadAt, Snap};
 use crate::field::{array, be16, be32, byte};
 use crate::headers::{Headers, L3, L3Fault};

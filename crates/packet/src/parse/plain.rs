@@ -3,7 +3,8 @@
 //!
 //! Contract: it finds what the layers find, or nothing. A property test holds it to them.
 
-use super::{Checksums, ip4, link_layer};
+use super::checks::Checksums;
+use super::{ip4, link_layer};
 use crate::checksum;
 use crate::field::{array, be16, byte};
 use crate::headers::{Headers, L3};
@@ -33,7 +34,7 @@ pub(super) fn parse(
     {
         return false;
     }
-    // One of 0 tells of a packet that was not cut to segments yet.
+    // A length of 0 marks a packet that has not been cut into segments yet.
     let end = NETWORK + usize::from(be16(header, ipv4::TOTAL_LEN));
     if !(UPPER..=wire_len).contains(&end) {
         return false;
@@ -79,7 +80,7 @@ mod tests {
 
     fn both(link: Link, bytes: &[u8], wire_len: usize, checksums: Checksums) -> [Headers; 2] {
         let mut slow = Headers::default();
-        super::super::find(&mut slow, link, bytes, wire_len.max(bytes.len()), checksums);
+        super::super::frame::find(&mut slow, link, bytes, wire_len.max(bytes.len()), checksums);
         [super::super::parse(link, bytes, wire_len, checksums), slow]
     }
 

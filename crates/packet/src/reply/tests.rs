@@ -1,9 +1,12 @@
 //! Replies against the kernel's text, and what gets none. `lab`'s tests compare them with a kernel's.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::answer::Refused;
 use super::*;
 use crate::craft::{Addresses, Craft, Fragment, Message};
 use crate::tcp::Flags;
-use crate::{Checksums, FlowKey, Link};
+use crate::{Checksums, FlowKey, Link, Packet, ipv4, ipv6};
 
 const BRIDGE: Terms = Terms { replier: Replier::Bridge, hop_limit: 64, id: 0, verify: true };
 const UNREACHABLE: Reply = Reply::Error { kind: 3, code: 13, rest: 0 };

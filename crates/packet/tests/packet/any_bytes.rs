@@ -4,9 +4,8 @@
 use packet::craft::{Addresses, Craft, Ethernet, Fragment, Message, arp_frame};
 use packet::tcp::Flags;
 use packet::{
-    Checksums, FlowKey, Headers, L3, L3Fault, L4, Link, Packet, Read, ah, arp, dccp, esp, ethernet,
-    gre, icmpv4, icmpv6, ipcomp, ipv4, ipv6, ipv6_ext, parse, plain_ethertype, sctp, tcp, udp,
-    vlan,
+    Checksums, FlowKey, Headers, L3, L3Fault, L4, Link, Packet, Read, ah, arp, esp, ethernet, ipv4,
+    ipv6_ext, parse, plain_ethertype, tcp, udp,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -80,31 +79,17 @@ fn assert_in_bounds(headers: &Headers, wire_len: usize) {
 
 /// Calls every accessor of every view, whatever the bytes are.
 fn read_views(bytes: &[u8]) {
-    let _ =
-        ethernet::Header::new_checked(bytes).map(|h| (h.source(), h.destination(), h.ethertype()));
-    let _ = vlan::Header::new_checked(bytes).map(|h| (h.tci(), h.ethertype()));
+    let _ = ethernet::Header::new_checked(bytes).map(|h| (h.source(), h.destination()));
     let _ = arp::Header::new_checked(bytes).map(|h| (h.sender(), h.target(), h.operation()));
-    if let Some(h) = ipv4::Header::new_checked(bytes) {
-        let _ = (h.total_len(), h.tos(), h.id(), h.fragment_offset(), h.source(), h.destination());
-        assert!(h.options().count() <= 40 && h.header_len() <= 60);
-    }
-    let _ = ipv6::Header::new_checked(bytes).map(|h| (h.flow_label(), h.source(), h.destination()));
+    let _ = ipv4::Header::new_checked(bytes)
+        .map(|h| (h.id(), h.fragment_offset(), h.source(), h.destination()));
     if let Some(h) = tcp::Header::new_checked(bytes) {
-        let _ =
-            (h.sequence(), h.acknowledgement(), h.window(), h.checksum(), h.flags().to_string());
+        let _ = (h.sequence(), h.acknowledgement(), h.window(), h.flags().to_string());
         assert!(h.options().count() <= 41);
     }
     let _ = udp::Header::new_checked(bytes).map(|h| (h.length(), h.checksum()));
-    let _ = icmpv4::Header::new_checked(bytes).map(|h| icmpv4::type_name(h.kind()));
-    let _ = icmpv6::Header::new_checked(bytes).map(|h| icmpv6::type_name(h.kind()));
-    if let Some(h) = sctp::Header::new_checked(bytes) {
-        assert!(h.chunks().count() <= bytes.len() / 4);
-    }
-    let _ = dccp::Header::new_checked(bytes).map(|h| (h.options_offset(), h.header_len()));
-    let _ = esp::Header::new_checked(bytes).map(|h| (h.spi(), h.sequence()));
-    let _ = ah::Header::new_checked(bytes).map(|h| (h.header_len(), h.spi(), h.reserved()));
-    let _ = ipcomp::Header::new_checked(bytes).map(|h| (h.cpi(), h.flags(), h.next_header()));
-    let _ = gre::Header::new_checked(bytes).map(|h| (h.version(), h.ethertype(), h.key()));
+    let _ = esp::Header::new_checked(bytes).map(|h| h.spi());
+    let _ = ah::Header::new_checked(bytes).map(|h| h.spi());
 }
 
 /// Everything that reads a packet, and everything that writes one.
@@ -115,7 +100,7 @@ fn exercise(frame: &[u8], wire_len: usize, link: Link, checksums: Checksums, at:
     assert_in_bounds(&headers, wire_len);
     assert_eq!(headers, parse(link, frame, wire_len, checksums));
     for _ in 0..2 {
-        let _ = (packet.to_string(), FlowKey::of(&packet).map(|key| key.symmetric_hash()));
+        let _ = (packet.to_string(), FlowKey::of(&packet).map(FlowKey::canonical));
         let _ = (packet.read::<4>(at), packet.net::<16>(at), packet.read_slice(at, at));
         if let L4::Upper(upper) = headers.l4 {
             let _ = packet.upper::<20>(&upper, at);
@@ -217,7 +202,7 @@ fn type_field() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    /// Where an EtherType tells by itself, it is the one that is found with all headers.
+    /// The EtherType read alone equals the EtherType found with all headers.
     #[test]
     fn a_plain_ethertype_is_that_of_the_headers(
         kind in type_field(),

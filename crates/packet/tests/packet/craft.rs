@@ -21,8 +21,8 @@ fn upper_sum(frame: &[u8], protocol: u8) -> u16 {
         let (source, destination) = (ip.source().octets(), ip.destination().octets());
         checksum::pseudo_v4(source, destination, protocol, bytes.len() as u16)
     } else {
-        let ip = ipv6::Header::new_checked(ip).expect("IPv4 or IPv6");
-        let (source, destination) = (ip.source().octets(), ip.destination().octets());
+        let [source, destination] =
+            [ipv6::SOURCE, ipv6::DESTINATION].map(|at| ip[at].try_into().expect("IPv4 or IPv6"));
         checksum::pseudo_v6(source, destination, protocol, bytes.len() as u32)
     };
     let pseudo = if protocol == 1 { 0 } else { pseudo };
@@ -62,11 +62,14 @@ fn fields_are_written_where_they_are_read() {
     (craft.ttl, craft.tos, craft.id, craft.dont_fragment) = (7, 0xb8, 0x1234, true);
     let frame = craft.frame();
     let ip = ipv4::Header::new_checked(&frame[14..]).unwrap();
-    assert_eq!((ip.ttl(), ip.tos(), ip.id(), ip.dont_fragment()), (7, 0xb8, 0x1234, true));
+    assert_eq!(
+        (ip.ttl(), frame[14..][ipv4::TOS][0], ip.id(), ip.dont_fragment()),
+        (7, 0xb8, 0x1234, true)
+    );
     craft.addresses = V6;
     let frame = craft.frame();
-    let ip = ipv6::Header::new_checked(&frame[14..]).unwrap();
-    assert_eq!((ip.hop_limit(), ip.traffic_class(), ip.flow_label()), (7, 0xb8, 0));
+    assert_eq!(frame[14..18], [0x6b, 0x80, 0, 0], "version, class and label");
+    assert_eq!(frame[14..][ipv6::HOP_LIMIT], [7]);
 }
 
 #[test]
@@ -101,8 +104,9 @@ fn an_arp_request_does_not_know_its_target() {
     let frame = arp_frame(ethernet, arp::REQUEST, [10, 0, 0, 2], [10, 0, 0, 1]);
     assert_eq!(headers(&frame).l3, L3::Arp);
     let header = arp::Header::new_checked(&frame[14..]).unwrap();
-    assert_eq!((header.hardware_type(), header.protocol_type()), (1, 0x0800));
-    assert_eq!((header.sender_hardware(), header.target_hardware()), ([2, 0, 0, 0, 0, 1], [0; 6]));
+    assert_eq!(frame[14..18], [0, 1, 8, 0]);
+    assert_eq!(header.sender_hardware(), [2, 0, 0, 0, 0, 1]);
+    assert_eq!(frame[14..][arp::TARGET_HARDWARE], [0; 6]);
 }
 
 #[test]

@@ -135,7 +135,7 @@ impl Sent {
         [header, self.payload.clone()].concat()
     }
 
-    /// The same, without what its bytes have no place for.
+    /// Returns the description without the values that its bytes have no place for.
     fn shown(self) -> Self {
         let network = match self.is_v4 {
             true => Self { label: 0, ..self },
@@ -183,7 +183,7 @@ impl Sent {
             && (self.flow.1 == other.flow.1 || !has_ports(self) || !has_ports(other))
     }
 
-    /// Whether it goes on with those that were joined.
+    /// Whether the packet continues the joined ones.
     fn follows(&self, joined: &[Self]) -> bool {
         let (first, last) = (&joined[0], &joined[joined.len() - 1]);
         let carried: usize = joined.iter().map(|one| one.payload.len()).sum();
@@ -215,13 +215,16 @@ impl Sent {
     }
 }
 
-/// What the rule makes of packets in order: those that stand together, of each flow in its order.
+/// Returns the expected groups: packets that are joined, each with those that directly follow it.
 fn groups(sent: &[Sent]) -> Vec<Vec<Sent>> {
     let mut groups: Vec<Vec<Sent>> = Vec::new();
     for one in sent {
-        let last = groups.iter_mut().rev().find(|group| one.may_be_of_flow(&group[0]));
-        match last {
-            Some(group) if group[0].can_be_joined() && one.follows(group) => {
+        match groups.last_mut() {
+            Some(group)
+                if one.may_be_of_flow(&group[0])
+                    && group[0].can_be_joined()
+                    && one.follows(group) =>
+            {
                 group.push(one.clone());
             }
             _ => groups.push(vec![one.clone()]),
@@ -239,38 +242,32 @@ struct Open {
 /// A frame that came out, and what is left to do to it.
 type Out = (Vec<u8>, Option<Offload>);
 
-/// What the joiner makes of them, driven as its caller does: one for each flow.
+/// What the joiner makes of them, driven as its caller does.
 fn join(sent: &[Sent]) -> Vec<Out> {
-    let mut outs: Vec<Option<Out>> = Vec::new();
-    let mut open: Vec<(usize, Open)> = Vec::new();
-    let close = |outs: &mut Vec<Option<Out>>, (place, one): (usize, Open)| {
-        let Open { joined, mut frame } = one;
+    let mut outs: Vec<Out> = Vec::new();
+    let mut open: Option<Open> = None;
+    let close = |outs: &mut Vec<Out>, Open { joined, mut frame }| {
         assert_eq!(joined.len(), frame.len());
         let before = (joined.count() == 1).then(|| frame.clone());
         let offload = joined.finish(&mut frame);
         assert!(before.is_none_or(|before| before == frame && offload.is_none()));
-        outs[place] = Some((frame, offload));
+        outs.push((frame, offload));
     };
     for packet in sent.iter().map(Sent::bytes) {
-        let taken = open.iter_mut().find_map(|(_, one)| Some((one.joined.take(&packet)?, one)));
-        if let Some((payload, one)) = taken {
+        if let Some(one) = &mut open
+            && let Some(payload) = one.joined.take(&packet)
+        {
             one.frame.extend_from_slice(&packet[payload]);
             continue;
         }
-        for one in open.extract_if(.., |(_, one)| one.joined.is_of_flow(&packet)) {
-            close(&mut outs, one);
-        }
-        let place = outs.len();
-        outs.push(None);
+        open.take().into_iter().for_each(|one| close(&mut outs, one));
         match Joined::new(&packet) {
-            Some(joined) => open.push((place, Open { joined, frame: packet })),
-            None => outs[place] = Some((packet, None)),
+            Some(joined) => open = Some(Open { joined, frame: packet }),
+            None => outs.push((packet, None)),
         }
     }
-    for one in open {
-        close(&mut outs, one);
-    }
-    outs.into_iter().flatten().collect()
+    open.into_iter().for_each(|one| close(&mut outs, one));
+    outs
 }
 
 /// The packets that a frame stands for.
@@ -319,7 +316,7 @@ fn check(sent: &[Sent]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// How a packet differs from the one that its flow would go on with.
+/// How a packet differs from the next one of its flow.
 #[derive(Debug, Clone)]
 enum Change {
     None,
@@ -328,7 +325,7 @@ enum Change {
     Ttl(u8),
     Fragment(u16),
     Id(u16),
-    /// By so many; what its flow counts from then on.
+    /// Added to the identification, from which its flow counts on.
     IdBy(i16),
     Sequence(u32),
     Acknowledgement(u32),
@@ -469,7 +466,7 @@ proptest! {
                 let _ = Joined::new(bytes);
                 let good = self::first(flow, 20).bytes();
                 let mut joined = Joined::new(&good).unwrap();
-                let _ = (joined.is_of_flow(bytes), joined.take(bytes));
+                let _ = joined.take(bytes);
                 let cut = &good[..cut.min(good.len())];
                 let _ = (Joined::new(cut), joined.take(cut), joined.finish(&mut bytes.clone()));
             }
@@ -497,37 +494,6 @@ fn sixty_four_datagrams_are_the_most_and_segments_may_be_more() {
         let sent = streams(vec![(flow, Change::None); 100], 9, false);
         let counts: Vec<_> = join(&sent).iter().map(|out| cut(out).len()).collect();
         assert_eq!(counts[0], most);
-    }
-}
-
-/// What is of a flow but no packet of TCP or UDP that says so may not overtake it.
-#[test]
-fn what_may_be_of_the_flow_is_told() {
-    for flow in 0..4 {
-        let sent = first(flow, 20);
-        let joined = Joined::new(&sent.bytes()).unwrap();
-        let of = |change: &dyn Fn(&mut Vec<u8>)| {
-            let mut bytes = sent.bytes();
-            change(&mut bytes);
-            joined.is_of_flow(&bytes)
-        };
-        assert!(of(&|_| {}));
-        let (upper, protocol) = if sent.is_v4 { (20, 9) } else { (40, 6) };
-        let last_of_source = if sent.is_v4 { 15 } else { 23 };
-        assert!(!of(&|bytes| bytes[upper + 1] ^= 1), "another port");
-        assert!(!of(&|bytes| bytes[upper + 3] ^= 1), "another port");
-        assert!(!of(&|bytes| bytes[last_of_source] ^= 1), "another address");
-        assert!(!of(&|bytes| bytes[0] ^= 0x20), "another version");
-        assert!(!of(&|bytes| bytes[protocol] ^= 6 ^ 17), "the other protocol");
-        assert!(!of(&|bytes| bytes.truncate(12)));
-        assert!(!of(&Vec::clear));
-        if sent.is_v4 {
-            assert!(of(&|bytes| (bytes[7], bytes[upper]) = (5, 0xff)), "a later fragment");
-            assert!(of(&|bytes| (bytes[0], bytes[upper]) = (0x46, 0xff)), "options");
-            assert!(!of(&|bytes| bytes[protocol] = 1), "ICMP");
-        } else {
-            assert!(of(&|bytes| (bytes[protocol], bytes[upper]) = (44, 0xff)), "a fragment");
-        }
     }
 }
 

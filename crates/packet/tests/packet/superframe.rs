@@ -1,4 +1,4 @@
-//! Superframes: their pieces, each parsed anew and verified, put together again are what was cut.
+//! Superframes: their pieces, each parsed again and verified, put together again are what was cut.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 

@@ -1,4 +1,4 @@
-//! Checksums left to a device: those that are unfinished are completed, and nothing else changes.
+//! Checksums left to a device: unfinished ones are completed, and nothing else changes.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -95,7 +95,7 @@ proptest! {
     }
 }
 
-/// Senders finish those of packets that they cut.
+/// Senders finish the checksums of packets that they cut.
 #[test]
 fn a_fragment_is_left_alone() {
     let (_, mut frame, _) = both(true, false, b"payload");

@@ -12,7 +12,7 @@ const CHILD: &str = "TAMIS_DPDK_CHILD";
 /// Where the EAL of root has a folder for each prefix.
 const FOLDERS: &str = "/var/run/dpdk";
 
-/// Of the files of a process.
+/// Returns the prefix of a process's files.
 fn prefix(process: u32) -> String {
     format!("tamis-test-{process}")
 }
@@ -22,7 +22,8 @@ pub(crate) fn with_devices(test: &str, devices: &[&str], run: impl FnOnce(&Eal))
     with_devices_in(None, test, devices, run);
 }
 
-/// The same in a network namespace of its own, where these commands of the shell have run. It ends with the process.
+/// Runs the test in its own network namespace, where these shell commands have run. The namespace ends with the
+/// process.
 pub(crate) fn with_devices_in(
     links: Option<&str>,
     test: &str,

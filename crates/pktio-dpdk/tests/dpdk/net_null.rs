@@ -1,4 +1,4 @@
-//! `net_null`: frames of 64 bytes without end, and nobody keeps those that are sent.
+//! `net_null`: receives 64-byte frames without end, and discards frames that are sent.
 
 use std::thread;
 

@@ -41,7 +41,7 @@ fn a_capture_passes_from_file_to_file_as_it_is() {
     });
 }
 
-/// Writes frames, and a last one that no mbuf holds; all but that.
+/// Writes frames, and a last one too long for an mbuf; returns all but the last.
 fn write(to: &Path) -> Vec<Vec<u8>> {
     let mut draw = Draw(11);
     let frames: Vec<Vec<u8>> = (0..FRAMES)

@@ -1,5 +1,5 @@
-//! `net_af_packet` and `net_af_xdp` over veth pairs, in a network namespace of the test's own: what one end of a line is
-//! sent comes out of the other. The kernel sends frames of its own there, too, which are passed over.
+//! `net_af_packet` and `net_af_xdp` over veth pairs, in a network namespace of the test's own: what one end of a line
+//! is sent comes out of the other. The kernel sends frames of its own there, too, which are ignored.
 
 use std::thread;
 use std::time::Duration;
@@ -13,7 +13,8 @@ const LONGEST: usize = 1514;
 /// An EtherType for experiments (IEEE 802).
 const KIND: [u8; 2] = [0x88, 0xb5];
 
-/// Two pairs: what a test sends by `far0` DPDK receives by `near0`, and sends by `near1`, whose other end is `far1`.
+/// Two pairs: DPDK receives from `near0` what a test sends to `far0`, and sends it to `near1`, whose other end is
+/// `far1`.
 const LINKS: &str = "for at in 0 1; do \
     ip link add near$at type veth peer name far$at && \
     ip link set near$at up && ip link set far$at up || exit 1; done";

@@ -17,13 +17,13 @@
 
 use crate::frame::{ChecksumState, Direction, FrameMeta, LiveMeta, VlanTag};
 use crate::link::LinkType;
+use crate::timestamp::NANOS_PER_SECOND;
 use crate::timestamp::Timestamp;
 use crate::vnet;
 
 /// Length in bytes of the vnet header that packet sockets have had since Linux 2.6.27, without the number of buffers.
 pub(super) const VNET_LENGTH: usize = 10;
 
-const NANOS_PER_SECOND: i64 = 1_000_000_000;
 /// EtherType of a VLAN tag (IEEE 802.1Q) where the kernel does not name another.
 const VLAN: u16 = 0x8100;
 

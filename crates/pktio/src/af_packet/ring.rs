@@ -2,15 +2,15 @@
 //! frames out of them in order.
 //!
 //! Contract: a block belongs to the kernel or to this process, as its status word says. The kernel fills blocks in
-//! turn, and waits, losing frames, at one that it has not got back yet. The reader opens a block that is filled,
+//! turn, and waits, losing frames, at a block that it has not got back yet. The reader opens a block that is filled,
 //! and cuts its bytes up into frames; each is lent with the block as its [`Region`], and the block goes back when the
-//! reader has read it up and the last frame lent from it is dropped, on whatever thread. The mapping goes with the
-//! last block, so memory outlives port and reader. Nothing is allocated after the ring is made.
+//! reader has read it up and the last frame lent from it is dropped, on whatever thread. The mapping ends with the last
+//! block, so memory outlives port and reader. Nothing is allocated after the ring is made.
 //!
 //! # Who may touch a block
 //! - The kernel writes a filled block's bytes before its status (a write barrier), and the reader loads the status
 //!   with `Acquire` before them: it sees all of the block.
-//! - `held` counts the reader and each frame. Whoever lets go of it does so with `Release`, and the last one with
+//! - `held` counts the reader and each frame. Each holder lets go of the block with `Release`, and the last one with
 //!   `Acquire` too, so that all that was done to the block's bytes comes before the last one's store of the status,
 //!   itself a `Release`, after which the kernel writes them again.
 //! - While a block is out, its status still reads "filled". So the reader looks at `is_out` first, which the last one
@@ -46,10 +46,10 @@ struct Blocks {
 #[derive(Debug)]
 struct Block {
     all: Arc<Blocks>,
-    /// Its bytes within the mapping.
+    /// The block's bytes within the mapping.
     start: usize,
     length: usize,
-    /// The reader has it open, or a frame of it is in flight.
+    /// Whether the reader has the block open, or a frame of it is in flight.
     is_out: AtomicBool,
     /// By how many: the reader, and each frame.
     held: AtomicU32,
@@ -73,7 +73,7 @@ impl Block {
         let range = self.start + AFTER_STATUS..self.start + self.length;
         // SAFETY: the block is filled, so the kernel leaves it alone until `release`, and it was not out, so nobody
         // here has any of it, as the module's text argues. There is one reader, which this is. The status word is not
-        // in the range. Whoever has a part of it counts in `held` and keeps the block, and so the mapping.
+        // in the range. Each holder of a part counts in `held` and keeps the block, and so the mapping.
         Some(unsafe { self.all.mapping.lend(range) })
     }
 
@@ -127,7 +127,7 @@ impl Ring {
         Self { open: None, blocks, at: 0 }
     }
 
-    /// How many blocks the kernel waits for: the one that is open, and those with frames in flight.
+    /// Counts the blocks that the kernel waits for: the open one, and blocks with frames in flight.
     pub(super) fn out(&self) -> usize {
         self.blocks[self.at].all.out.load(Ordering::Relaxed)
     }

@@ -9,8 +9,9 @@
 use std::io::{self, ErrorKind, IoSlice};
 use std::os::fd::BorrowedFd;
 
+use super::config::BATCH;
 use super::header::VNET_LENGTH;
-use super::sys::{self, BATCH, PIECES};
+use super::sys::{self, PIECES};
 use crate::burst::Burst;
 use crate::frame::{ChecksumState, LiveMeta, VlanTag};
 use crate::vnet;
@@ -77,11 +78,11 @@ fn in_network_order(VlanTag { tci, tpid }: VlanTag) -> [u8; TAG] {
 /// Why the kernel did not take a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// There is no room for it now.
+    /// The socket has no room for it now.
     Later,
-    /// It is longer than the link takes.
+    /// The frame is longer than the link takes.
     TooLong,
-    /// It has no link header, or is not what its vnet header says.
+    /// The frame has no link header, or is not what its vnet header says.
     Malformed,
     /// The device, or this process, may not send at all.
     Failed,

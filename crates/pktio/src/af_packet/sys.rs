@@ -6,19 +6,15 @@
 //! Source: `packet(7)`, `linux/if_packet.h`, `Documentation/networking/packet_mmap.rst`, `sendmmsg(2)`.
 #![allow(unsafe_code)]
 
+use super::config::{BATCH, FilterInstruction};
+use crate::socket::{checked, get, set};
+use libc::{c_int, c_uint, c_ushort, sockaddr_ll, socklen_t};
 use std::ffi::CString;
 use std::io::{self, ErrorKind, IoSlice};
 use std::mem;
 use std::num::NonZeroU32;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use libc::{c_int, c_uint, c_ushort, sockaddr_ll, socklen_t};
-
-use super::FilterInstruction;
-use crate::socket::{checked, get, set};
-
-/// Frames sent with one call, at most.
-pub(super) const BATCH: usize = 32;
 /// Pieces of memory that a frame is sent from.
 pub(super) const PIECES: usize = 4;
 
@@ -55,7 +51,7 @@ fn address(index: u32) -> sockaddr_ll {
     }
 }
 
-/// Receives all that the interface does from now on, and sends by it.
+/// Binds the socket to the interface: it receives all that the interface does from now on, and sends through it.
 pub(super) fn bind(socket: &OwnedFd, index: NonZeroU32) -> io::Result<()> {
     let address = sockaddr_ll { sll_protocol: ALL_PROTOCOLS, ..address(index.get()) };
     let len = size_of::<sockaddr_ll>() as socklen_t;
@@ -64,7 +60,8 @@ pub(super) fn bind(socket: &OwnedFd, index: NonZeroU32) -> io::Result<()> {
     checked(unsafe { libc::bind(socket.as_raw_fd(), at, len) }).map(drop)
 }
 
-/// The index of the interface that the socket is bound to, negative once that is gone, and its kind (`ARPHRD_…`).
+/// Returns the index of the interface that the socket is bound to, negative once the interface has been removed, and
+/// the interface's kind (`ARPHRD_…`).
 pub(super) fn bound(socket: &OwnedFd) -> io::Result<(c_int, c_ushort)> {
     let mut address = address(0);
     let mut len = size_of::<sockaddr_ll>() as socklen_t;
@@ -97,8 +94,8 @@ pub(super) fn set_ring(socket: &OwnedFd, request: &libc::tpacket_req3) -> io::Re
     set(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, request)
 }
 
-/// Takes the interface into promiscuous mode (`PACKET_ADD_MEMBERSHIP`), or out of it again
-/// (`PACKET_DROP_MEMBERSHIP`), which the kernel also does when the socket is gone.
+/// Takes the interface into promiscuous mode (`PACKET_ADD_MEMBERSHIP`), or out of it again (`PACKET_DROP_MEMBERSHIP`),
+/// which the kernel also does when the socket is closed.
 pub(crate) fn set_promiscuous(
     socket: &OwnedFd,
     option: c_int,

@@ -2,7 +2,7 @@
 //! says of it.
 //!
 //! Contract: the program is on the interface as long as the link is open, which the kernel also sees to when a process
-//! ends. Sockets are in its map before they receive anything; one that is closed is out of it.
+//! ends. Sockets are in its map before they receive anything; a closed socket is out of it.
 
 use std::fmt;
 use std::io;
@@ -17,7 +17,7 @@ use crate::xdp_sockets::XdpSockets;
 /// What a port is attached by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attached {
-    /// Who runs the program; never [`XdpMode::Auto`].
+    /// What runs the program; never [`XdpMode::Auto`].
     pub mode: XdpMode,
     /// Why the driver does not, where it was asked first: the kernel's word.
     pub refused: Option<String>,
@@ -25,7 +25,7 @@ pub struct Attached {
     pub is_zero_copy: bool,
     /// How many queues the port receives by.
     pub queues: u16,
-    /// How many the interface receives by. What comes by others goes to the kernel's stack.
+    /// Number of the interface's receive queues. Frames of the others go to the kernel's stack.
     pub channels: u32,
 }
 
@@ -48,7 +48,8 @@ pub(crate) fn sockets(
     channels: u32,
 ) -> io::Result<XdpSockets> {
     let index = packet_socket::index_of(name)?;
-    // Who may have none hears it here: a process whose system calls are restricted may end over those that follow.
+    // A process without the right fails here: the calls that follow may end a process whose system calls are
+    // restricted.
     let sockets: Vec<OwnedFd> = (0..queues).map(|_| sys::socket()).collect::<io::Result<_>>()?;
     let map = SocketMap::new(channels)?;
     for (queue, socket) in (0..queues).zip(&sockets) {

@@ -1,9 +1,9 @@
 //! The program that hands an interface's frames to sockets, and its link: `bpf(2)`.
 //!
-//! Contract: the program looks up the queue that a frame came by in a map of sockets, and leaves frames of queues
-//! without one to the kernel's stack. It is assembled here: five instructions need neither a compiler nor a loader.
-//! A link keeps it attached: once the link's descriptor is closed, by `drop` or by the end of the process, however it
-//! came, nothing of it is left on the interface.
+//! Contract: the program looks up a frame's receive queue in a map of sockets, and leaves frames of queues without a
+//! socket to the kernel's stack. It is assembled here: five instructions need neither a compiler nor a loader. A link
+//! keeps it attached: once the link's descriptor is closed, by `drop` or by the end of the process, however it came,
+//! nothing of it is left on the interface.
 //!
 //! Source: `bpf(2)`, `linux/bpf.h`, `Documentation/bpf/standardization/instruction-set.rst`; links of XDP are of Linux
 //! 5.9 and later, `bpf_redirect_map` with an action for what it does not find of 5.3.
@@ -30,7 +30,7 @@ pub(super) const NATIVE: u32 = 4;
 /// By the kernel's stack, on any interface, before anyone else there.
 pub(super) const GENERIC: u32 = 2;
 
-/// Of `struct xdp_md`.
+/// Offset in `struct xdp_md`.
 const RX_QUEUE_INDEX: i16 = 16;
 const XDP_PASS: i32 = 2;
 const REDIRECT_MAP: i32 = 51;
@@ -64,7 +64,7 @@ fn instruction(code: u8, destination: u8, source: u8, offset: i16, immediate: i3
     u64::from_ne_bytes([code, registers, c, d, e, f, g, h])
 }
 
-/// Makes the call with the attributes in these words, of which those that it has beyond them are 0.
+/// Makes the call with the attributes in these words; attributes beyond them are 0.
 ///
 /// # Safety
 /// Where the command takes an address in them, what it reads there has to live until the call returns.
@@ -120,7 +120,7 @@ impl SocketMap {
 pub(super) struct Program(OwnedFd);
 
 impl Program {
-    /// The one that hands frames to these sockets.
+    /// Loads the program that hands frames to these sockets.
     pub(super) fn load(map: &SocketMap) -> io::Result<Self> {
         let instructions = redirect(&map.0);
         let licence = c"Apache-2.0 OR MIT";

@@ -17,11 +17,11 @@ pub(super) const TAG: usize = 4;
 /// How to open an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AfXdpConfig {
-    /// Its name in the calling thread's namespace.
+    /// The interface's name in the calling thread's namespace.
     pub interface: String,
-    /// Queues to receive by, at most.
+    /// Queues to receive from, at most.
     pub queues: u16,
-    /// Who runs the program.
+    /// What runs the program.
     pub mode: XdpMode,
     /// Whether the device may read and write the frames' memory itself, where its driver can.
     pub zero_copy: bool,
@@ -36,7 +36,7 @@ pub struct AfXdpConfig {
 }
 
 impl AfXdpConfig {
-    /// All that comes in by one queue of `interface`, in the fastest way that there is.
+    /// Returns the configuration for all that one queue of `interface` receives, in the fastest available mode.
     pub fn new(interface: &str) -> Self {
         Self {
             interface: interface.to_string(),
@@ -50,7 +50,8 @@ impl AfXdpConfig {
         }
     }
 
-    /// How many chunks the rings and bursts of as many queues use: those of ports that share a UMEM add up.
+    /// Returns the number of chunks that the rings and bursts of the queues use. For ports that share a UMEM, add them
+    /// up.
     pub fn chunks(&self) -> usize {
         let Self { ring_frames, burst_frames, kept_frames, .. } = self;
         usize::from(self.queues) * (2 * *ring_frames as usize + 4 * burst_frames + kept_frames)
@@ -59,7 +60,7 @@ impl AfXdpConfig {
 
 /// The queues that a port receives by, of as many as it asks for, and the MTU of its interface.
 pub(super) fn needs(config: &AfXdpConfig) -> io::Result<(u16, usize)> {
-    // Whoever asks needs no privileges for it, nor a socket that does.
+    // Asking needs no privileges, nor a socket that has them.
     let (socket, name) = (OwnedFd::from(UnixDatagram::unbound()?), &config.interface);
     let channels = sys::channels(&socket, name)?.unwrap_or(1);
     Ok((queues_of(config, channels), sys::mtu(&socket, name)?))

@@ -57,8 +57,8 @@ impl Queue {
         Ok(queue)
     }
 
-    /// Binds the socket. The kernel lets go of a queue some time after the socket that had it is closed, so one that
-    /// is busy is waited for.
+    /// Binds the socket. The kernel frees a queue some time after the socket that had it is closed, so a busy queue is
+    /// waited for.
     fn bind(&self, index: NonZeroU32, flags: u16) -> io::Result<()> {
         let until = Instant::now() + PATIENCE;
         loop {

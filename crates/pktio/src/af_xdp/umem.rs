@@ -1,15 +1,15 @@
 //! [`Umem`]: the memory that the kernel receives into and transmits from, in chunks; a [`Region`] of its frames.
 //!
-//! Contract: a chunk has one holder at a time: nobody (it is in the free list), the kernel (in a ring, or on its
-//! way), or a frame. Ports of several interfaces may have one UMEM, and then a frame goes from one to the other as it
-//! lies: each of their sockets registers the same memory with the kernel. Chunks can be dropped on any thread; those
-//! that the kernel has when a port ends are out of use. The memory goes with the last port and the last frame.
+//! Contract: a chunk has one holder at a time: nobody (it is in the free list), the kernel (in a ring, or on its way),
+//! or a frame. Ports of several interfaces may have one UMEM, and then a frame moves from one to the other as it lies:
+//! each of their sockets registers the same memory with the kernel. Chunks can be dropped on any thread; chunks that
+//! the kernel has when a port ends are out of use. The memory is freed with the last port and the last frame.
 //!
 //! # Why a frame has its chunk alone
 //! Every chunk's holder is written down. A chunk is lent only by the swap that finds it not lent, whatever the rings
-//! say; it goes to the kernel only from the free list, or out of its frame ([`FrameBuf::reclaim`]), which is gone
-//! then, and comes back by a completion or a frame received. So a kernel that hands over what it was given, once,
-//! never writes to a frame's chunk.
+//! say; it goes to the kernel only from the free list, or out of its frame ([`FrameBuf::reclaim`]), which no longer
+//! exists then, and comes back with a completion or a received frame. So a kernel that hands over what it was given,
+//! once, never writes to a frame's chunk.
 //!
 //! The free list is a stack under a lock that is taken once for a burst, as a [`Pool`](crate::Pool)'s is.
 #![allow(unsafe_code)]
@@ -40,13 +40,13 @@ pub struct Umem {
 pub(super) struct Shared {
     mapping: Mapping,
     chunk_bytes: usize,
-    /// Of each chunk, a [`Holder`].
+    /// The [`Holder`] of each chunk.
     holders: Vec<AtomicU8>,
     /// Where free chunks begin.
     free: Mutex<Vec<u64>>,
 }
 
-/// Who has a chunk.
+/// The holder of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Holder {
@@ -109,7 +109,7 @@ impl Umem {
         CHUNK_BYTES[1] - HEADROOM
     }
 
-    /// Number of its chunks, those that are out included.
+    /// Returns the number of chunks, whether free or not.
     pub fn chunks(&self) -> usize {
         self.shared.holders.len()
     }

@@ -20,7 +20,7 @@ pub(super) struct Chunk {
     memory: Memory,
     /// Where its region stands.
     region: u32,
-    /// Of the frame in it.
+    /// The live metadata of the frame in it.
     pub(super) live: LiveMeta,
 }
 
@@ -123,7 +123,7 @@ impl Chunks {
         Some(mem::replace(&mut chunk.memory, Memory::gone())).filter(|memory| !memory.is_gone())
     }
 
-    /// Gives back the chunks from `first` on, those of one region in a row with one call.
+    /// Gives back the chunks from `first` on, consecutive chunks of one region with one call.
     pub(super) fn give_back(&mut self, first: usize) {
         let Self { list, regions, addresses, has_others } = self;
         while let Some(last) = list.get(first..).and_then(<[Chunk]>::last) {
@@ -220,7 +220,7 @@ fn address_of<R: Region + ?Sized>(region: &Arc<R>) -> usize {
     Arc::as_ptr(region).addr()
 }
 
-/// Gives a region chunks back, but for those that were reclaimed.
+/// Gives chunks back to their region, except the reclaimed ones.
 fn give_back(region: &Arc<dyn Region>, chunks: &mut dyn Iterator<Item = Memory>) {
     let mut left = chunks.filter(|memory| !memory.is_gone());
     let Some(first) = left.next() else { return };

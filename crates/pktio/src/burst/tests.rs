@@ -1,7 +1,9 @@
 //! Frames of both kinds in one burst.
 
 use super::*;
+use crate::FrameMeta;
 use crate::pool::Pool;
+use std::ops::Range;
 
 fn numbered(number: u64) -> FrameMeta {
     FrameMeta { number, ..FrameMeta::default() }

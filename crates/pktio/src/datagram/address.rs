@@ -18,13 +18,13 @@ const FAMILY_V6: u16 = libc::AF_INET6 as u16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Address {
     pub(super) bytes: [u8; ROOM],
-    /// Of which this many are the address.
+    /// Bytes of the address.
     pub(super) length: usize,
 }
 
 impl Address {
     pub(super) const EMPTY: Self = Self { bytes: [0; ROOM], length: 0 };
-    /// Of no family (`AF_UNSPEC`): whoever is connected to it is connected to nobody any more.
+    /// Of no family (`AF_UNSPEC`): connecting a socket to it disconnects the socket.
     pub(super) const NOBODY: Self = Self { bytes: [0; ROOM], length: V4_LENGTH };
 
     /// As a socket of both families takes it, or one of IPv4 alone.

@@ -1,7 +1,7 @@
-//! What accompanies a datagram beside its bytes: control messages, as the kernel lays them out.
+//! What accompanies a datagram besides its bytes: control messages, as the kernel lays them out.
 //!
-//! Contract: bytes to values and back, without a system call. What is not known is passed over, and what does not end
-//! where it says ends the list.
+//! Contract: bytes to values and back, without a system call. Unknown messages are skipped, and a message that does not
+//! end where it says ends the list.
 //!
 //! | level, kind | value | sent | received |
 //! |---|---|---|---|
@@ -20,8 +20,8 @@ use std::num::NonZeroU32;
 
 use libc::c_int;
 
-use super::Source;
 use super::address::unmapped;
+use super::message::Source;
 
 /// Bytes for all control messages of a datagram: three of them, of 20 bytes at most and 16 of header.
 pub(super) const ROOM: usize = 128;
@@ -34,7 +34,7 @@ const HEADER: usize = size_of::<usize>() + 2 * size_of::<c_int>();
 #[repr(C, align(8))]
 pub(super) struct Control {
     pub(super) bytes: [u8; ROOM],
-    /// Of which this many are used.
+    /// Bytes that are used.
     pub(super) length: usize,
 }
 
@@ -93,7 +93,7 @@ impl Control {
         }
     }
 
-    /// Appends one; there is room for those of [`Control::new`].
+    /// Appends a message; there is room for all of [`Control::new`].
     pub(super) fn push(&mut self, level: c_int, kind: c_int, value: &[u8]) {
         let Some(room) = self.bytes.get_mut(self.length..) else { return };
         let (length, value_at) = (HEADER + value.len(), size_of::<usize>());

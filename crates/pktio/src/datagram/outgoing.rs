@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use super::address::Address;
 use super::control::Control;
-use super::{Message, Source};
+use super::message::{Message, Source};
 
 /// Datagrams of a message, at most: what Linux before 6.9 takes.
 pub(super) const MOST_DATAGRAMS: usize = 64;
@@ -26,7 +26,7 @@ pub(super) struct Outgoing {
     pub(super) tos: u8,
     /// Bytes of each datagram but the last.
     pub(super) segment: usize,
-    /// Of all of them.
+    /// Bytes of all datagrams.
     pub(super) bytes: usize,
     /// Which pieces its bytes are.
     pub(super) pieces: Range<usize>,
@@ -53,7 +53,7 @@ impl Outgoing {
         }
     }
 
-    /// Its datagrams.
+    /// Returns the number of datagrams in it.
     pub(super) fn count(&self) -> usize {
         if self.bytes == 0 { 1 } else { self.bytes.div_ceil(self.segment) }
     }
@@ -77,7 +77,7 @@ impl Outgoing {
         self.ends |= 1 << (self.pieces.len() - 1);
     }
 
-    /// How many of the given messages end with its first pieces, so many of them.
+    /// Counts the given messages that end within its first `pieces` pieces.
     pub(super) fn ended(&self, pieces: usize) -> usize {
         let first = 1_u64.checked_shl(pieces as u32).map_or(u64::MAX, |end| end - 1);
         (self.ends & first).count_ones() as usize

@@ -1,15 +1,13 @@
 //! Receiving in batches: each message goes into a chunk of its own, which is the frame from then on.
 
+use super::arrived::{Arrived, Slot};
+use super::message::BATCH;
+use super::sys::Calls;
+use crate::memory::FrameBuf;
 use std::array;
 use std::io::{self, ErrorKind, IoSliceMut};
-use std::net::SocketAddr;
 
-use super::address::Address;
-use super::control::Control;
-use super::{Arrived, BATCH, Calls};
-use crate::memory::FrameBuf;
-
-/// Errors in a row that are passed over; each took one out of the socket.
+/// Errors in a row that are ignored; each took one out of the socket.
 const PATIENCE: usize = 64;
 
 /// Room for what comes with the messages of one call: of a thread that receives, used again and again.
@@ -17,30 +15,6 @@ const PATIENCE: usize = 64;
 pub struct RecvBatch {
     slots: Box<[Slot]>,
     lost: u64,
-}
-
-/// What came with a message, as the kernel wrote it.
-#[derive(Clone, Debug)]
-pub(super) struct Slot {
-    pub(super) address: Address,
-    pub(super) control: Control,
-    /// Bytes of the message that there was room for.
-    pub(super) length: usize,
-    /// There was none for all of them, or for what came with it.
-    pub(super) is_cut: bool,
-}
-
-impl Slot {
-    const EMPTY: Self =
-        Self { address: Address::EMPTY, control: Control::EMPTY, length: 0, is_cut: false };
-
-    /// What it says of a message that came whole.
-    fn read(&self) -> Option<Arrived> {
-        let from: SocketAddr = self.address.read().filter(|_| !self.is_cut)?;
-        let with = self.control.read();
-        let segment = with.segment.unwrap_or(self.length).min(self.length).max(1);
-        Some(Arrived { from, at: with.at, tos: with.tos, segment })
-    }
 }
 
 impl RecvBatch {
@@ -96,8 +70,8 @@ impl RecvBatch {
     }
 }
 
-/// The messages that are there: none if there are none. What a datagram that was sent met on its way is an error of
-/// this socket, too, but no end of it: the call is made again.
+/// Receives the messages that are there, if any. What a datagram that was sent met on its way is an error of this
+/// socket, too, but does not end it: the call is made again.
 fn receive(
     calls: &impl Calls,
     rooms: &mut [IoSliceMut<'_>],

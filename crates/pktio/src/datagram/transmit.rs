@@ -4,24 +4,22 @@
 //! |---|---|
 //! | a part of the batch was sent | the rest is offered again |
 //! | no room (`EAGAIN`, `ENOBUFS`, `ENOMEM`) | it ends there: the rest is not taken |
-//! | too long (`EMSGSIZE`), of several datagrams | each is sent by itself |
-//! | too long, of one | lost, and told with its length |
-//! | no cutting (`EIO`, `EOPNOTSUPP`) | nothing is sent together by this socket from now on; each by itself |
-//! | invalid (`EINVAL`), of several | each by itself; the same, if all go: kernels say it of too long ones, too |
-//! | a source address that is gone | sent again, from wherever the routes say; told |
+//! | too long (`EMSGSIZE`), of several datagrams | each is sent alone |
+//! | too long, of one | lost, and reported |
+//! | no cutting (`EIO`, `EOPNOTSUPP`) | this socket sends each datagram alone from now on |
+//! | invalid (`EINVAL`), of several | each alone; if all go, also from now on: kernels say it of too long ones, too |
+//! | a source address that has been removed | sent again, from wherever the routes say; reported |
 //! | what another datagram met on its way (`ECONNREFUSED`) | sent again, once |
-//! | anything else | these datagrams are lost, and counted |
+//! | anything else | these datagrams are lost, and reported with the reason |
 
 use std::io::{self, IoSlice};
 use std::mem;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::message::{BATCH, Message, Sent};
 use super::outgoing::{Outgoing, parts};
-use super::{BATCH, Calls, Message, Sent};
-
-/// Destinations that are told of after one call, at most.
-const MOST_TOLD: usize = 64;
+use super::sys::Calls;
 
 /// Room for the messages of one call, and what the last call had to tell: of a thread that sends, used again and
 /// again.
@@ -32,31 +30,73 @@ pub struct SendBatch {
     told: Told,
 }
 
-/// What a call had to tell beside its counts.
+/// What a call reports besides its counts.
 #[derive(Debug, Default)]
 struct Told {
-    too_long: Vec<TooLong>,
+    unsent: Vec<Unsent>,
     astray: Vec<SocketAddr>,
 }
 
-/// A datagram that was longer than the path, as far as the kernel knows it, takes.
+/// Datagrams that the kernel did not send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooLong {
-    /// Where it was to go.
+pub struct Unsent {
+    /// Where they were to go.
     pub to: SocketAddr,
-    /// Its bytes, without headers: the fewest, if it was several.
-    pub bytes: usize,
+    /// Why they are lost.
+    pub why: Refusal,
+    /// How many there are.
+    pub datagrams: u64,
+}
+
+/// Why the kernel does not send a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The datagram is longer than the device takes, or UDP.
+    TooLong,
+    /// No route leads there, or nobody answers for the address.
+    NoRoute,
+    /// Rules of the host forbid it.
+    NotPermitted,
+    /// Anything else.
+    Other,
+}
+
+impl Refusal {
+    /// All of them, in their order.
+    pub const ALL: [Self; 4] = [Self::TooLong, Self::NoRoute, Self::NotPermitted, Self::Other];
+
+    /// Returns the reason's name in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TooLong => "too_long",
+            Self::NoRoute => "no_route",
+            Self::NotPermitted => "not_permitted",
+            Self::Other => "other",
+        }
+    }
+
+    pub(super) fn of(error: &io::Error) -> Self {
+        match error.raw_os_error() {
+            Some(libc::EMSGSIZE) => Self::TooLong,
+            Some(libc::ENETUNREACH | libc::EHOSTUNREACH | libc::ENETDOWN | libc::EHOSTDOWN) => {
+                Self::NoRoute
+            }
+            Some(libc::EPERM | libc::EACCES) => Self::NotPermitted,
+            _ => Self::Other,
+        }
+    }
 }
 
 impl SendBatch {
-    /// Destinations to which datagrams of the last call were too long, 64 at most.
+    /// Datagrams of the last call that are lost, all of them, by destination and reason.
     #[must_use]
-    pub fn too_long(&self) -> &[TooLong] {
-        &self.told.too_long
+    pub fn unsent(&self) -> &[Unsent] {
+        &self.told.unsent
     }
 
-    /// Destinations that can no longer be sent to from the address that the last call was given: it sent from
-    /// another, and whoever remembers that address forgets it. 64 at most.
+    /// Destinations that can no longer be sent to from the address that the last call was given: it sent from another,
+    /// and the caller should forget the old address.
     #[must_use]
     pub fn astray(&self) -> &[SocketAddr] {
         &self.told.astray
@@ -69,7 +109,7 @@ impl SendBatch {
         way: Way<'_>,
         messages: impl IntoIterator<Item = Message<'a>>,
     ) -> Sent {
-        self.told.too_long.clear();
+        self.told.unsent.clear();
         self.told.astray.clear();
         let Self { outgoing, pieces, told } = self;
         let pieces_now: Vec<IoSlice<'a>> = mem::take(pieces);
@@ -89,7 +129,7 @@ impl SendBatch {
     }
 }
 
-/// The same room for slices, which no longer borrow anything.
+/// Returns the same allocation for slices, which no longer borrows anything.
 pub(super) fn emptied(mut pieces: Vec<IoSlice<'_>>) -> Vec<IoSlice<'static>> {
     pieces.clear();
     // Nothing is left to convert; the allocation stays, as both are laid out alike.
@@ -105,7 +145,7 @@ pub(super) struct Way<'s> {
     pub(super) is_both: bool,
 }
 
-/// There is no room for more.
+/// Means that the kernel has no room for more.
 struct Full;
 
 /// One call of [`SendBatch::send`].
@@ -206,7 +246,7 @@ impl<'a, C: Calls> Sending<'_, 'a, C> {
             }
             Some(libc::EMSGSIZE) => {
                 self.sent.too_long += 1;
-                self.told.too_long(one);
+                self.told.unsent(one, error);
             }
             Some(code) if one.from.is_some() && may_be_astray(code) => {
                 return self.as_routed(one, pieces);
@@ -216,13 +256,13 @@ impl<'a, C: Calls> Sending<'_, 'a, C> {
             }
             _ => {
                 self.sent.refused += one.count() as u64;
-                self.sent.refusal = Some(error.kind());
+                self.told.unsent(one, error);
             }
         }
         Ok(())
     }
 
-    /// Offers a message by itself.
+    /// Offers a message alone.
     fn offer_one(
         &mut self,
         one: &Outgoing,
@@ -252,7 +292,7 @@ impl<'a, C: Calls> Sending<'_, 'a, C> {
         result
     }
 
-    /// Sends each datagram of a piece of a message by itself.
+    /// Sends each datagram of a piece of a message alone.
     fn one_by_one(&mut self, one: &Outgoing, piece: &[u8]) -> Result<(), Full> {
         for datagram in piece.chunks(one.segment) {
             let bytes = datagram.len();
@@ -263,7 +303,7 @@ impl<'a, C: Calls> Sending<'_, 'a, C> {
         Ok(())
     }
 
-    /// Sends each datagram of a message by itself, and learns whether the kernel cuts any.
+    /// Sends each datagram of a message alone, and learns whether the kernel cuts any.
     fn apart(
         &mut self,
         one: &Outgoing,
@@ -298,16 +338,17 @@ impl Sent {
 }
 
 impl Told {
-    fn too_long(&mut self, Outgoing { to, bytes, .. }: &Outgoing) {
-        if let Some(told) = self.too_long.iter_mut().find(|told| told.to == *to) {
-            told.bytes = told.bytes.min(*bytes);
-        } else if self.too_long.len() < MOST_TOLD {
-            self.too_long.push(TooLong { to: *to, bytes: *bytes });
+    fn unsent(&mut self, one: &Outgoing, error: &io::Error) {
+        let (to, why, datagrams) = (one.to, Refusal::of(error), one.count() as u64);
+        let known = self.unsent.iter_mut().find(|told| told.to == to && told.why == why);
+        match known {
+            Some(told) => told.datagrams += datagrams,
+            None => self.unsent.push(Unsent { to, why, datagrams }),
         }
     }
 
     fn astray(&mut self, to: SocketAddr) {
-        if self.astray.len() < MOST_TOLD && !self.astray.contains(&to) {
+        if !self.astray.contains(&to) {
             self.astray.push(to);
         }
     }

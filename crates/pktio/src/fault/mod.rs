@@ -2,11 +2,11 @@
 //!
 //! Contract: the same seed and the same frames give the same faults, however many come at once. Every frame is
 //! counted: those received and those repeated are those handed over, lost, and held back ([`FaultCounts`]).
-//! Transmission passes through untouched. A frame that has its memory with it is disturbed in place, its repetition
-//! is a copy; one that has none is copied: this is for tests.
+//! Transmission passes through untouched. A frame that has its memory with it is disturbed in place, its repetition is
+//! a copy; a frame without memory is copied: this is for tests.
 //!
-//! A delay is counted in frames, not in time: a frame comes after so many others have, or when none are there any
-//! more. So a run can be repeated, and nothing is held back for good.
+//! A delay is counted in frames, not in time: a frame comes after a number of others have, or when no others are left.
+//! So a run can be repeated, and nothing is held back for good.
 
 mod draw;
 #[cfg(test)]
@@ -39,7 +39,7 @@ pub struct FaultRates {
     pub corrupt: u32,
     /// The frame comes after up to 64 others that were received after it.
     pub delay: u32,
-    /// The frame comes after the one that was received after it.
+    /// The frame comes after the next received frame.
     pub reorder: u32,
 }
 
@@ -102,7 +102,7 @@ impl<P: Port> FaultPort<P> {
         self.counts
     }
 
-    /// What becomes of a frame, and of those that were waiting for it.
+    /// Applies the faults to a frame, and hands over the frames that were waiting for it.
     fn disturb(&mut self, mut frame: FrameBuf, burst: &mut Burst) {
         let Self { rates, draw, counts, .. } = self;
         counts.received += 1;
@@ -190,7 +190,7 @@ impl<P: Port> Port for FaultPort<P> {
         self.inner.flush()
     }
 
-    /// That of the port that it wraps, unless frames are held back: they come with the next burst.
+    /// Returns the inner port's readiness, unless frames are held back: they come with the next burst.
     fn readiness(&self) -> Readiness<'_> {
         if self.held.is_empty() { self.inner.readiness() } else { Readiness::Always }
     }

@@ -7,8 +7,9 @@
 //! Source: draft-ietf-opsawg-pcap, `pcap-savefile(5)`; for the old versions the behaviour of libpcap's
 //! `sf-pcap.c`.
 
+use super::end::{Damage, MAX_CAPTURED};
 use super::fields::ByteOrder;
-use super::{Damage, Interface, MAX_CAPTURED, Piece};
+use super::piece::{Interface, Piece};
 use crate::frame::{Direction, FrameMeta};
 use crate::link::LinkType;
 use crate::timestamp::Timestamp;

@@ -144,23 +144,20 @@ impl Decompressed {
     }
 }
 
-/// The bytes of a whole file, decompressed where they are compressed as a capture may be.
+/// Bytes of a file, decompressed where they are compressed as a capture may be.
 ///
 /// # Errors
-/// The compressed stream is cut off or damaged, or there are more than `most` bytes.
-pub fn decompressed(bytes: Vec<u8>, most: usize) -> io::Result<Vec<u8>> {
-    let mut stream = Decompressed::new(Box::new(io::Cursor::new(bytes)))?;
-    let (mut whole, mut chunk) = (Vec::new(), vec![0; COMPRESSED_CHUNK]);
-    loop {
-        match stream.read(&mut chunk) {
-            Ok(0) => return Ok(whole),
-            Ok(length) if whole.len() + length > most => {
-                let what = format!("expected at most {most} bytes decompressed, found more");
-                return Err(io::Error::new(ErrorKind::FileTooLarge, what));
-            }
-            Ok(length) => whole.extend_from_slice(&chunk[..length]),
-            Err(stop) => return Err(stop.into()),
-        }
+/// The file cannot be read. Reading fails where the compressed stream is cut off or damaged.
+pub fn decompressed(reader: impl Read + Send + 'static) -> io::Result<impl Read> {
+    Decompressed::new(Box::new(reader)).map(Plain)
+}
+
+/// A file that reports faults as read errors.
+struct Plain(Decompressed);
+
+impl Read for Plain {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        Ok(self.0.read(into)?)
     }
 }
 

@@ -5,7 +5,8 @@
 
 use std::fmt;
 
-use super::MAX_CAPTURED;
+/// Captured bytes that one packet may have; a length beyond that is damage, not a packet.
+pub const MAX_CAPTURED: usize = 16 * 1024 * 1024;
 
 /// How reading a capture ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

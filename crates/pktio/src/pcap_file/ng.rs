@@ -1,5 +1,5 @@
-//! pcapng: blocks in sections. Sections and interfaces describe; enhanced, simple and the obsolete
-//! packet blocks hold packets; statistics say what was lost; every other block is passed over.
+//! pcapng: blocks in sections. Sections and interfaces describe; enhanced, simple and the obsolete packet blocks hold
+//! packets; statistics say what was lost; every other block is ignored.
 //!
 //! Contract: parses in place and keeps the interfaces described, at most [`MAX_INTERFACES`] of them in a
 //! file. An interface's number in the file starts again at 0 with each section; here it is an index over
@@ -8,8 +8,9 @@
 //! Source: draft-ietf-opsawg-pcapng.
 
 use super::clock::Clock;
+use super::end::{Damage, MAX_CAPTURED};
 use super::fields::ByteOrder;
-use super::{Damage, Interface, MAX_CAPTURED, Piece};
+use super::piece::{Interface, Piece};
 use crate::frame::{Direction, FrameMeta};
 use crate::link::LinkType;
 use crate::timestamp::Timestamp;
@@ -95,7 +96,7 @@ impl Sections {
         self.block(bytes).unwrap_or_else(|piece| piece)
     }
 
-    /// As [`Self::next`]: a block that is there is `Ok`, one that is not is `Err`.
+    /// [`Self::next`] as a result: `Ok` for a complete block, `Err` for anything else.
     fn block(&mut self, bytes: &[u8]) -> Result<Piece, Piece> {
         let (kind, length) = self.block_header(bytes)?;
         let total = length as usize;

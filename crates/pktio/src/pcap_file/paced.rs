@@ -225,7 +225,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against the sum of it all: a frame has come when its own delay and those of all before it have passed.
+        /// Against a plain sum: a frame has come when its delay and the delays of all before it have passed.
         #[test]
         fn what_has_come_is_what_is_due(
             times in proptest::collection::vec(0..2_000_u32, 1..20),

@@ -10,8 +10,9 @@ use std::ops::Range;
 
 use super::classic::{self, Classic};
 use super::decompress::{Decompressed, Stop};
+use super::end::{Damage, EndOfFile};
 use super::ng::{self, Sections};
-use super::{Damage, EndOfFile, Interface, Piece};
+use super::piece::{Interface, Piece};
 use crate::burst::Burst;
 use crate::port::{Port, PortError, Stats};
 use crate::readiness::Readiness;

@@ -11,12 +11,11 @@ use std::io::{self, BufWriter, ErrorKind, IntoInnerError, Write};
 use super::{Interface, MAX_CAPTURED, classic, ng};
 use crate::frame::{Direction, Frame};
 use crate::link::LinkType;
+use crate::timestamp::NANOS_PER_SECOND;
 use crate::timestamp::Timestamp;
 
 /// The snapshot length in file headers: libpcap's own maximum.
 const SNAPLEN: u32 = 262_144;
-
-const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
 /// Unit of the times in a classic file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! [`CaptureWriter`]: a port that writes what it transmits to a capture.
 //!
-//! Contract: pcapng, so that times keep their nanoseconds and frames their direction. One interface for each link
-//! type, described when its first frame comes. Frames are written as they are: superframes whole, checksums
-//! unfinished. Nothing is complete before [`Port::flush`] or [`CaptureWriter::finish`]; after an error the file is of no use. It never
-//! receives.
+//! Contract: pcapng, so that times keep their nanoseconds and frames their direction. One interface for each link type,
+//! described when its first frame comes. Frames are written as they are: superframes whole, checksums unfinished.
+//! Nothing is complete before [`Port::flush`] or [`CaptureWriter::finish`]; after an error the file is of no use. It
+//! never receives.
 
 use std::io::{self, Write};
 
@@ -21,7 +21,7 @@ pub struct CaptureWriter<W: Write> {
     /// What all interfaces are called.
     interface: Option<String>,
     out: NgWriter<W>,
-    /// Of the interfaces described so far.
+    /// Link types of the interfaces described so far.
     link_types: Vec<LinkType>,
     stats: Stats,
 }

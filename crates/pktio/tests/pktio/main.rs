@@ -1,4 +1,4 @@
-//! Capture files: built by hand, and those of tcpdump's own tests. Frames in memory of their own.
+//! Capture files: built by hand, and from tcpdump's own tests. Frames in memory of their own.
 //! TUN devices, packet sockets and AF_XDP, as root.
 
 #[cfg(target_os = "linux")]

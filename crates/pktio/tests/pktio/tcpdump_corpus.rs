@@ -1,7 +1,7 @@
 //! The captures of tcpdump's own test suite, of many link types, byte orders and ages: every one opens or
 //! is refused, every one ends, and where tcpdump reads a file it counts the same packets.
 //!
-//! Needs the shared data beside the checkout and `tar`; the comparison needs `tcpdump` 4.99 or later.
+//! Needs the shared data next to the checkout and `tar`; the comparison needs `tcpdump` 4.99 or later.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Results as annotations that GitHub shows beside the lines of the cases file.
+//! Results as annotations that GitHub shows next to the lines of the cases file.
 //!
 //! Source: GitHub Actions, "Workflow commands": `::error file=…,line=…,title=…::message`.
 
@@ -9,7 +9,7 @@ use packet::visible;
 use super::Results;
 
 impl Results {
-    /// One workflow command for each failing case.
+    /// Returns one workflow command for each failing case.
     #[must_use]
     pub fn github(&self) -> String {
         let mut out = String::new();

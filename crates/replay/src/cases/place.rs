@@ -61,7 +61,7 @@ impl PlaceName {
         let file = files.iter().find(|file| file.ruleset.family == family)?;
         let named = |table: u32, chain: u32| {
             let table = &file.ruleset.tables[table as usize];
-            (table.name.to_owned(), table.chains[chain as usize].name.to_string())
+            (file.ruleset.title(table).to_owned(), table.chains[chain as usize].name.to_string())
         };
         Some(match by {
             By::Rule(at) | By::HotDrop(at) => {

@@ -81,7 +81,7 @@ impl Instruction {
 }
 
 impl State {
-    /// One instruction; `None` rejects the frame.
+    /// Executes one instruction; `None` rejects the frame.
     fn step(&mut self, at: Instruction, frame: &[u8], wire_len: u32) -> Option<Next> {
         let Instruction { code, k, .. } = at;
         let operand = if code & 0x08 == 0 { k } else { self.x };

@@ -1,13 +1,76 @@
-//! [`GroupKey`]: what the packets of a group have in common, in words.
+//! [`GroupKey`]: what the packets of a group have in common, by what is asked for ([`GroupBy`]); and in words.
 
+use crate::decider::Decider;
+use dataplane::Disposition;
+use packet::FlowKey;
+use rules::eval::RuleRef;
+use rules::protocol_name;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-use packet::FlowKey;
-use rules::protocol_name;
+/// What packets of a group have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GroupBy {
+    /// What decided, and the jumps that led there.
+    Path,
+    /// The connection: addresses, ports and protocol, in either direction.
+    Flow,
+    /// The source address.
+    Source,
+    /// The destination address.
+    Destination,
+    /// The protocol and the destination port.
+    Port,
+}
 
-use super::{CallPath, GroupBy, Grouped};
-use crate::decider::Decider;
+impl GroupBy {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Path, Self::Flow, Self::Source, Self::Destination, Self::Port];
+
+    /// The kinds that a page shows.
+    pub(crate) const ON_PAGE: [Self; 3] = [Self::Source, Self::Destination, Self::Port];
+
+    /// The name of the kind for `--by`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Path => "path",
+            Self::Flow => "flow",
+            Self::Source => "source",
+            Self::Destination => "destination",
+            Self::Port => "port",
+        }
+    }
+}
+
+/// The jumps by which a packet came to what decided.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct CallPath {
+    /// The rules that jumped, the outermost first.
+    pub jumps: Vec<RuleRef>,
+    /// Whether they are known; none are given where they are not.
+    pub sure: bool,
+}
+
+impl CallPath {
+    /// No jump: what decided stands in a built-in chain, or in none.
+    pub(crate) const NONE: Self = Self { jumps: Vec::new(), sure: true };
+}
+
+/// One packet, for those who group it.
+pub(crate) struct Grouped<'p> {
+    pub(crate) number: u64,
+    pub(crate) time: Option<u64>,
+    pub(crate) end: &'p Disposition,
+    pub(crate) by: Decider,
+    /// The jumps by which the packet came there, where they were noted.
+    pub(crate) path: Option<&'p CallPath>,
+    /// The packet's addresses and ports, as far as they are known.
+    pub(crate) flow: Option<FlowKey>,
+    /// Whether it is listed.
+    pub(crate) listed: bool,
+}
 
 /// What the packets of a group have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -20,7 +83,7 @@ pub enum GroupKey {
     Address(IpAddr),
     /// A protocol, and the destination port where it has ports.
     Port(u8, Option<u16>),
-    /// They have no such thing, or it was not captured.
+    /// The packets have no such thing, or it was not captured.
     Nothing,
 }
 

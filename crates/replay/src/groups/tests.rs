@@ -6,6 +6,7 @@ use dataplane::{Disposition, DropReason, FinalVerdict, Skip};
 use packet::FlowKey;
 
 use super::*;
+use crate::decider::Decider;
 use crate::list::Lists;
 
 fn flow(source: u32, port: u16) -> FlowKey {
@@ -30,7 +31,9 @@ const ACCEPT: FinalVerdict = FinalVerdict::Accept(None);
 const DROP: FinalVerdict = FinalVerdict::Drop(DropReason::Ttl);
 
 fn gathering(by: GroupBy, most: usize) -> Gathering {
-    Gathering { most, ..Gathering::new(by, true, &Lists::refused()) }
+    let mut gathering = Gathering::new(by, true, &Lists::refused());
+    gathering.most = most;
+    gathering
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn replayed(files: &[RulesFile]) -> Vec<String> {
     let mut lines = Vec::new();
     let config = config();
     let mut wanted = Wanted { packets: Some(&mut lines), ..Wanted::default() };
-    replay(files, &[captured()], &config, &mut wanted).unwrap();
+    replay(files, &[captured()], &config.clone().into(), &mut wanted).unwrap();
     let line = |line: &str| {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
         let word = |name: &str| line[name].as_str().unwrap_or("-").to_owned();
@@ -64,15 +64,10 @@ fn each_packet_walks_on_from_the_hook_that_recorded_it() {
 #[test]
 fn why_names_the_rule_that_recorded_the_packet() {
     let (files, config) = (rules(), config());
-    let story = crate::why::of_capture(&files, &config, &[captured()], "1", None).unwrap();
+    let story =
+        crate::why::of_capture(&files, &config.clone().into(), &[captured()], "1", None).unwrap();
     let text = story.text(false);
     assert!(text.contains("\nlogged by L11 -A FORWARD -j NFLOG --nflog-prefix"), "{text}");
     assert!(!text.contains("L9 "), "{text}");
     assert!(!text.contains("mangle PREROUTING"), "{text}");
-}
-
-#[test]
-fn quoted_words_are_read_as_rules_print_them() {
-    assert_eq!(unquoted("\"a \\\"b\\\" \" --nflog-group 5"), "a \"b\" ");
-    assert_eq!(unquoted("plain --nflog-group 5"), "plain");
 }

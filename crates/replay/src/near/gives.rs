@@ -5,19 +5,19 @@ use rules::model::{Action, FallThrough, Policy, Rule, Table};
 /// What a packet that matches a rule may come to by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gives {
-    /// It is accepted.
+    /// The packet is accepted.
     Accept,
-    /// It is dropped.
+    /// The packet is dropped.
     Drop,
-    /// It is dropped, and its sender told.
+    /// The packet is dropped, and its sender gets an answer.
     Reject,
-    /// It goes to a chain that accepts some packets, and drops none.
+    /// The packet goes to a chain that accepts some packets, and drops none.
     MayAccept,
-    /// It goes to a chain that drops some packets, and accepts none.
+    /// The packet goes to a chain that drops some packets, and accepts none.
     MayDrop,
-    /// It goes to a chain that does both.
+    /// The packet goes to a chain that does both.
     May,
-    /// It goes on.
+    /// The packet goes on.
     Nothing,
 }
 
@@ -82,7 +82,7 @@ impl Gives {
         }
     }
 
-    /// The same as JSON spells it.
+    /// The verdict as JSON spells it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Accept => "accept",
@@ -96,7 +96,7 @@ impl Gives {
     }
 }
 
-/// The verdicts that a chain, and those that it leads to, may give.
+/// The verdicts that a chain, and the chains that it leads to, may give.
 #[derive(Debug, Default)]
 struct Ends {
     accept: bool,
@@ -104,7 +104,7 @@ struct Ends {
 }
 
 impl Ends {
-    /// Those of a chain; each one is looked at once.
+    /// Finds the verdicts of a chain; looks at each chain once.
     fn of_chain(table: &Table, chain: u32) -> Self {
         let (mut ends, mut waiting) = (Self::default(), vec![chain]);
         let mut seen = vec![false; table.chains.len()];

@@ -57,7 +57,7 @@ fn value(option: &str, transit: &Transit<'_, '_>) -> Option<String> {
             let offset = if transit.family == Family::Ipv6 { 7 } else { 8 };
             transit.net::<1>(offset).known()?[0].to_string()
         }
-        "--length" => transit.packet.len().to_string(),
+        "--length" if !transit.packet.is_open() => transit.packet.len().to_string(),
         "--tos" => format!("{:#04x}", tos(transit)?),
         "--dscp" => format!("{:#04x}", tos(transit)? >> 2),
         _ => return None,
@@ -114,7 +114,7 @@ pub(super) fn is_answer(transit: &Transit<'_, '_>) -> bool {
         }),
         icmpv4::PROTOCOL => icmp_type(transit).is_some_and(|kind| kind != icmpv4::ECHO_REQUEST),
         icmpv6::PROTOCOL => icmp_type(transit).is_some_and(|kind| kind != icmpv6::ECHO_REQUEST),
-        // From a service to whoever asked it.
+        // From a service to its client.
         _ => key.source_port < 1024 && key.destination_port >= 1024 && key.source_port > 0,
     }
 }

@@ -1,8 +1,7 @@
 //! [`Calls`]: by which jumps the current packet came to the rule that decided about it.
 //!
-//! Contract: it is told of every rule that the packet hit, in order. No chain is walked inside itself, so the last
-//! jump to a chain is the one that the packet is in it by; where a jump to it may have been taken and may not, the
-//! way is not known, and said to be.
+//! Contract: it sees every rule that the packet hit, in order. No chain is walked inside itself, so the packet is in a
+//! chain by the last jump to it; where a jump to it may have been taken and may not, the way is not known, and said to be.
 
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ use crate::groups::CallPath;
 /// The hits of the current packet.
 #[derive(Debug)]
 pub(super) struct Calls {
-    /// For each rules file: its rules, and the place of each by its slot.
+    /// Rules of each rules file, and the place of each rule by its slot.
     files: Vec<(Arc<Ruleset>, Vec<Option<RuleRef>>)>,
     hits: Vec<Hit>,
 }

@@ -15,6 +15,7 @@ impl Recorder {
     pub(crate) fn merge(&mut self, other: Self) {
         let Self {
             counters,
+            maybes,
             ends,
             accepted,
             refused,
@@ -49,6 +50,7 @@ impl Recorder {
         for (ours, theirs) in self.counters.iter_mut().zip(&counters) {
             ours.merge(theirs, HitCount::add);
         }
+        self.maybes.merge(maybes);
         for (ours, theirs) in self.ends.iter_mut().zip(&ends) {
             ours.merge(theirs);
         }

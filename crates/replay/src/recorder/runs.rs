@@ -11,7 +11,7 @@ use crate::report::Count;
 #[derive(Debug)]
 pub(super) struct Runs<K> {
     counts: HashMap<K, Count>,
-    /// Those of the last key that are not among them yet.
+    /// Packets of the last key that `counts` does not have yet.
     last: Option<(K, Count)>,
 }
 

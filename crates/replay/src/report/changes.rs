@@ -26,13 +26,13 @@ impl Report {
     /// Where a decider stands in the first rules.
     #[must_use]
     pub fn old_place(&self, decider: Decider) -> DeciderPlace<'_> {
-        decider.place(|family| self.file(family))
+        decider.place(&self.config.host, |family| self.file(family))
     }
 
     /// Where a decider stands in the rules of `--vs`.
     #[must_use]
     pub fn new_place(&self, decider: Decider) -> DeciderPlace<'_> {
-        decider.place(|family| self.new_file(family))
+        decider.place(&self.config.host, |family| self.new_file(family))
     }
 
     pub(super) fn changes_text(&self, out: &mut String) -> std::fmt::Result {

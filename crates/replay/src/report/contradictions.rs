@@ -10,8 +10,7 @@ impl Report {
     pub(super) fn contradicted(&self, what: Contradicted) -> (Option<u32>, String) {
         match what {
             Contradicted::Drop(decider) => {
-                let place = decider
-                    .place(|family| self.files.iter().find(|file| file.ruleset.family == family));
+                let place = decider.place(&self.config.host, |family| self.file(family));
                 (place.line, place.text)
             }
             Contradicted::ToHost => (None, "evaluated as packets for the host itself".to_owned()),

@@ -27,7 +27,8 @@ impl Report {
         });
         let mut top: Vec<_> = those
             .map(|((family, either), count)| {
-                let place = Decider::Either(*family, *either).place(|family| self.file(family));
+                let place = Decider::Either(*family, *either);
+                let place = place.place(&self.config.host, |family| self.file(family));
                 (*either, place.text, *count)
             })
             .collect();

@@ -105,6 +105,8 @@ impl End {
             FinalVerdict::Drop(DropReason::Conntrack) => Some(Self::Conntrack),
             FinalVerdict::Drop(DropReason::Reassembly) => Some(Self::Reassembly),
             FinalVerdict::Drop(DropReason::Denied(_)) => Some(Self::Denied),
+            // It is never what drops a packet for certain.
+            FinalVerdict::Drop(DropReason::Foreign(_)) => Some(Self::Unknown),
             FinalVerdict::Reject(rejected) => by(rejected),
             FinalVerdict::Unknown => Some(Self::Unknown),
             FinalVerdict::Accept(Some(accepted)) => by(accepted),

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use conntrack::SECOND;
 use rules::eval::RuleRef;
 use rules::model::Family;
 use serde_json::{Map, Value, json};
@@ -92,7 +93,7 @@ impl Report {
     pub(super) fn since_start(&self, time: u64) -> String {
         let start = self.captures.iter().filter_map(|capture| capture.first).min();
         let nanos = time.saturating_sub(start.unwrap_or(time));
-        format!("+{}.{:03} s", nanos / 1_000_000_000, nanos / 1_000_000 % 1000)
+        format!("+{}.{:03} s", nanos / SECOND, nanos / 1_000_000 % 1000)
     }
 
     /// The rules that jump, on the path to what decided.

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use conntrack::Mode;
 use conntrack::steer::Key;
 use dataplane::Counters;
+use rules::eval::RuleRef;
 use rules::model::Family;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
@@ -27,25 +28,28 @@ impl Serialize for Document<'_> {
             map.serialize_entry(key, value)?;
         }
         let reach: Vec<Reach> = (0..self.0.files.len()).map(|file| self.0.reach(file)).collect();
-        map.serialize_entry("hits", &Hits(&self.0.files, &self.0.counters, &reach))?;
+        map.serialize_entry("hits", &Hits(&self.0.files, &self.0.counters, &reach, Some(self.0)))?;
         if let Some(changes) = &self.0.changes {
             map.serialize_entry(
                 "new_hits",
-                &Hits(&changes.files, &changes.counters, &changes.reach),
+                &Hits(&changes.files, &changes.counters, &changes.reach, None),
             )?;
         }
         map.end()
     }
 }
 
-/// Rules files, and what was counted on each.
-struct Hits<'r>(&'r [RulesFile], &'r [Counters], &'r [Reach]);
+/// Rules files, what was counted on each, and the report that says why rules may have been hit.
+struct Hits<'r>(&'r [RulesFile], &'r [Counters], &'r [Reach], Option<&'r Report>);
 
 impl Serialize for Hits<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let Self(files, counters, reach) = self;
-        let files = files.iter().zip(*counters).zip(*reach);
-        to.collect_seq(files.flat_map(|((file, counters), reach)| hits(file, counters, reach)))
+        let Self(files, counters, reach, report) = self;
+        let files = files.iter().zip(*counters).zip(*reach).enumerate();
+        to.collect_seq(files.flat_map(|(index, ((file, counters), reach))| {
+            let because = move |at| report.and_then(|report| report.maybe_json(index, at));
+            hits(file, counters, reach, because)
+        }))
     }
 }
 
@@ -175,7 +179,7 @@ impl Report {
                     let tally = self.counters[index].policy(t as u32, c as u32);
                     policies.push(json!({
                         "family": file.ruleset.family.name(),
-                        "table": table.name,
+                        "table": file.ruleset.title(table),
                         "chain": chain.name,
                         "policy": base.policy.to_string(),
                         "packets": tally.packets,
@@ -219,15 +223,20 @@ impl Report {
 }
 
 /// Every rule with what it counted, and whether packets reached it.
-fn hits(file: &RulesFile, counters: &Counters, reach: &Reach) -> impl Iterator<Item = Value> {
+fn hits(
+    file: &RulesFile,
+    counters: &Counters,
+    reach: &Reach,
+    maybe_because: impl Fn(RuleRef) -> Option<Value>,
+) -> impl Iterator<Item = Value> {
     file.rules().map(move |(at, table, chain, rule)| {
         let tally = counters.rule(at);
-        json!({
+        let mut hit = json!({
             "family": file.ruleset.family.name(),
-            "table": table.name,
+            "table": file.ruleset.title(table),
             "chain": chain.name,
             "number": at.rule + 1,
-            "line": rule.line,
+            "line": file.line(rule.line).1,
             "text": file.rule_text(at),
             "packets": tally.packets,
             "bytes": tally.bytes,
@@ -235,19 +244,27 @@ fn hits(file: &RulesFile, counters: &Counters, reach: &Reach) -> impl Iterator<I
             "first": tally.first.map(time_text),
             "last": tally.last.map(time_text),
             "reached": reach.of(at).word(),
-        })
+        });
+        if let (Some(because), Some(hit)) = (maybe_because(at), hit.as_object_mut()) {
+            hit.insert("maybe_because".to_owned(), because);
+        }
+        hit
     })
 }
 
 fn rules_of(file: &RulesFile) -> Value {
-    json!({
+    let mut rules = json!({
         "file": file.file,
         "family": file.ruleset.family.name(),
         "semantics": file.ruleset.backend.name(),
         "tables": file.ruleset.tables.len(),
         "chains": file.ruleset.chain_count(),
         "rules": file.ruleset.rule_count(),
-    })
+    });
+    if let Some(second) = &file.second {
+        rules["second_file"] = json!(second.file);
+    }
+    rules
 }
 
 /// A mode of tracking, as `--ct` spells it.

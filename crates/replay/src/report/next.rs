@@ -175,9 +175,6 @@ pub(crate) fn walk_flags(files: &[RulesFile], config: &Config, usual: Mode) -> S
     if !config.pair {
         flags.push_str(" --no-pair");
     }
-    if let Some(bans) = &config.bans {
-        let _ = write!(flags, "{}", option("bans", bans.name()));
-    }
     if config.ct.mode != usual {
         let _ = write!(flags, " --ct {}", ct_name(config.ct.mode));
     }

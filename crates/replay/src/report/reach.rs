@@ -7,6 +7,7 @@ use rules::eval::RuleRef;
 
 use super::Report;
 use super::text::{number, plural};
+use super::unseen::Unseen;
 use crate::list::List;
 use crate::reach::{Reach, Reached};
 
@@ -53,20 +54,24 @@ impl Report {
         let hot_drops = self.refused_by.keys().copied();
         let (file, counters, ends) = (&self.files[file], &self.counters[file], &self.ends[file]);
         Reach::new(file, counters, ends, hot_drops, self.unknown_because.keys().copied())
+            .with_unseen(!self.unrecorded.is_empty())
     }
 
     /// How many rules no packet is known to have hit, by why not.
     #[must_use]
     pub fn never_hit(&self) -> NeverHit {
         let mut found = NeverHit::default();
+        let unseen = Unseen::of(self);
         for (index, file) in self.files.iter().enumerate() {
             let reach = self.reach(index);
-            for (at, ..) in file.rules() {
+            for (at, .., rule) in file.rules() {
                 let tally = self.counters[index].rule(at);
                 found.rules += 1;
                 match reach.of(at) {
                     _ if tally.packets > 0 => {}
-                    _ if tally.maybe > 0 => found.maybe_hit += 1,
+                    _ if tally.maybe > 0 || unseen.may_hit(index, at, rule).is_some() => {
+                        found.maybe_hit += 1
+                    }
                     Reached::Yes => found.not_matched += 1,
                     Reached::No => found.not_reached += 1,
                     Reached::Maybe => found.maybe_reached += 1,
@@ -105,13 +110,15 @@ impl Report {
         };
         writeln!(out, "\nLIST never: {} of {rules}{more}", number(shown))?;
         let mut left = shown;
+        let unseen = Unseen::of(self);
         for (index, file) in self.files.iter().enumerate() {
             let reach = self.reach(index);
             for (at, .., rule) in file.rules().filter(|(at, ..)| self.is_never(index, *at)) {
                 let Some(rest) = left.checked_sub(1) else { return Ok(()) };
                 left = rest;
-                let why = self.why_never(index, &reach, at);
-                writeln!(out, "  L{:<5} {why}: {}", rule.line, file.rule_text(at))?;
+                let why = self.why_never(index, &reach, at, unseen.may_hit(index, at, rule));
+                let line = file.line(rule.line).1;
+                writeln!(out, "  L{line:<5} {why}: {}", file.rule_text(at))?;
             }
         }
         Ok(())
@@ -122,13 +129,14 @@ impl Report {
     }
 
     /// Why no packet is known to have hit a rule.
-    fn why_never(&self, file: usize, reach: &Reach, at: RuleRef) -> String {
+    fn why_never(&self, file: usize, reach: &Reach, at: RuleRef, unseen: Option<&str>) -> String {
         let maybe = self.counters[file].rule(at).maybe;
-        match reach.of(at) {
+        match (reach.of(at), unseen) {
             _ if maybe > 0 => format!("maybe hit by {}", plural(maybe, "packet")),
-            Reached::Yes => "reached, not matched".to_owned(),
-            Reached::No => "not reached".to_owned(),
-            Reached::Maybe => "maybe reached".to_owned(),
+            (_, Some(packets)) => format!("maybe hit by {packets}"),
+            (Reached::Yes, _) => "reached, not matched".to_owned(),
+            (Reached::No, _) => "not reached".to_owned(),
+            (Reached::Maybe, _) => "maybe reached".to_owned(),
         }
     }
 }

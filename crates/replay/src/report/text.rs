@@ -2,19 +2,21 @@
 
 use std::fmt::Write;
 
+use conntrack::SECOND;
 use dataplane::{Disposition, DropReason, FinalVerdict, Path};
 use host::{Kernel, Queues};
 use packet::visible::{self, word};
+pub(super) use packet::visible::{number, plural};
 use rules::Backend;
 use rules::eval::By;
 use rules::save::FamilyFrom;
 
 use super::{Count, Report, ways};
-use crate::decider::Decider;
+use crate::decider::{Decider, foreign_text};
 use crate::time_text::time_text;
 
 /// Width of a line for which columns are given.
-const WIDTH: usize = 100;
+pub(super) const WIDTH: usize = 100;
 /// What ends a cell that takes the room there is, and the width that it would have in a line of [`WIDTH`].
 const CELL: char = '\u{1f}';
 /// The narrowest terminal that lines are laid out for: less leaves nothing of what they say.
@@ -44,6 +46,7 @@ impl Report {
         let _ = self.contradictions_text(&mut below);
         let _ = self.drops(&mut below);
         let _ = self.unknowns(&mut below);
+        let _ = self.maybes_text(&mut below);
         let _ = self.changes_text(&mut below);
         let _ = self.notes(&mut below);
         let _ = self.never_list(&mut below);
@@ -55,18 +58,18 @@ impl Report {
     }
 
     /// Rows of a table before "and N more".
-    fn rows(&self) -> usize {
+    pub(super) fn rows(&self) -> usize {
         self.rows.unwrap_or(ROWS)
     }
 
     fn heading(&self, out: &mut String) -> std::fmt::Result {
         for file in &*self.files {
             let ruleset = &file.ruleset;
-            let names: Vec<&str> = ruleset.tables.iter().map(|table| table.name).collect();
+            let names: Vec<_> = ruleset.tables.iter().map(|table| ruleset.title(table)).collect();
             writeln!(
                 out,
                 "rules     {}: {}, {} in {} ({})",
-                word(&file.file),
+                word(&file.names()),
                 ruleset.family.tool(),
                 plural(ruleset.rule_count() as u64, "rule"),
                 plural(ruleset.chain_count() as u64, "chain"),
@@ -244,7 +247,8 @@ impl Report {
             writeln!(out, "\n{heading}{:>12}   first seen", "packets")?;
         }
         for (file, by, count, tally) in top.iter().take(self.rows()) {
-            let label = format!("  L{:<5} {}", file.by_line(*by), file.by_text(*by));
+            let line = file.line(file.by_line(*by)).1;
+            let label = format!("  L{line:<5} {}", file.by_text(*by));
             let first = tally.first.map_or_else(String::new, |first| {
                 let start = self.captures.iter().filter_map(|capture| capture.first).min();
                 format!("+{}", duration(first.saturating_sub(start.unwrap_or(first))))
@@ -375,8 +379,9 @@ impl Report {
                 } else {
                     String::new()
                 };
-                let (file, what) = (word(&file.file), word(&warning.what));
-                writeln!(out, "warning   {file}:{}: {what}{times}", warning.line)?;
+                let (file, line) = file.line(warning.line);
+                let (file, what) = (word(file), word(&warning.what));
+                writeln!(out, "warning   {file}:{line}: {what}{times}")?;
             }
         }
         for warning in &self.warnings {
@@ -390,7 +395,7 @@ impl Report {
     pub fn decided_by(&self, end: &Disposition) -> Option<(u32, String)> {
         if let Some(either) = end.either {
             let decider = Decider::Either(end.family?, either);
-            return Some((0, decider.place(|family| self.file(family)).text));
+            return Some((0, decider.place(&self.config.host, |family| self.file(family)).text));
         }
         let by = match end.verdict {
             FinalVerdict::Accept(by) => by?,
@@ -414,13 +419,16 @@ impl Report {
             FinalVerdict::Drop(DropReason::Denied(why)) => {
                 return Some((0, format!("the access list: {}", why.words())));
             }
+            FinalVerdict::Drop(DropReason::Foreign(chain)) => {
+                return Some((0, foreign_text(&self.config.host, chain)));
+            }
             FinalVerdict::Drop(DropReason::Rule(at)) => By::Rule(at),
             FinalVerdict::Drop(DropReason::HotDrop(at)) => By::HotDrop(at),
             FinalVerdict::Drop(DropReason::Policy { table, chain }) => By::Policy { table, chain },
             FinalVerdict::Unknown | FinalVerdict::Skip(_) => return None,
         };
         let file = self.file(end.family?)?;
-        Some((file.by_line(by), file.by_text(by)))
+        Some((file.line(file.by_line(by)).1, file.by_text(by)))
     }
 }
 
@@ -459,24 +467,6 @@ fn filled(cell: &str, width: usize, rest: &str, columns: Option<usize>) -> Strin
     format!("{cut}…{rest}")
 }
 
-/// A number with commas.
-#[must_use]
-pub(super) fn number(value: u64) -> String {
-    let digits = value.to_string();
-    let mut out = String::with_capacity(digits.len() * 4 / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-pub(super) fn plural(value: u64, word: &str) -> String {
-    format!("{} {word}{}", number(value), if value == 1 { "" } else { "s" })
-}
-
 pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let digits = if percent > 0.0 && percent < 0.1 { 2 } else { 1 };
@@ -496,7 +486,7 @@ pub(super) fn bytes(value: u64) -> String {
 
 /// A span of nanoseconds, short.
 pub(crate) fn duration(nanos: u64) -> String {
-    let seconds = nanos / 1_000_000_000;
+    let seconds = nanos / SECOND;
     match seconds {
         0 => format!("{} ms", nanos / 1_000_000),
         1..60 => format!("{seconds}.{} s", nanos / 100_000_000 % 10),

@@ -5,6 +5,7 @@
 //! multiple of the one before, and neighbours are added up: no packet is lost. A bin starts at a multiple
 //! of its width. Packets are also counted by their order, for captures without times.
 
+use conntrack::SECOND;
 use dataplane::FinalVerdict;
 
 /// Most bins.
@@ -14,7 +15,6 @@ pub const VERDICTS: [&str; 5] = ["accept", "drop", "reject", "unknown", "skip"];
 /// Packets by verdict.
 pub type Bin = [u64; VERDICTS.len()];
 
-const SECOND: u64 = 1_000_000_000;
 const MINUTE: u64 = 60 * SECOND;
 const HOUR: u64 = 60 * MINUTE;
 /// Widths from ten seconds to a day; below they go as decimal numbers do, above they double.

@@ -1,16 +1,15 @@
-//! A capture as the command line names it: `FILE`, or `IFACE=FILE` for one that was recorded on one
-//! interface and does not say so.
+//! A capture as the command line names it: `FILE`, or `IFACE=FILE` for a capture of one interface that does not say so.
 
 use std::path::Path;
 
 /// A capture to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaptureName {
-    /// As given.
+    /// The argument as given.
     pub given: String,
     /// The interface that it was recorded on, where that is given.
     pub interface: Option<String>,
-    /// Its file; `-` for standard input.
+    /// Name of the file; `-` for standard input.
     pub file: String,
 }
 

@@ -25,7 +25,7 @@ pub(super) struct Waiting {
     pub(super) name: CaptureName,
     /// Time of its first frame that has one.
     pub(super) first: Option<u64>,
-    /// It cannot be opened twice: what was read of it.
+    /// What was read of a capture that cannot be opened twice.
     begun: Option<(CaptureReader, Burst)>,
 }
 
@@ -37,22 +37,22 @@ pub(super) struct Feed {
     begun: Option<Burst>,
     /// Numbers of its interfaces in the stream's table.
     interfaces: Vec<u32>,
-    /// Those numbers are other ones than its own.
+    /// Numbers in the stream's table differ from the capture's own.
     renumbers: bool,
-    /// Some of them are of the firewall's records.
+    /// Some interfaces record the firewall's log (NFLOG).
     holds_records: bool,
-    /// Some of them are cooked: their frames say which way they went.
+    /// Some interfaces are cooked: their frames say which way they went.
     is_cooked: bool,
     /// Time of the frame that was read last; frames without one have it.
     pub(super) now: Option<u64>,
-    /// It may keep its reader waiting.
+    /// The capture may keep its reader waiting.
     pub(super) is_live: bool,
     /// Frames read.
     frames: u64,
 }
 
 impl Waiting {
-    /// One that is opened as soon as frames are wanted.
+    /// Makes a capture that is opened as soon as frames are wanted.
     pub(super) fn new(capture: usize, name: CaptureName) -> Self {
         Self { capture, name, first: None, begun: None }
     }
@@ -125,11 +125,11 @@ impl Feed {
         Ok(Some(self.arrive(batch)))
     }
 
-    /// Says of each frame when it arrived; how many are older than the one before.
+    /// Says of each frame when it arrived; returns how many are older than the frame before.
     fn arrive(&mut self, batch: &mut Batch) -> u64 {
         let Self { capture, now, .. } = self;
         let Batch { burst, arrived, .. } = batch;
-        // Before the first one that has a time there is nothing to go by but that.
+        // Frames before the first frame that has a time take that time.
         *now = now.or_else(|| burst.metas().find_map(nanos));
         let (has_time, mut last) = (now.is_some(), now.unwrap_or(0));
         let (mut backwards, mut bytes, mut tells) = (0, 0, self.is_cooked);

@@ -27,7 +27,7 @@ pub(crate) fn frame_of(number: u64) -> u64 {
 /// The captures' names, to print numbers with.
 #[derive(Debug, Clone, Default)]
 pub struct Numbers {
-    /// As messages name them; empty where there is only one.
+    /// Files as messages name them; empty where there is only one.
     files: Vec<String>,
 }
 
@@ -60,12 +60,12 @@ impl Numbers {
         Shown { file: self.file(number), frame: frame_of(number) }
     }
 
-    /// The same, as it may stand in a line.
+    /// A number as [`Self::show`] prints it, with characters made visible for a line.
     pub(crate) fn words(&self, number: u64) -> String {
         visible::word(&self.show(number).to_string()).into_owned()
     }
 
-    /// For JSON: the number alone, or as it is printed.
+    /// A number for JSON: the number alone, or as it is printed.
     pub(crate) fn json(&self, number: u64) -> serde_json::Value {
         match self.file(number) {
             Some(_) => self.show(number).to_string().into(),

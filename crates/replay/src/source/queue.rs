@@ -14,10 +14,10 @@ use pktio::Frame;
 
 use crate::batch::{Arrived, BATCH_BYTES, Batch};
 
-/// Batches kept to be read into: a window's worth, or every lull in a capture would cost their memory anew.
+/// Batches kept to be read into: a window's worth, or every lull in a capture would cost their memory again.
 const MOST_IDLE: usize = 256;
 
-/// How far frames are read ahead of those that are handed out. What is reached first ends it.
+/// How far frames are read ahead of the frames that are handed out. The limit that is reached first counts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Window {
     /// Nanoseconds of the captures' time.
@@ -104,7 +104,7 @@ impl Queue {
         [self.unordered.frames as u64, self.ordered.frames as u64]
     }
 
-    /// Keeps a batch that is in order, and comes after those that are kept.
+    /// Keeps a batch that is in order, and comes after the batches that are kept.
     pub(super) fn keep(&mut self, batch: Batch) {
         self.ordered.add(&batch);
         self.kept.push_back(batch);
@@ -136,7 +136,7 @@ impl Queue {
         self.runs.push_back(Some(Run { batch, next: 0 }));
     }
 
-    /// The same frames in order of time.
+    /// Copies the frames of a batch in order of time.
     fn sorted(&mut self, batch: Batch) -> Batch {
         let mut order: Vec<usize> = (0..batch.arrived.len()).collect();
         // Nearly sorted, which the stable sort sees.

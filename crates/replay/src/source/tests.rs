@@ -6,9 +6,12 @@ use pktio::pcap_file::NgWriter;
 use pktio::{Frame, FrameMeta, Interface, LinkType, Timestamp};
 use proptest::prelude::*;
 
+use super::stream::ReadOf;
 use super::*;
+use crate::Selection;
+use crate::batch::Batch;
+use conntrack::SECOND;
 
-const SECOND: u64 = 1_000_000_000;
 const START: u64 = 1_700_000_000 * SECOND;
 
 /// A directory of captures that goes with the test.
@@ -51,7 +54,7 @@ fn read(captures: &[String]) -> (Vec<(u32, String, Option<u64>)>, ReadOf) {
     read_by(captures, Selection::default())
 }
 
-/// The same of what a selection leaves.
+/// Reads what a selection leaves, as [`read`] reads all.
 fn read_by(captures: &[String], selection: Selection) -> (Vec<(u32, String, Option<u64>)>, ReadOf) {
     let numbers = Numbers::of(captures);
     let reading = Reading { selection, ..Reading::default() };

@@ -7,16 +7,23 @@ use packet::tcp::Flags;
 use packet::{icmpv4, icmpv6};
 use rules::{port_number, protocol_number};
 
-use super::{SpecError, Word, expected};
+use super::gaps::header_of;
+use super::word::{SpecError, Word, expected, number};
 
-/// The source port of a packet that is not said to have one: of those that hosts draw (RFC 6335).
-const DRAWN: u16 = 49152;
+/// The source port of a packet whose words give none: the first that hosts draw from (RFC 6335).
+pub(super) const DRAWN: u16 = 49152;
 
 /// An address, and its port where one stands after it.
 pub(super) struct Endpoint {
     column: usize,
     pub(super) addr: IpAddr,
     port: Option<u16>,
+}
+
+impl Endpoint {
+    pub(super) fn has_port(&self) -> bool {
+        self.port.is_some()
+    }
 }
 
 /// `A[:PORT] > B[:PORT]` and the words after.
@@ -43,7 +50,7 @@ fn endpoint((column, text): Word<'_>) -> Result<Endpoint, SpecError> {
     Ok(Endpoint {
         column,
         addr: bare.parse().map_err(|_| wrong())?,
-        port: Some(port_number(port).ok_or_else(wrong)?),
+        port: Some(port_number(port).filter(|_| !port.starts_with('+')).ok_or_else(wrong)?),
     })
 }
 
@@ -62,32 +69,37 @@ pub(super) fn message(
         None => Ok(message),
         Some((column, word)) => Err(expected(*column, format!("no more words, found \"{word}\""))),
     };
+    let icmp = |words: &[Word<'_>]| match [source, destination].iter().find(|end| end.has_port()) {
+        Some(of) => Err(expected(of.column, format!("an address without a port for {name}"))),
+        None => icmp(words, source.addr.is_ipv6(), end),
+    };
     let drawn = source.port.unwrap_or(DRAWN);
     let lower = name.to_ascii_lowercase();
     match &*lower {
         "tcp" => Ok(Message::tcp(drawn, port(destination)?, flags(rest)?)),
         "udp" => nothing_more(Message::udp(drawn, port(destination)?)),
-        "icmp" | "icmpv6" | "icmp6" => icmp(rest, source.addr.is_ipv6(), end),
-        "ping" => {
-            let none = icmp(&[], source.addr.is_ipv6(), end)?;
-            nothing_more(none)
-        }
+        "icmp" | "icmpv6" | "icmp6" => icmp(rest),
+        "ping" => nothing_more(icmp(&[])?),
         _ => {
-            let protocol = lower.parse().ok().or_else(|| protocol_number(&lower));
+            let protocol = number(&lower).or_else(|| protocol_number(&lower));
             let protocol = protocol.ok_or_else(|| {
                 let such = "a protocol, such as tcp, udp, icmp, ping or a number";
                 expected(column, format!("{such}, found \"{name}\""))
             })?;
-            nothing_more(Message::Other { protocol, header: header(source, destination) })
+            let has_ports = source.has_port() || destination.has_port();
+            let ports = if has_ports { Some([drawn, port(destination)?]) } else { None };
+            nothing_more(Message::Other { protocol, header: header(protocol, ports) })
         }
     }
 }
 
 /// A header of zeros, but for ports where they were given.
-fn header(source: &Endpoint, destination: &Endpoint) -> Vec<u8> {
-    let mut header = vec![0; 12];
-    header[..2].copy_from_slice(&source.port.unwrap_or(0).to_be_bytes());
-    header[2..4].copy_from_slice(&destination.port.unwrap_or(0).to_be_bytes());
+fn header(protocol: u8, ports: Option<[u16; 2]>) -> Vec<u8> {
+    let mut header = vec![0; header_of(protocol)];
+    if let Some(ports) = ports {
+        header.resize(header.len().max(4), 0);
+        header[..4].copy_from_slice(ports.map(u16::to_be_bytes).as_flattened());
+    }
     header
 }
 
@@ -118,7 +130,7 @@ fn icmp(words: &[Word<'_>], v6: bool, end: usize) -> Result<Message, SpecError> 
     let (column, text) = words.first().copied().unwrap_or((end, "echo-request"));
     let (kind, code) = text.split_once('/').unwrap_or((text, "0"));
     let named = if v6 { icmpv6::type_named(kind) } else { icmpv4::type_named(kind) };
-    let parsed = named.or_else(|| kind.parse().ok()).zip(code.parse().ok());
+    let parsed = named.or_else(|| number(kind)).zip(number(code));
     let (kind, code) = parsed.ok_or_else(|| {
         expected(column, format!("an ICMP type by name or number, or type/code, found \"{text}\""))
     })?;

@@ -50,7 +50,7 @@ fn message(rules: &str, capture: &Path, threads: usize) -> (String, usize) {
             threads,
             ..Wanted::default()
         };
-        replay(&rules, &captures, &Config::default(), &mut wanted).map(drop)
+        replay(&rules, &captures, &Config::default().into(), &mut wanted).map(drop)
     }));
     let panic = ended.expect_err("a worker panicked");
     let message = panic.downcast_ref::<&str>().expect("a message without values");

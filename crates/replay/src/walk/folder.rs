@@ -1,18 +1,26 @@
 //! A host as one argument: a folder of what its own programs printed, as `tamis collect` writes it.
 
 use std::fmt::Display;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use access::list::Schedule;
 use conntrack::Listing;
 use dataplane::Wires;
-use host::Host;
+use host::foreign::Foreign;
+use host::{Geoip, Host};
+use pktio::file::NamedBy;
 use rules::ipset::Sets;
 use rules::model::Family;
 use rules::save::LoadOptions;
 
+use super::files::{Files, has_tables};
+use super::legacy::Legacy;
+use super::{foreign, geoip};
+use crate::bans_file;
 use crate::error::Error;
-use crate::input::read_text;
+use crate::input::text_of;
 use crate::rules_file::RulesFile;
 
 /// Rulesets by family, in the order in which they are asked for.
@@ -26,42 +34,57 @@ const RULES: [(Family, &str); 4] = [
 /// A folder that describes a host.
 #[derive(Debug)]
 pub struct HostFolder<'n> {
-    /// Its name, as given.
+    /// Name of the folder, as given.
     name: &'n str,
+    /// The folder that its files lie below: itself, unless a file names it.
+    root: &'n Path,
 }
 
 impl<'n> HostFolder<'n> {
     /// The folder of that name; `None` if it is none, but a file or nothing.
     pub fn at(name: &'n str) -> Option<Self> {
-        Path::new(name).is_dir().then_some(Self { name })
+        Self::named(name, NamedBy::Person)
+    }
+
+    /// The same, named by somebody.
+    pub(super) fn named(name: &'n str, by: NamedBy<'n>) -> Option<Self> {
+        let root = match by {
+            NamedBy::Folder(root) => root,
+            NamedBy::Person | NamedBy::Configuration => Path::new(name),
+        };
+        Path::new(name).is_dir().then_some(Self { name, root })
     }
 
     fn path(&self, file: &str) -> PathBuf {
         Path::new(self.name).join(file)
     }
 
-    /// Those of these files of it that are there.
+    /// Files are named by it: they lie below it.
+    fn by(&self) -> NamedBy<'n> {
+        NamedBy::Folder(self.root)
+    }
+
+    /// Paths of these files, as far as the folder has them.
     pub fn files(&self, names: impl Iterator<Item = &'static str>) -> impl Iterator<Item = String> {
         let there = names.map(|file| self.path(file)).filter(|at| at.exists());
         there.map(|path| path.display().to_string())
     }
 
-    /// One of its files is refused.
+    /// The error for a refused file of the folder.
     fn refused(&self, file: &str, why: &dyn Display) -> Error {
         Error::Read { file: self.path(file).display().to_string(), what: why.to_string() }
     }
 
     /// The text of one of its files, if it is there.
     fn text(&self, file: &str) -> Result<Option<String>, Error> {
-        let path = self.path(file);
-        if !path.exists() {
-            return Ok(None);
+        match text_of(&self.path(file).display().to_string(), self.by()) {
+            Err(Error::File { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(None),
+            text => text.map(Some),
         }
-        Ok(Some(read_text(&path.display().to_string())?))
     }
 
-    /// Its rulesets that can be asked at once: those of IPv4, IPv6 and ARP, else those of bridges; with `--family` only
-    /// that one. A file without rules or policies counts as none.
+    /// The rulesets that can be asked at once: IPv4, IPv6 and ARP rules, else bridge rules; with `--family` only that
+    /// family's. A file without rules or policies counts as none.
     pub fn rules(&self, options: &LoadOptions<'_>) -> Result<Vec<RulesFile>, Error> {
         let mut files: Vec<RulesFile> = Vec::new();
         for (family, name) in RULES {
@@ -70,10 +93,10 @@ impl<'n> HostFolder<'n> {
             if !is_asked || !is_beside {
                 continue;
             }
-            let Some(text) = self.text(name)? else { continue };
-            if !text.lines().any(|line| line.trim_start().starts_with('*')) {
-                continue;
-            }
+            let legacy = self.with_files(|files| Legacy::of(files, family, options))?;
+            let alone = Legacy::file(family).filter(|_| matches!(legacy, Some(Legacy::Alone)));
+            let name = alone.unwrap_or(name);
+            let Some(text) = self.text(name)?.filter(|text| has_tables(text)) else { continue };
             let options = LoadOptions { family: Some(family), ..*options };
             let path = self.path(name).display().to_string();
             match RulesFile::from_text(&path, text, &options) {
@@ -93,15 +116,19 @@ impl<'n> HostFolder<'n> {
             let table = options
                 .table
                 .map_or_else(String::new, |table| format!(" with a table \"{table}\""));
+            let native = match self.foreign(true, false)?.chains.first() {
+                Some(chain) => format!(" but {chain}, which is not evaluated"),
+                None => String::new(),
+            };
             return Err(Error::Given(format!(
-                "{}: expected a ruleset in this folder ({expected}){table}, found none",
+                "{}: expected a ruleset in this folder ({expected}){table}, found none{native}",
                 self.name
             )));
         }
         Ok(files)
     }
 
-    /// What it says of the host.
+    /// What it says of the host, but for its rulesets.
     pub fn host(&self) -> Result<Host, Error> {
         let mut unread = None;
         let host = Host::read(|name| match self.text(name) {
@@ -117,14 +144,44 @@ impl<'n> HostFolder<'n> {
         }
     }
 
-    /// Its sets.
+    fn with_files<T>(&self, ask: impl FnOnce(&Files<'_>) -> T) -> T {
+        let path = |name: &str| self.path(name).display().to_string();
+        ask(&Files { text: &|name| self.text(name), path: &path })
+    }
+
+    /// Adds the tables of iptables-legacy to the tables of iptables-nft, where the order of both is known.
+    pub(super) fn join(
+        &self,
+        files: &mut [RulesFile],
+        options: &LoadOptions<'_>,
+    ) -> Result<(), Error> {
+        for own in files {
+            let family = own.ruleset.family;
+            let legacy = self.with_files(|files| Legacy::of(files, family, options))?;
+            if let Some(Legacy::Beside { file, is_earlier }) = legacy {
+                own.join(file, is_earlier);
+            }
+        }
+        Ok(())
+    }
+
+    /// Chains of rulesets that its packets meet and that are not evaluated; with `joins` some of iptables-legacy are. Where
+    /// they are ignored, files that cannot be read are, too.
+    pub fn foreign(&self, ignored: bool, joins: bool) -> Result<Foreign, Error> {
+        match self.with_files(|files| foreign::chains(files, joins)) {
+            Err(_) if ignored => Ok(Foreign { ignored, ..Foreign::default() }),
+            chains => Ok(Foreign { chains: chains?, ignored }),
+        }
+    }
+
+    /// Sets of the host.
     pub fn sets(&self) -> Result<Option<Sets>, Error> {
         let name = "ipset.save";
         let sets = self.text(name)?.map(|text| Sets::parse(&text)).transpose();
         sets.map_err(|error| self.refused(name, &error))
     }
 
-    /// The wires that its interfaces are the ports of, where it is that of a run.
+    /// The wires whose ports its interfaces are, where a run wrote the folder.
     pub fn wires(&self) -> Result<Wires, Error> {
         let name = "wires.txt";
         let wires = self.text(name)?.map(|text| Wires::parse(&text)).transpose();
@@ -132,17 +189,16 @@ impl<'n> HostFolder<'n> {
         Ok(wires.unwrap_or_default())
     }
 
-    /// The file of its access list, if it is there.
-    pub fn bans(&self) -> Option<String> {
-        Some(self.path("bans.txt"))
-            .filter(|path| path.exists())
-            .map(|path| path.display().to_string())
+    /// The access list, if the folder has one.
+    pub fn bans(&self) -> Option<Result<Schedule, Error>> {
+        let path = Some(self.path("bans.txt")).filter(|path| path.exists());
+        path.map(|path| bans_file::open_by(&path.display().to_string(), self.by()))
     }
 
-    /// Its folder of countries, if it is there.
-    pub fn geoip(&self) -> Option<String> {
+    /// The database of countries, if the folder has one.
+    pub fn geoip(&self) -> Option<Result<Arc<Geoip>, Error>> {
         let path = Some(self.path("xt_geoip")).filter(|path| path.is_dir());
-        path.map(|path| path.display().to_string())
+        path.map(|path| geoip::open(&path.display().to_string(), Some(self.root)))
     }
 
     /// The connections that it had.

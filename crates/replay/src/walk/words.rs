@@ -81,7 +81,7 @@ pub fn network(text: &str) -> Result<Network, String> {
     Network::parse(text).ok_or_else(|| "expected ADDRESS or ADDRESS/BITS".to_owned())
 }
 
-/// At least one connection, and no more than the table can index.
+/// Parses a number of connections: at least one, and no more than the table can index.
 ///
 /// # Errors
 /// It is something else: what was expected.
@@ -90,7 +90,7 @@ pub fn ct_max(text: &str) -> Result<usize, String> {
     if (1..=1 << 24).contains(&max) { Ok(max) } else { Err("expected 1 to 16777216".to_owned()) }
 }
 
-/// Workers: at least one, and no more than can be told apart by a byte.
+/// Parses a number of workers: at least one, and no more than a byte can number.
 ///
 /// # Errors
 /// It is something else: what was expected.

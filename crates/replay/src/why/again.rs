@@ -1,7 +1,7 @@
 //! The paths of packets that a replay has come to name: its captures are read once more.
 //!
 //! Contract: every packet before the last named one is evaluated again, by one worker, as the replay did; of the
-//! captures at most [`FRAMES`] are read. A path that does not end as the replay's did is not told. Captures that
+//! captures at most [`FRAMES`] are read. A path that does not end as the replay's did is not shown. Captures that
 //! cannot be read twice tell none.
 
 use std::collections::HashMap;
@@ -10,8 +10,9 @@ use std::sync::Arc;
 use dataplane::Evaluator;
 use packet::visible;
 
+use super::packets::of_frame;
 use super::past::Past;
-use super::{Story, of_frame};
+use super::story::Story;
 use crate::batch::Batch;
 use crate::error::Error;
 use crate::lane::Rules;
@@ -64,7 +65,7 @@ pub(crate) fn paths(
 }
 
 impl Story {
-    /// Its path alone; `numbers` name other packets in it.
+    /// Returns the path alone; `numbers` name other packets in it.
     fn into_path(self, numbers: Numbers) -> PathOf {
         let story = Self { report: Report { numbers, ..self.report }, ..self };
         let mut text = String::new();
@@ -74,7 +75,7 @@ impl Story {
     }
 }
 
-/// At most [`LINES`] lines, of the beginning and the end.
+/// Shortens a text to [`LINES`] lines, of the beginning and the end.
 fn shortened(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let Some(over) = lines.len().checked_sub(LINES).filter(|over| *over > 0) else {

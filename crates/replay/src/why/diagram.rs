@@ -7,8 +7,8 @@ use packet::visible::word;
 use rules::Outcome;
 use rules::eval;
 
+use super::story::{Step, Story};
 use super::text::result;
-use super::{Step, Story};
 use crate::report::escape;
 use crate::rules_file::RulesFile;
 
@@ -20,7 +20,7 @@ const HEIGHT: usize = 17;
 const STEP: usize = 36;
 const MARGIN: usize = 12;
 
-/// One walk of a chain.
+/// A walk of a chain.
 struct Walked {
     title: String,
     /// What it came to there.
@@ -65,7 +65,7 @@ impl Story {
             let lines: String = walk.lines.iter().map(|line| quoted(line) + "\\l").collect();
             let _ = writeln!(out, "  c{at} [label=\"{}\\l{lines}\"];", quoted(&walk.title));
         }
-        let end = self.end.verdict.word();
+        let end = self.verdict().word();
         let _ = writeln!(out, "  end [shape=oval, label=\"{}\"];", end.to_uppercase());
         let mut before = "packet".to_owned();
         for (at, walk) in walked.iter().enumerate() {
@@ -131,7 +131,7 @@ impl Story {
             match step {
                 Step::Enters { table, hook } => {
                     let table = &file.ruleset.tables[*table as usize];
-                    let title = format!("{}/{}", table.name, hook.chain_name());
+                    let title = format!("{}/{}", file.ruleset.title(table), hook.chain_name());
                     stack = vec![(None, all.len())];
                     all.push(Walked::new(title, 0, None));
                 }
@@ -145,7 +145,7 @@ impl Story {
                             stack.iter_mut().for_each(|(one, _)| *one = Some(chain));
                         }
                         None => {
-                            let title = format!("{}/{}", table.name, its.name);
+                            let title = format!("{}/{}", file.ruleset.title(table), its.name);
                             let from = stack.last().map(|(_, walk)| *walk);
                             let walk = Walked::new(title, stack.len(), from);
                             stack.push((Some(chain), all.len()));
@@ -178,7 +178,7 @@ fn tell(walk: &mut Walked, file: &RulesFile, step: &Step) {
             let text = file.rule_text(*at);
             let text = text.strip_prefix(&format!("-A {} ", chain.name)).unwrap_or(&text);
             let result = result(rule, table, *outcome, *alive, refused.as_deref());
-            walk.say(&format!("L{} {result}: {text}", rule.line));
+            walk.say(&format!("L{} {result}: {text}", file.line(rule.line).1));
         }
         Step::Policy { table, chain } => {
             walk.say(&file.by_text(eval::By::Policy { table: *table, chain: *chain }));

@@ -4,22 +4,23 @@ use host::sighting::Sighting;
 use rules::eval::{self, Alive};
 use serde_json::{Value, json};
 
+use super::story::{Before, Step, Story};
 use super::text::translation_text;
-use super::{Before, Step, Story};
 use crate::near::NearMiss;
 use crate::rules_file::RulesFile;
 use crate::source::Numbers;
+use crate::spec::Lack;
 
 impl Story {
     /// The story as one document.
     #[must_use]
     pub fn json(&self) -> Value {
         let file = self.end.family.and_then(|family| self.report.file(family));
-        let by = self.report.decided_by(&self.end);
+        let by = self.report.decided_by(&self.end).filter(|_| self.contradiction.is_none());
         let mut story = json!({
             "schema": "tamis.why/1",
             "packet": self.packet,
-            "verdict": self.end.verdict.word(),
+            "verdict": self.verdict().word(),
             "line": by.as_ref().map(|(line, _)| line),
             "by": by.map(|(_, text)| text),
             "unknown_because": self.report.unknown_places().into_iter()
@@ -27,6 +28,7 @@ impl Story {
                     "line": reason.place.map(|(_, line)| line),
                     "what": reason.what,
                     "how": reason.how,
+                    "not_given": keys(&reason.lacks),
                 }))
                 .collect::<Vec<_>>(),
             "untold": self.untold,
@@ -34,6 +36,10 @@ impl Story {
                 self.steps.iter().map(|step| step_json(file, &self.report.numbers, step)).collect::<Vec<_>>()
             }),
         });
+        if !self.assumed.is_empty() {
+            story["assumed"] = json!(self.assumed);
+            story["not_given"] = json!(keys(&self.report.lacks));
+        }
         if let Some(seen) = &self.seen {
             let number = |number: u64| self.report.numbers.show(number).to_string();
             let of = match seen.sighting {
@@ -43,6 +49,9 @@ impl Story {
             story["sighting"] = json!(seen.sighting.name());
             story["of"] = json!(of.map(number));
             story["left"] = json!(seen.left.map(number));
+        }
+        if let Some(contradiction) = &self.contradiction {
+            story["contradiction"] = json!(contradiction);
         }
         if !self.logged.is_empty() {
             story["logged_by"] = json!(self.logged);
@@ -69,13 +78,18 @@ impl Story {
     }
 }
 
+/// The keys that would give what a description lacks.
+fn keys(lacks: &[Lack]) -> Vec<&'static str> {
+    lacks.iter().map(|lack| lack.key()).collect()
+}
+
 fn miss_json(file: &RulesFile, miss: &NearMiss) -> Value {
     let (table, chain, rule) = file.rule(miss.at);
     json!({
-        "table": table.name,
+        "table": file.ruleset.title(table),
         "chain": chain.name,
         "number": miss.at.rule + 1,
-        "line": rule.line,
+        "line": file.line(rule.line).1,
         "text": file.rule_text(miss.at),
         "test": miss.test,
         "packet_has": miss.has,
@@ -89,17 +103,17 @@ fn step_json(file: &RulesFile, numbers: &Numbers, step: &Step) -> Value {
             json!({ "step": "path", "path": path.name(), "in": input, "out": output })
         }
         Step::Enters { table, hook } => {
-            let table = file.ruleset.tables[*table as usize].name;
+            let table = file.ruleset.title(&file.ruleset.tables[*table as usize]);
             json!({ "step": "chain", "table": table, "chain": hook.chain_name() })
         }
         Step::Rule { at, outcome, alive, refused, remarks } => {
             let (table, chain, rule) = file.rule(*at);
             json!({
                 "step": "rule",
-                "table": table.name,
+                "table": file.ruleset.title(table),
                 "chain": chain.name,
                 "number": at.rule + 1,
-                "line": rule.line,
+                "line": file.line(rule.line).1,
                 "text": file.rule_text(*at),
                 "matches": format!("{outcome:?}"),
                 "certain": *alive == Alive::Certain,
@@ -135,5 +149,6 @@ fn step_json(file: &RulesFile, numbers: &Numbers, step: &Step) -> Value {
             json!({ "step": "path", "path": path.name(), "in": input, "out": output })
         }
         Step::Settled { state } => json!({ "step": "settled", "is": state }),
+        Step::Remark(what) => json!({ "step": "remark", "what": what }),
     }
 }

@@ -13,15 +13,20 @@ use rules::eval::{self, Alive};
 use rules::model::Action;
 use rules::nat::Translated;
 
-use super::{Expired, FlowStory, SeenAs, Step, Story};
+use super::past::Expired;
+use super::story::{FlowStory, SeenAs, Step, Story};
 use crate::near::{Misses, NearMiss, asks_for_state};
 use crate::report::{duration, ways};
 use crate::rules_file::RulesFile;
+use crate::spec::Lack;
 
-/// Jumps within jumps that are told apart by columns.
+/// Depth of jumps that columns show.
 const DEEPEST: usize = 16;
 /// Rules that did not match and stand in a row are counted, not listed, beyond this many.
 const SHOWN_IN_A_ROW: usize = 2;
+
+/// What an unknown verdict depends on is counted, not listed, beyond this many.
+const MOST_REASONS: usize = 20;
 
 /// `dst now 172.17.0.4:5432`.
 pub(super) fn translation_text(side: Side, to: &Translated) -> String {
@@ -106,7 +111,7 @@ impl Story {
             "near misses, each for one test, those to another verdict first (a rule before one may decide otherwise):"
         )?;
         for miss in nearest {
-            let line = file.rule(miss.at).2.line;
+            let line = file.line(file.rule(miss.at).2.line).1;
             writeln!(out, "  L{line:<5} {}", file.rule_text(miss.at))?;
             writeln!(out, "         {}, {}", miss.gives.words(), were_it(miss))?;
         }
@@ -134,6 +139,13 @@ impl Story {
 
     fn write_text(&self, out: &mut String, all: bool) -> std::fmt::Result {
         writeln!(out, "packet  {}", self.packet)?;
+        if !self.assumed.is_empty() {
+            writeln!(out, "assumed {}", self.assumed.join(", "))?;
+        }
+        let lacks: Vec<&str> = self.report.lacks.iter().map(|lack| lack.key()).collect();
+        if !lacks.is_empty() {
+            writeln!(out, "unknown {}: not given", lacks.join(", "))?;
+        }
         self.write_path(out, all)
     }
 
@@ -171,15 +183,21 @@ impl Story {
             writeln!(out, "  … {} more rules are not told", self.untold)?;
         }
         writeln!(out, "{}", self.conclusion())?;
+        if self.contradiction.is_some() {
+            return Ok(());
+        }
         self.write_unknown(out)
     }
 
     /// What an unknown verdict depends on, and each way to know it once.
     fn write_unknown(&self, out: &mut String) -> std::fmt::Result {
         let reasons = self.report.unknown_places();
-        for reason in &reasons {
+        for reason in reasons.iter().take(MOST_REASONS) {
             let line = reason.place.map_or_else(String::new, |(_, line)| format!("L{line} "));
             writeln!(out, "  depends on {line}{}", reason.what)?;
+        }
+        if let Some(more @ 1..) = reasons.len().checked_sub(MOST_REASONS) {
+            writeln!(out, "  … {more} more")?;
         }
         ways(reasons.iter()).iter().try_for_each(|how| writeln!(out, "  {how}"))
     }
@@ -198,7 +216,7 @@ impl Story {
             }
             Step::Enters { table, hook } => {
                 let table = &file.ruleset.tables[*table as usize];
-                writeln!(out, "{}/{}", table.name, hook.chain_name())
+                writeln!(out, "{}/{}", file.ruleset.title(table), hook.chain_name())
             }
             Step::Rule { at, outcome, alive, refused, remarks } => {
                 let (table, chain, rule) = file.rule(*at);
@@ -208,7 +226,8 @@ impl Story {
                     if chain.base.is_some() { String::new() } else { format!("{} ", chain.name) };
                 let text = file.rule_text(*at);
                 let text = text.strip_prefix(&format!("-A {} ", chain.name)).unwrap_or(&text);
-                writeln!(out, "  {:inner$}L{:<5} {place}{text}   {result}", "", rule.line)?;
+                let line = file.line(rule.line).1;
+                writeln!(out, "  {:inner$}L{line:<5} {place}{text}   {result}", "")?;
                 let mut remarks = remarks.iter().map(|remark| word(remark));
                 remarks.try_for_each(|remark| writeln!(out, "  {:inner$}       {remark}", ""))
             }
@@ -251,29 +270,60 @@ impl Story {
                 writeln!(out, "path    {} from here on, in {input}, out {output}", path.name())
             }
             Step::Settled { state } => writeln!(out, "conntrack: leaves it {state}"),
+            Step::Remark(what) => writeln!(out, "note    {what}"),
         }
     }
 
     /// The last line: the verdict and what gave it.
     pub(super) fn conclusion(&self) -> String {
-        self.conclusion_of(&self.end)
+        let conclusion = self.conclusion_of(&self.end);
+        match &self.contradiction {
+            Some(what) if self.end.verdict == FinalVerdict::Unknown => {
+                format!("UNKNOWN: the line of the log contradicts these rules: {what}")
+            }
+            Some(what) => {
+                format!(
+                    "UNKNOWN: the line of the log contradicts these rules, which say {conclusion}: {what}"
+                )
+            }
+            None => conclusion,
+        }
     }
 
-    /// Its end, and for one that is not known what that depends on.
+    /// The end of the story, and what an unknown verdict depends on.
     pub(super) fn decision(&self) -> String {
-        match self.depends_on() {
+        match self.depends_on().filter(|_| self.contradiction.is_none()) {
             None => self.conclusion(),
-            Some(reasons) => format!("{}: depends on {reasons}", self.conclusion()),
+            Some(reasons) => {
+                let keys: Vec<&str> = self.lacks().into_iter().map(Lack::key).collect();
+                let lacks = match &keys[..] {
+                    [] => String::new(),
+                    _ => format!(" (not given: {})", keys.join(", ")),
+                };
+                format!("{}: depends on {reasons}{lacks}", self.conclusion())
+            }
         }
+    }
+
+    /// What a verdict that is not known depends on of what a described packet lacks.
+    pub(crate) fn lacks(&self) -> Vec<Lack> {
+        let mut lacks: Vec<Lack> =
+            self.report.unknown_places().into_iter().flat_map(|reason| reason.lacks).collect();
+        lacks.sort_unstable();
+        lacks.dedup();
+        lacks
     }
 
     /// What a verdict that is not known depends on, in a line.
     pub(crate) fn depends_on(&self) -> Option<String> {
         let reasons = self.report.unknown_reasons();
         let shown = |line: &Option<u32>| line.map_or_else(String::new, |line| format!("L{line} "));
-        let reasons = reasons.iter().map(|(line, what, _)| format!("{}{what}", shown(line)));
-        let reasons: Vec<String> = reasons.collect();
-        (!reasons.is_empty()).then(|| reasons.join(", "))
+        let told = reasons.iter().take(MOST_REASONS);
+        let mut told: Vec<String> =
+            told.map(|(line, what, _)| format!("{}{what}", shown(line))).collect();
+        let more = reasons.len().checked_sub(MOST_REASONS).filter(|more| *more > 0);
+        told.extend(more.map(|more| format!("… {more} more")));
+        (!told.is_empty()).then(|| told.join(", "))
     }
 
     fn conclusion_of(&self, end: &Disposition) -> String {
@@ -342,8 +392,8 @@ pub(super) fn result(
     }
 }
 
-/// Columns that a rule stands further to the right than those of built-in chains. Bounded, so that jumps by the ten
-/// thousand are no more text than rules.
+/// Columns that a rule is indented, compared with rules of built-in chains. Bounded, so that ten thousand nested jumps
+/// are no more text than rules.
 fn indent(depth: usize) -> usize {
     2 * depth.min(DEEPEST)
 }

@@ -45,7 +45,7 @@ fn a_replay_names_both_and_counts_for_neither() {
     let mut packets = Vec::new();
     let list = Some((List::Drop.into(), 5));
     let mut wanted = Wanted { packets: Some(&mut packets), list, page: true, ..Wanted::default() };
-    let report = run::replay(&rules, &[capture], &config, &mut wanted).unwrap();
+    let report = run::replay(&rules, &[capture], &config.clone().into(), &mut wanted).unwrap();
     drop(wanted);
     assert_eq!(report.verdicts.drop.packets, 1);
     assert!(report.accepted_by.is_empty(), "{:?}", report.accepted_by);
@@ -73,7 +73,7 @@ fn a_story_ends_with_both() {
     let (rules, config) = (rules(), Config::default());
     let end = |text: &str| {
         let spec = spec::parse(text).unwrap();
-        let story = why::of_conversation(&rules, &config, &[], &spec, None);
+        let story = why::of_conversation(&rules, &config.clone().into(), &[], &spec, None);
         (story.text(false), story.json()["by"].clone())
     };
     let (text, by) = end(SPEC);
@@ -90,7 +90,8 @@ fn a_recorded_case_expects_no_rule() {
     let (rules, config) = (rules(), Config::default());
     let (_dir, capture) = capture();
     let mut recording =
-        cases::record::record(&rules, &config, std::slice::from_ref(&capture), 10).unwrap();
+        cases::record::record(&rules, &config.clone().into(), std::slice::from_ref(&capture), 10)
+            .unwrap();
     recording.pins = true;
     let toml = recording.toml([Some("rules.v4"), None], &[capture]);
     assert!(toml.contains("expect = \"drop\"") && !toml.contains("by = \""), "{toml}");
@@ -105,8 +106,12 @@ fn what_a_program_on_a_queue_lets_through_no_rule_drops() {
     let of = |verdict| {
         let mut config = Config::default();
         config.host.queues = Queues::of(&[(None, verdict)]).unwrap();
-        let report =
-            run::replay(&rules, std::slice::from_ref(&capture), &config, &mut Wanted::default());
+        let report = run::replay(
+            &rules,
+            std::slice::from_ref(&capture),
+            &config.clone().into(),
+            &mut Wanted::default(),
+        );
         let report = report.unwrap();
         (report.accepted_by.len(), report.refused_by.len(), report.text(Style::default()))
     };

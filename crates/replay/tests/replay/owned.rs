@@ -31,12 +31,13 @@ fn found() -> [Box<dyn Fn() -> String + Send>; 4] {
     let net = |name: &str, cidr| (name.to_owned(), Network::parse(cidr).unwrap());
     let nets = vec![net("lan0", "10.20.0.0/24"), net("wan0", "0.0.0.0/0")];
     let config = Config { nets, ..Config::default() };
-    let report = run::replay(&rules, &captures, &config, &mut Wanted::default()).unwrap();
-    let story = why::of_capture(&rules, &config, &captures, "1", None).unwrap();
-    let recording = record::record(&rules, &config, &captures, 9).unwrap();
+    let report =
+        run::replay(&rules, &captures, &config.clone().into(), &mut Wanted::default()).unwrap();
+    let story = why::of_capture(&rules, &config.clone().into(), &captures, "1", None).unwrap();
+    let recording = record::record(&rules, &config.clone().into(), &captures, 9).unwrap();
     let toml = recording.toml([None; 2], &captures);
     let cases = Cases::from_text("cases.toml", &toml).unwrap();
-    let results = evaluate(cases, &rules, &config, "");
+    let results = evaluate(cases, &rules, &config.clone().into(), "");
     [
         Box::new(move || report.text(Style::default())),
         Box::new(move || story.text(true)),

@@ -44,7 +44,7 @@ fn check(text: &str) -> Result<(), TestCaseError> {
         Err(error) => {
             prop_assert!((1..=text.len() + 1).contains(&error.column), "{error}");
             prop_assert!(text.is_char_boundary(error.column - 1), "{error}");
-            prop_assert!(error.what.len() < text.len() + 100, "{error}");
+            prop_assert!(error.what.len() < text.len() + 200, "{error}");
         }
     }
     Ok(())

@@ -4,7 +4,7 @@
 
 use super::draft::{Draft, prefix};
 use super::piece::{Piece, pieces};
-use crate::ext::{MatchUse, TargetUse};
+use crate::ext::{MatchUse, TargetUse, find_match, find_target};
 use crate::family::Family;
 
 /// A match in the other family's words.
@@ -15,6 +15,9 @@ pub(super) fn one_match(
     draft: &mut Draft,
 ) -> Result<(), String> {
     let name = &*used.name;
+    if find_match(name, from).is_none() {
+        return Err(format!("-m {name}, which is not known"));
+    }
     let pieces = pieces(|to| used.body.print(to));
     if from.is_ip() && to.is_ip() {
         return match_ip_to_ip(name, &pieces, draft);
@@ -142,6 +145,9 @@ fn match_to_ip(to: Family, option: &str, piece: &Piece, all: &[Piece]) -> Option
 
 /// A target in the other family's words.
 pub(super) fn target(from: Family, to: Family, used: &TargetUse) -> Result<String, String> {
+    if find_target(&used.name, from).is_none() {
+        return Err(format!("-j {}, which is not known", used.name));
+    }
     let pieces = pieces(|to| used.body.print(to));
     let both_ip = from.is_ip() && to.is_ip();
     let translated = match (to, &*used.name) {

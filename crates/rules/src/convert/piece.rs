@@ -8,9 +8,9 @@ use crate::lexer::words;
 pub(super) struct Piece {
     /// `!` stands before it.
     pub(super) invert: bool,
-    /// Its name without dashes.
+    /// The option's name without dashes.
     pub(super) name: String,
-    /// Its values, as they print.
+    /// The option's values, as they print.
     pub(super) values: Vec<String>,
 }
 

@@ -16,7 +16,7 @@ use crate::transit::{Iface, Transit};
 
 /// What most rules test, read once for many of them. A target that rewrites the packet makes it old.
 #[derive(Debug, Clone)]
-pub(crate) struct Key<'p> {
+pub struct Key<'p> {
     /// The source, its first byte lowest: IPv4 in the first four. 0 where it is not known.
     pub(crate) source_words: [u64; 2],
     /// The destination, likewise.
@@ -96,7 +96,8 @@ impl<'p> Key<'p> {
 
     /// Whether both addresses are known.
     #[inline]
-    pub(crate) fn addresses_known(&self) -> bool {
+    #[must_use]
+    pub fn addresses_known(&self) -> bool {
         self.known == [true; 2]
     }
 
@@ -154,25 +155,6 @@ fn words(addr: [u8; 16]) -> [u64; 2] {
 /// Words as sixteen bytes, as they lie in memory.
 fn bytes([low, high]: [u64; 2]) -> u128 {
     u128::from_ne_bytes((u128::from(low) | u128::from(high) << 64).to_le_bytes())
-}
-
-/// Whether what is known already says that a rule with these tests does not match: the usual end of a
-/// rule, in a few instructions.
-#[inline]
-pub(super) fn refuses(header: &Header, key: &Key<'_>) -> bool {
-    let other = |test: Option<MaskedAddr>, addr: Option<u128>| {
-        test.zip(addr).is_some_and(|(test, addr)| !accepts(&test, addr))
-    };
-    other(header.source(), key.source())
-        || other(header.destination(), key.destination())
-        || matches!((header.protocol(), key.protocol), (Some(test), Some(number))
-            if (test.number == number) == test.invert)
-}
-
-/// Whether what is known decides all tests: then they hold, if it does not refuse the rule.
-#[inline]
-pub(super) fn is_known(header: &Header, key: &Key<'_>) -> bool {
-    key.addresses_known() && key.protocol.is_some() && !header.has_more()
 }
 
 #[inline]

@@ -1,7 +1,7 @@
 //! Two observers as one, and one that is lent. Who does not want to be told of single rules is not, if the other
 //! does.
 
-use super::{Alive, Cause, Observer, RuleRef};
+use super::{Alive, Cause, Observer, Proof, RuleRef};
 use crate::ext::Memory;
 use crate::outcome::Outcome;
 use crate::transit::Transit;
@@ -73,6 +73,30 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.1.unknown(at, cause);
     }
 
+    #[inline]
+    fn may_count(&mut self, at: RuleRef, cause: Cause) {
+        self.0.may_count(at, cause);
+        self.1.may_count(at, cause);
+    }
+
+    #[inline]
+    fn proof(&mut self, at: RuleRef) -> Proof {
+        match self.0.proof(at) {
+            Proof::Nothing => self.1.proof(at),
+            proof => proof,
+        }
+    }
+
+    #[inline]
+    fn opens(&mut self, at: RuleRef) -> bool {
+        self.0.opens(at) | self.1.opens(at)
+    }
+
+    #[inline]
+    fn has_settled(&mut self) -> bool {
+        self.0.has_settled() | self.1.has_settled()
+    }
+
     /// Nobody wants the walk to go on if one of them does not.
     #[inline]
     fn stops(&self) -> bool {
@@ -122,6 +146,26 @@ impl<O: Observer> Observer for &mut O {
     #[inline]
     fn unknown(&mut self, at: RuleRef, cause: Cause) {
         O::unknown(self, at, cause);
+    }
+
+    #[inline]
+    fn may_count(&mut self, at: RuleRef, cause: Cause) {
+        O::may_count(self, at, cause);
+    }
+
+    #[inline]
+    fn proof(&mut self, at: RuleRef) -> Proof {
+        O::proof(self, at)
+    }
+
+    #[inline]
+    fn opens(&mut self, at: RuleRef) -> bool {
+        O::opens(self, at)
+    }
+
+    #[inline]
+    fn has_settled(&mut self) -> bool {
+        O::has_settled(self)
     }
 
     #[inline]

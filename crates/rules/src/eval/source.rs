@@ -5,13 +5,13 @@
 
 use std::sync::Arc;
 
-use super::header::{self, Key};
+use super::header::Key;
 use crate::ext::TargetUse;
 use crate::family::Hook;
 use crate::model::{Action, Chain, FallThrough, Policy, Rule, Table};
 
 /// What holds the rules of one table.
-pub(crate) trait Source<'r> {
+pub trait Source<'r> {
     /// A place in a chain: the next rule to be read.
     type Cursor: Copy;
     /// A rule as it is held.
@@ -59,7 +59,7 @@ pub(crate) trait Source<'r> {
 }
 
 /// One rule of a [`Source`].
-pub(crate) trait Stored<'r>: Copy {
+pub trait Stored<'r>: Copy {
     /// What its own tests say.
     fn test(&self, key: &Key<'_>) -> Test;
 
@@ -78,7 +78,7 @@ pub(crate) trait Stored<'r>: Copy {
 
 /// What can be said of a rule at a glance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Test {
+pub enum Test {
     /// It does not match.
     No,
     /// It matches, and there is nothing else to ask.
@@ -91,18 +91,25 @@ pub(crate) enum Test {
 
 /// What a rule does with a packet; chains in the words of the source.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Step<'r> {
+pub enum Step<'r> {
+    /// Nothing: its packets are counted.
     Count,
+    /// Accepts the packet.
     Accept,
+    /// Drops the packet.
     Drop,
+    /// Ends the chain.
     Return,
+    /// Jumps to a chain, and comes back from its end.
     Jump(u32),
+    /// Jumps to a chain, whose end is this one's.
     Goto(u32),
+    /// Asks a target.
     Target(&'r TargetUse),
 }
 
 /// What a rule does, with chains by their index in the table.
-pub(crate) fn step_of(action: &Action) -> Step<'_> {
+pub fn step_of(action: &Action) -> Step<'_> {
     match action {
         Action::None => Step::Count,
         Action::Accept => Step::Accept,
@@ -156,13 +163,9 @@ impl<'r> Source<'r> for Model<'r> {
 }
 
 impl<'r> Stored<'r> for &'r Rule {
-    #[inline]
-    fn test(&self, key: &Key<'_>) -> Test {
-        match &self.header {
-            Some(header) if header::refuses(header, key) => Test::No,
-            Some(header) if !header::is_known(header, key) => Test::Ask,
-            _ => Test::AskMatches,
-        }
+    /// Nothing is answered at sight: what layouts read out of their words is held to rules that are asked in full.
+    fn test(&self, _key: &Key<'_>) -> Test {
+        Test::Ask
     }
 
     fn rule(&self) -> &'r Rule {

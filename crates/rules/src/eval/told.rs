@@ -1,8 +1,9 @@
 //! [`Told`]: an observer behind a pointer, for walks that need not be as fast as can be: the reference walk, and those over
 //! layouts that are there to be compared with. Each observer has code of its own for one walk, then, instead of six.
 
-use super::{Alive, Cause, Observer, Outcome, RuleRef};
+use super::observer::{Alive, Cause, Observer, Proof, RuleRef};
 use crate::ext::Memory;
+use crate::outcome::Outcome;
 use crate::transit::Transit;
 
 /// What an [`Observer`] is told, as calls by a pointer.
@@ -16,6 +17,9 @@ pub(crate) trait Tell {
     fn tell_policy(&mut self, table: u32, chain: u32, certain: bool, transit: &Transit<'_, '_>);
     fn tell_off_end(&mut self, table: u32, chain: u32, certain: bool);
     fn tell_unknown(&mut self, at: RuleRef, cause: Cause);
+    fn tell_may_count(&mut self, at: RuleRef, cause: Cause);
+    fn tell_proof(&mut self, at: RuleRef) -> Proof;
+    fn says_open(&mut self, at: RuleRef) -> bool;
     fn says_stop(&self) -> bool;
 }
 
@@ -56,6 +60,18 @@ impl<O: Observer> Tell for O {
 
     fn tell_unknown(&mut self, at: RuleRef, cause: Cause) {
         self.unknown(at, cause);
+    }
+
+    fn tell_may_count(&mut self, at: RuleRef, cause: Cause) {
+        self.may_count(at, cause);
+    }
+
+    fn tell_proof(&mut self, at: RuleRef) -> Proof {
+        self.proof(at)
+    }
+
+    fn says_open(&mut self, at: RuleRef) -> bool {
+        self.opens(at)
     }
 
     fn says_stop(&self) -> bool {
@@ -99,6 +115,18 @@ impl<const SEES: bool> Observer for Told<'_, SEES> {
 
     fn unknown(&mut self, at: RuleRef, cause: Cause) {
         self.0.tell_unknown(at, cause);
+    }
+
+    fn may_count(&mut self, at: RuleRef, cause: Cause) {
+        self.0.tell_may_count(at, cause);
+    }
+
+    fn proof(&mut self, at: RuleRef) -> Proof {
+        self.0.tell_proof(at)
+    }
+
+    fn opens(&mut self, at: RuleRef) -> bool {
+        self.0.says_open(at)
     }
 
     fn stops(&self) -> bool {

@@ -69,6 +69,30 @@ pub enum Claim {
     },
 }
 
+impl Claim {
+    /// Which rule translates the flow where this is what one table claims, and `later` what the next one does with packets
+    /// that the first may let go.
+    #[must_use]
+    pub fn or(self, later: Self) -> Self {
+        let open = |claim| match claim {
+            Self::Open { draws, redirects, moves_source } => [draws, redirects, moves_source],
+            Self::None | Self::By(_) => [true; 3],
+        };
+        match (self, later) {
+            (Self::None, only) | (only, Self::None) => only,
+            (Self::By(_), _) => self,
+            (Self::Open { draws, redirects, moves_source }, later) => {
+                let other = open(later);
+                Self::Open {
+                    draws: draws || other[0],
+                    redirects: redirects || other[1],
+                    moves_source: moves_source || other[2],
+                }
+            }
+        }
+    }
+}
+
 /// A set of [`Verdict`]s.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verdicts {
@@ -155,6 +179,11 @@ impl Verdicts {
         };
     }
 
+    /// A rule may translate the flow into whatever it likes.
+    pub(super) fn claim_anything(&mut self) {
+        self.claim = Claim::Open { draws: true, redirects: true, moves_source: true };
+    }
+
     /// Which rule translates the packet's flow.
     #[must_use]
     pub fn translated_by(&self) -> Claim {
@@ -179,7 +208,7 @@ impl Verdicts {
         for verdict in [Verdict::Accept, Verdict::Drop] {
             self.add(verdict, Some(By::Rule(at)));
         }
-        self.claim = Claim::Open { draws: true, redirects: true, moves_source: true };
+        self.claim_anything();
         self.given_up = true;
     }
 
@@ -261,6 +290,13 @@ impl Verdicts {
             self.join(other);
         }
         self.given_up |= other.given_up;
+    }
+
+    /// Adds what a later table that translates says, too.
+    pub fn or_later(&mut self, later: &Self) {
+        self.extend(later);
+        self.claim = self.claim.or(later.claim);
+        self.as_taken = None;
     }
 
     /// Adds what gives the verdicts of `other`.

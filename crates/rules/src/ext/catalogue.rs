@@ -162,34 +162,6 @@ pub fn find_target(name: &str, family: Family) -> Option<&'static TargetKind> {
     TARGETS.iter().copied().find(|kind| kind.name == name && kind.families.contains(&family))
 }
 
-/// Targets of xtables-addons and vendors that rulesets in the wild name: kept as they stand. Any other
-/// unknown name after `-j` is taken for a chain, and refused when there is none.
-const FOREIGN_TARGETS: &[&str] = &[
-    "ACCOUNT",
-    "CHAOS",
-    "DELUDE",
-    "DHCPMAC",
-    "DNETMAP",
-    "ECHO",
-    "FULLCONENAT",
-    "FLOWOFFLOAD",
-    "IMQ",
-    "IPMARK",
-    "LOGMARK",
-    "NDPI",
-    "PROTO",
-    "RTPENGINE",
-    "SYSRQ",
-    "TARPIT",
-    "XOR",
-];
-
-/// Whether `name` is a target of the wild.
-#[must_use]
-pub fn is_foreign_target(name: &str) -> bool {
-    FOREIGN_TARGETS.contains(&name)
-}
-
 /// One line of the table of what is supported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Supported {

@@ -7,8 +7,8 @@ use super::look::{Looked, Miss};
 use super::store::Extra;
 use super::{AllSets, Ifaces, Key, Set};
 use crate::transit::Transit;
+use conntrack::SECOND;
 
-const SECOND: u64 = 1_000_000_000;
 /// Longest timeout in seconds.
 const MAX_TIMEOUT: u64 = (u32::MAX as u64) / 1000;
 
@@ -17,7 +17,7 @@ const MAX_TIMEOUT: u64 = (u32::MAX as u64) / 1000;
 pub(crate) struct Addition<'q> {
     /// For each dimension: the source side of the packet, not the destination.
     pub(crate) by_source: &'q [bool],
-    /// One that is there already is added anew.
+    /// Whether an existing element is added again (`--exist`).
     pub(crate) exist: bool,
     /// Seconds that it stays; 0 is for ever, `None` as long as the set says.
     pub(crate) timeout: Option<u32>,

@@ -17,7 +17,7 @@ use super::undo::{Old, Undo};
 use super::{AllSets, Member, Sets};
 use crate::error::{LoadError, What};
 
-/// Elements that one text may add and remove, those of ranges counted one by one.
+/// Elements that one text may add and remove; each element of a range counts.
 pub const MOST_ELEMENTS: usize = 1 << 16;
 
 const NO_SET: &str = "The set with the given name does not exist";
@@ -32,7 +32,7 @@ const OTHER_TYPE: &str = "The sets cannot be swapped: their type does not match"
 /// What a text has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Edited {
-    /// Elements that were added, or added anew.
+    /// Elements that were added, or added again.
     pub added: usize,
     /// Elements that were removed by `del`.
     pub deleted: usize,
@@ -284,7 +284,7 @@ fn begun(extra: Extra, now: u64) -> Extra {
     Extra { expires: extra.expires.saturating_add(now), ..extra }
 }
 
-/// What it carries where it was there: it counts on from what it has counted, unless that is given anew.
+/// Returns what an existing element carries afterwards: it keeps its counters, unless they are given again.
 fn counting_on(new: Extra, old: Extra, [packets, bytes]: [bool; 2]) -> Extra {
     Extra {
         packets: if packets { new.packets } else { old.packets },

@@ -19,7 +19,7 @@ impl Key {
         [self.0[0], self.0[4], self.0[REST], self.0[PREFIXES]]
     }
 
-    /// The same the other way round.
+    /// Returns the wide key of a narrow one.
     pub(super) fn wide([first, second, rest, prefixes]: Narrow) -> Self {
         Self([first, 0, 0, 0, second, 0, 0, 0, rest, prefixes])
     }

@@ -27,9 +27,9 @@ pub(super) enum Dim {
 /// A type of set.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Kind {
-    /// Its name after `create SET`.
+    /// The type's name after `create SET`.
     pub(super) name: &'static str,
-    /// Its dimensions.
+    /// The type's dimensions.
     pub(super) dims: &'static [Dim],
     /// Elements lie in a range that the set names.
     pub(super) is_bitmap: bool,

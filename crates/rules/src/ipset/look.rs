@@ -14,7 +14,7 @@ use crate::transit::{Iface, Transit};
 pub(super) enum Miss {
     /// The packet has no such thing: it is in no set of this type.
     No,
-    /// It is not known.
+    /// What the packet has is not known.
     Unknown,
 }
 
@@ -172,7 +172,7 @@ fn has_port(protocol: u8) -> bool {
     matches!(protocol, TCP | UDP | UDPLITE | SCTP | ICMP | ICMPV6)
 }
 
-/// An address of the Ethernet header; one that is all zero is none.
+/// Reads an address of the Ethernet header; an all-zero address is a miss.
 fn mac(transit: &Transit<'_, '_>, source: bool) -> Result<[u8; 6], Miss> {
     let link = &transit.packet.headers().link;
     let offset = if source { link.source_mac } else { link.ethernet };

@@ -9,7 +9,7 @@
 //!
 //! [`Sets::restore`] changes them from outside, [`Sets::save`] says what they are.
 //!
-//! [`Sets`] are a worker's own, or those of all workers (`whose`).
+//! [`Sets`] belong to one worker, or to all workers (`whose`).
 //!
 //! Source: ipset(8); kernel `net/netfilter/ipset/ip_set_core.c`, `ip_set_hash_gen.h`, `ip_set_bitmap_gen.h`,
 //! `ip_set_list_set.c`; measured with ipset 7.17 on Linux 6.18.
@@ -71,7 +71,7 @@ struct AllSets {
 #[derive(Debug, Clone)]
 struct Set {
     kind: &'static Kind,
-    /// Of its addresses; `None` if it has none.
+    /// The family of its addresses; `None` if it has none.
     family: Option<Family>,
     /// Most elements.
     max: u64,

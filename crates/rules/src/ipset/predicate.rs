@@ -39,7 +39,7 @@ struct Looked<'s> {
     family: Family,
 }
 
-/// Elements that hold packets, and those that except them.
+/// Elements that hold packets, and elements that except them (`nomatch`).
 type Group = (Vec<Predicate>, Vec<Predicate>);
 
 impl Looked<'_> {

@@ -15,27 +15,26 @@ use super::store::{Entry, Extra, Store};
 use super::{AllSets, Ifaces, Key, Set, Sets};
 use crate::family::Family;
 use crate::names::protocol_name;
-
-const SECOND: u64 = 1_000_000_000;
+use conntrack::SECOND;
 
 /// A set as it is saved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedSet {
-    /// Its name.
+    /// The set's name.
     pub name: String,
-    /// Its type.
+    /// The set's type.
     pub kind: &'static str,
     /// What stands after the name in the line that creates it, type included.
     pub create: String,
-    /// How many elements it has, those included that timed out and were not met yet.
+    /// Number of elements, including timed-out elements that were not met yet.
     pub elements: usize,
-    /// What stands after `add NAME` of some of them: all, if so many were asked for.
+    /// What stands after `add NAME` of some elements: all, if enough were asked for.
     pub some: Vec<String>,
 }
 
 impl Sets {
-    /// The sets as they are at a time in nanoseconds since the Unix epoch, or the one of this name; with so many of their
-    /// elements.
+    /// Returns the sets as they are at a time in nanoseconds since the Unix epoch, or the set of this name; each with
+    /// up to `most` of its elements.
     #[must_use]
     pub fn save(&self, name: Option<&str>, most: usize, time: u64) -> Vec<SavedSet> {
         let taken = self.look(|sets| sets.taken(name, most, time));
@@ -94,7 +93,7 @@ impl AllSets {
 }
 
 impl Set {
-    /// The same without elements.
+    /// Returns the set without its elements.
     fn hollow(&self) -> Self {
         let empty = Store::new(false, false, [false; 2]);
         let mut ifaces = Ifaces::default();
@@ -102,7 +101,7 @@ impl Set {
         Self { store: empty, ifaces, macs: HashMap::new(), members: Vec::new(), ..*self }
     }
 
-    /// So many of its elements that have not timed out.
+    /// Returns up to `most` elements that have not timed out.
     fn some(&self, most: usize, now: u64) -> Vec<(Key, bool, Extra, Option<[u8; 6]>)> {
         let whole = |(key, entry): (Key, Entry)| {
             let mac = self.macs.get(&key.first_word()).copied();

@@ -46,7 +46,7 @@ pub(crate) struct Query<'q> {
     pub(crate) return_nomatch: bool,
     /// Counters of elements found move.
     pub(crate) counts: bool,
-    /// And those in the members of a list.
+    /// Counters in the members of a list move, too.
     pub(crate) counts_members: bool,
     /// Tests of packets and bytes.
     pub(crate) tests: [CounterTest; 2],

@@ -1,4 +1,4 @@
-//! The elements of one set: a hash table, the prefix lengths in use, and what elements carry beside.
+//! The elements of one set: a hash table, the prefix lengths in use, and what elements carry besides.
 //!
 //! Contract: memory grows with the number of elements only: 24 bytes for one of IPv4, 48 for one of IPv6,
 //! and 40 more where the set keeps timeouts, counters or marks, before what a hash table leaves free.
@@ -9,7 +9,7 @@ use std::hash::Hash;
 
 use super::key::{Key, Narrow};
 
-/// What an element carries beside its key.
+/// What an element carries besides its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Extra {
     /// When it times out, in nanoseconds since the set was loaded; `u64::MAX` is never.
@@ -56,7 +56,7 @@ pub(super) struct Store {
     has_extras: bool,
     /// Which of the two addresses are networks of any size.
     nets: [bool; 2],
-    /// Of the first and the second address.
+    /// Prefix lengths of the first and the second address.
     pub(super) prefixes: [Prefixes; 2],
 }
 
@@ -100,7 +100,7 @@ impl Store {
         self.extras.get(entry.extra as usize).copied().unwrap_or(Extra::NONE)
     }
 
-    /// The same, to be changed.
+    /// Returns what the element at a place carries, to be changed.
     pub(super) fn extra_mut(&mut self, place: u32) -> Option<&mut Extra> {
         self.extras.get_mut(place as usize)
     }
@@ -183,7 +183,7 @@ impl Store {
     }
 }
 
-/// Inserts an entry; one that is there keeps its place, which is returned.
+/// Inserts an entry; an existing entry keeps its place, which is returned.
 fn insert<K: Eq + Hash>(table: &mut HashMap<K, Entry>, key: K, entry: Entry) -> Option<u32> {
     match table.entry(key) {
         MapEntry::Occupied(mut old) => {

@@ -13,8 +13,8 @@ use super::{AllSets, Ifaces, Key, Member, Set, Sets, number};
 use crate::error::{LoadError, What};
 use crate::family::Family;
 use crate::value;
+use conntrack::SECOND;
 
-const SECOND: u64 = 1_000_000_000;
 const MAX_NAME: usize = 31;
 /// Elements of a hash where `create` does not say.
 const DEFAULT_MAX: u64 = 65_536;
@@ -38,7 +38,7 @@ impl Sets {
 
 struct Reader<'a> {
     sets: AllSets,
-    /// The set that the last line was about: save text keeps those of one set together.
+    /// The set that the last line was about: save text keeps the elements of one set together.
     newest: Option<(&'a str, u32)>,
     expanded: u64,
 }
@@ -188,9 +188,9 @@ impl<'a> Reader<'a> {
 pub(super) struct Options {
     pub(super) nomatch: bool,
     pub(super) is_wildcard: bool,
-    /// One that is there already is added anew, one that is not need not be removed.
+    /// Whether an existing element is added again, and a missing one need not be removed.
     pub(super) exist: bool,
-    /// It says how many packets, and how many bytes.
+    /// Whether the line says how many packets, and how many bytes.
     pub(super) counts: [bool; 2],
     pub(super) extra: Extra,
 }

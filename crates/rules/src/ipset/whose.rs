@@ -6,7 +6,7 @@
 //! nothing take a lock for readers, of which each thread has its own part (`ShardedLock`): they neither wait for
 //! each other nor write to one word. Changes, and hits of elements that count, wait for all searches to end and
 //! exclude them; so sets with counters, and rules that add every packet, take turns, as they do for the kernel's
-//! lock of a set. The lock is held for one search or change, and who holds it takes no other.
+//! lock of a set. The lock is held for one search or change, and its holder takes no other.
 
 use std::sync::{Arc, PoisonError};
 
@@ -26,7 +26,7 @@ impl Sets {
         Self { whose: Whose::Own(sets), begun: false }
     }
 
-    /// The same sets, whose clones are one.
+    /// Makes the sets shared: all clones are then one.
     #[must_use]
     pub fn shared(self) -> Self {
         let whose = match self.whose {
@@ -93,7 +93,7 @@ impl Sets {
         self.look(|sets| sets.search(name, query, transit, touched))
     }
 
-    /// The same, and changes what a hit changes.
+    /// Searches as [`Self::search`] does, and changes what a hit changes.
     pub(crate) fn ask(
         &mut self,
         name: &str,
@@ -106,7 +106,7 @@ impl Sets {
             if touched.is_nothing() {
                 return found;
             }
-            // Who comes in between may change what was found.
+            // A change in between may have changed what was found.
             *touched = Touched::default();
         }
         let len = transit.packet.len() as u64;

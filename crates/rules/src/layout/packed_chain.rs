@@ -8,7 +8,7 @@
 use super::code::{Coded, Run};
 use super::paged::Paged;
 use super::segment::{Segment, Segments};
-use super::{Corrupt, Footprint, Layout, Policies, code};
+use super::{Corrupt, Footprint, Policies, code};
 use crate::eval::{HeaderTest, Key, Source};
 use crate::family::Hook;
 use crate::model::{FallThrough, Policy, Rule, Table};
@@ -24,7 +24,7 @@ pub struct PackedChains {
 
 /// A place in a chain: the rest of this segment, and the segments after it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Cursor<'r> {
+pub struct Cursor<'r> {
     run: Run<'r>,
     more: &'r [Segment],
 }
@@ -39,22 +39,27 @@ impl PackedChains {
         }
         Self { chains, policies: Policies::of(table), is_v6 }
     }
-}
 
-impl Layout for PackedChains {
-    fn splice(&mut self, chain: u32, at: usize, delete: usize, insert: &[Arc<Rule>]) {
+    /// Takes `delete` rules out of a chain from number `at` on, counted from 0, and puts others there: one
+    /// reservation however many they are. Numbers past the end of the chain mean its end.
+    pub fn splice(&mut self, chain: u32, at: usize, delete: usize, insert: &[Arc<Rule>]) {
         let Some(segments) = self.chains.get(chain as usize) else { return };
         let mut draft = segments.thaw(self.is_v6);
         draft.splice(at, delete, insert);
         self.chains.set(chain as usize, draft.freeze());
     }
 
-    fn add_chain(&mut self) -> u32 {
+    /// Adds an empty chain; its index.
+    pub fn add_chain(&mut self) -> u32 {
         self.chains.push(Segments::default());
         (self.chains.len() - 1) as u32
     }
 
-    fn verify(&self) -> Result<(), Corrupt> {
+    /// Checks that every rule is whole and every jump leads to a chain.
+    ///
+    /// # Errors
+    /// The first place where that is not so.
+    pub fn verify(&self) -> Result<(), Corrupt> {
         for (index, chain) in self.chains.iter().enumerate() {
             let mut before = 0;
             for segment in chain.iter() {
@@ -68,7 +73,9 @@ impl Layout for PackedChains {
         Ok(())
     }
 
-    fn footprint(&self) -> Footprint {
+    /// What it takes to hold the rules in this form, the rules as they were read aside.
+    #[must_use]
+    pub fn footprint(&self) -> Footprint {
         /// What `Arc` keeps before what it holds.
         const COUNTS: usize = 2 * size_of::<usize>();
         let (bytes, allocations) = self.chains.cost();
@@ -107,12 +114,12 @@ impl<'r> Source<'r> for &'r PackedChains {
 
     #[inline]
     fn next(&self, at: &mut Cursor<'r>) -> Option<Coded<'r>> {
-        if let Some(rule) = at.run.next() {
+        if let Some(rule) = at.run.next_rule() {
             return Some(rule);
         }
         let (segment, more) = at.more.split_first()?;
         *at = Cursor { run: Run::new(&segment.words, &segment.rules), more };
-        at.run.next()
+        at.run.next_rule()
     }
 
     #[inline]

@@ -38,7 +38,7 @@ impl<T: Clone + Default> Paged<T> {
         self.set(self.len - 1, value);
     }
 
-    /// Changes an element; one that is not there is left out.
+    /// Changes an element; an index past the end changes nothing.
     pub(crate) fn set(&mut self, index: usize, value: T) {
         let page = self.pages.get_mut(index / PAGE);
         if let Some(place) = page.and_then(|page| Arc::make_mut(page).get_mut(index % PAGE)) {
@@ -61,7 +61,7 @@ impl<T: Clone + Default> Paged<T> {
         PAGE * size_of::<T>()
     }
 
-    /// Pages that are not those of `other`.
+    /// Counts the pages that `other` does not share.
     #[cfg(test)]
     pub(crate) fn pages_apart(&self, other: &Self) -> usize {
         let pairs = self.pages.iter().zip(&other.pages);

@@ -30,7 +30,7 @@ pub(crate) struct Segments {
 pub(crate) struct Long {
     /// The segments after the first one.
     pub(crate) more: Box<[Segment]>,
-    /// Of each segment, the first one included, what finds things in it.
+    /// The marks of each segment, the first one included, which find things in it.
     marks: Box<[Arc<Marks>]>,
 }
 
@@ -104,7 +104,7 @@ impl Segments {
         self.iter().flat_map(|segment| segment.rules.iter())
     }
 
-    /// The same, to be changed; nothing is copied yet.
+    /// Returns the chain as a draft to be changed; nothing is copied yet.
     pub(crate) fn thaw(&self, is_v6: bool) -> Draft {
         let marks = self.long.iter().flat_map(|long| long.marks.iter().cloned().map(Some));
         let pieces = self.iter().cloned().zip(marks.chain(std::iter::repeat(None)));
@@ -212,7 +212,7 @@ impl Draft {
         (self.pieces.len(), 0)
     }
 
-    /// The first encoded rule that `is` says is the one, among those of the same hash: its number.
+    /// Returns the number of the first encoded rule with this hash that `is` accepts.
     pub(crate) fn position(
         &self,
         hash: u32,
@@ -298,8 +298,8 @@ impl Piece {
         }
     }
 
-    /// In parts that are not too long: filled up for a chain that grows at its end, even for one that grows
-    /// within.
+    /// Splits it into parts that are not too long: filled up for a chain that grows at its end, even for a chain that
+    /// grows within.
     fn split(self, fill: bool) -> Vec<Self> {
         let (words, rules) = self.thaw();
         let parts = rules.len().div_ceil(SEGMENT);

@@ -12,7 +12,7 @@ use conntrack::{Direction, Side};
 #[must_use]
 pub fn bind(transit: &mut Transit<'_, '_>, translation: &Translation) -> bool {
     if translation.is_vague {
-        // Where the mapping cannot be looked for, nobody knows whether the range has a free one.
+        // Where the mapping cannot be looked for, the range may have a free one or not.
         if translation.draws() {
             crowd(transit);
         }

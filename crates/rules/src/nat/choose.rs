@@ -168,8 +168,8 @@ impl Choice<'_> {
         None
     }
 
-    /// A port that is drawn; what the kernel drew nobody knows. Where none is found that is free the flow gets one that is
-    /// not, and clashes when it is confirmed.
+    /// Draws a port; what the kernel drew nobody knows. If no drawn port is free, the flow gets a taken one, and
+    /// clashes when it is confirmed.
     fn draw(&mut self, tuple: &Tuple, ports: Ports) -> Option<Tuple> {
         let mut last = None;
         for _ in 0..ROUNDS {
@@ -225,7 +225,7 @@ fn spread(
     }
 }
 
-/// Four words of an address in host order; those that an IPv4 address has not got are 0.
+/// Four words of an address in host order; an IPv4 address fills one, the others are 0.
 fn words(address: IpAddr) -> [u32; 4] {
     match address {
         IpAddr::V4(v4) => [v4.into(), 0, 0, 0],

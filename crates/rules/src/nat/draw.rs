@@ -3,8 +3,8 @@
 //! Contract: pure. Replies to every one of them steer to the worker's own shard, so that no other worker needs to know of
 //! the flow; with one shard these are all ports of the range.
 //!
-//! Source: Linux 6.18 `nf_nat_core.c` (`nf_nat_l4proto_unique_tuple`): the ranges, and one after the other from a first
-//! one that is drawn.
+//! Source: Linux 6.18 `nf_nat_core.c` (`nf_nat_l4proto_unique_tuple`): the ranges, and the search from a drawn first
+//! port on.
 
 use super::range::{Ports, address, with_end};
 use conntrack::steer::Shard;
@@ -13,7 +13,7 @@ use conntrack::{Side, Tuple, has_ports};
 /// Ports that are tried for each shard that there is.
 const ATTEMPTS: u32 = 128;
 
-/// What the tuple's port may become, one after the other from a `first` one that was drawn.
+/// Returns the tuples that differ in the port, one after the other from a drawn `first` one.
 pub(super) fn candidates(
     tuple: &Tuple,
     side: Side,

@@ -9,7 +9,7 @@ use super::binding::Drawn;
 use super::range::{address, part, with_end};
 use super::rewrite::end_of;
 use crate::transit::Transit;
-use conntrack::{Direction, Side, dissect};
+use conntrack::{Before, Direction, Side, dissect};
 use packet::{icmpv4, icmpv6};
 
 /// Gives the packet's flow, which it begins, what it was seen to be given at this end; false where the flow is not of
@@ -34,16 +34,22 @@ pub fn bind_drawn(transit: &mut Transit<'_, '_>, drawn: &Drawn, side: Side) -> b
     tuple.inverse().is_some_and(|reply| tracker.translate(handle, reply, status))
 }
 
-/// Gives a packet of the host's own, which was recorded as it left, the ends that it was made with.
-pub fn undo(transit: &mut Transit<'_, '_>) {
-    let Ok(layer) = dissect::layer(transit.packet) else { return };
-    let Ok(seen) = dissect::tuple(transit.packet, &layer) else { return };
+/// Gives a packet of the host's own, which was recorded as it left, the ends that it was made with. What has the ends of
+/// a flow between others answers a packet that was no part of it (a reset by a closed port): nothing translated it, unless
+/// the packet may be one of theirs.
+pub fn undo(transit: &mut Transit<'_, '_>, of_others: bool) -> Before {
+    let Ok(layer) = dissect::layer(transit.packet) else { return Before::AsItIs };
+    let Ok(seen) = dissect::tuple(transit.packet, &layer) else { return Before::AsItIs };
     let now = transit.time.unwrap_or(0);
-    let Some(tracker) = transit.ct.tracker.as_mut() else { return };
-    if let Some(made) = tracker.before(&seen, now) {
+    let Some(tracker) = transit.ct.tracker.as_mut() else { return Before::AsItIs };
+    let before = tracker.before(&seen, now);
+    if let Before::Made(made) = before
+        && (of_others || transit.host.is_local(made.source()) != Some(false))
+    {
         end_of(transit.packet, &layer, &made, Side::Source);
         end_of(transit.packet, &layer, &made, Side::Destination);
     }
+    before
 }
 
 /// Writes this end of a packet as it was seen; `None` where that is not all that changes.

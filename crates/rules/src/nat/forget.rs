@@ -40,7 +40,8 @@ pub fn forget(transit: &mut Transit<'_, '_>, side: Side) -> Translated {
     if passes_only_untranslated { Translated::UnknownOrDropped } else { Translated::Unknown }
 }
 
-fn forget_end(transit: &mut Transit<'_, '_>, side: Side) {
+/// Makes unknown the address of this end alone.
+pub fn forget_address(transit: &mut Transit<'_, '_>, side: Side) {
     let (addr, checksum) = match (transit.family, side) {
         (Family::Ipv6, Side::Source) => (8..24, None),
         (Family::Ipv6, Side::Destination) => (24..40, None),
@@ -50,6 +51,10 @@ fn forget_end(transit: &mut Transit<'_, '_>, side: Side) {
     for range in checksum.into_iter().chain([addr]) {
         transit.forget_net(range);
     }
+}
+
+fn forget_end(transit: &mut Transit<'_, '_>, side: Side) {
+    forget_address(transit, side);
     let headers = transit.packet.headers();
     let (network, len) = (headers.network, transit.packet.len());
     match headers.l4 {

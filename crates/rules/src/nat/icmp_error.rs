@@ -60,7 +60,7 @@ fn passes(flow: &Flow) -> Option<bool> {
     Some(ends.iter().all(|end| status.contains(end.decided())))
 }
 
-/// The checksum of the message, computed anew where all of it is known.
+/// Recomputes the checksum of the message, where all of it is known.
 fn renew_checksum(packet: &mut Packet<'_>, layer: &Layer) {
     const CHECKSUM: usize = 2;
     let at = layer.offset + CHECKSUM;

@@ -31,7 +31,7 @@ mod untranslatable;
 pub use bind::{bind, bind_null, crowd, may_move_source};
 pub use binding::{Drawn, Redirected};
 pub use drawn::{bind_drawn, undo, write_drawn};
-pub use forget::{answers_any, forget, forget_payload, is_translated};
+pub use forget::{answers_any, forget, forget_address, forget_payload, is_translated};
 pub use range::{Gives, Ports, Range};
 pub use translation::{Mapping, Translation, masquerade, redirect};
 pub use turn::{Turn, turn};
@@ -43,9 +43,9 @@ use std::net::IpAddr;
 /// Result of translating an end of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Translated {
-    /// It stays as it is.
+    /// The end stays as it is.
     No,
-    /// Its address, and port or ICMP identifier, are these now.
+    /// The end has this address, and this port or ICMP identifier, now.
     To(IpAddr, Option<u16>),
     /// What it is now is not known.
     Unknown,

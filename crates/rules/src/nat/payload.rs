@@ -1,6 +1,6 @@
 //! [`write()`]: what a helper's connection has rewritten in a packet, and how its TCP numbers move.
 //!
-//! Contract: as the kernel does it, to the byte: where the payload is rewritten the checksum is computed anew, else
+//! Contract: as the kernel does it, to the byte: where the payload is rewritten the checksum is recomputed, else
 //! updated by what changes; an ICMP error is renumbered as if it were a segment.
 //!
 //! Source: Linux 6.18 `nf_nat_helper.c` (`nf_nat_mangle_tcp_packet`), `nf_nat_proto.c` (`nf_nat_csum_recalc`),
@@ -16,7 +16,7 @@ use packet::{Packet, Read, checksum, tcp};
 /// Result of rewriting a payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Written {
-    /// It is as the kernel sends it.
+    /// The packet is as the kernel sends it.
     Done,
     /// The kernel drops it: its options cannot be walked.
     Dropped,
@@ -160,7 +160,7 @@ fn each_block(options: &[u8], mut block: impl FnMut(usize)) -> bool {
     true
 }
 
-/// The checksum of a segment, computed anew where all of it is known. Like the kernel's, never 0.
+/// Recomputes the checksum of a segment, where all of it is known. Like the kernel's, it is never 0.
 fn renew_checksum(packet: &mut Packet<'_>, layer: &Layer) {
     let at = layer.offset + tcp::CHECKSUM.start;
     let len = packet.headers().end.saturating_sub(layer.offset);

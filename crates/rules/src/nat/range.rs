@@ -65,7 +65,7 @@ impl Range {
         self.ports.is_none() && self.addresses.is_some_and(|[first, last]| first == last)
     }
 
-    /// Whether a tuple's source is one that the range allows.
+    /// Whether the range allows a tuple's source.
     pub(super) fn holds_source(&self, tuple: &Tuple) -> bool {
         let source = tuple.source();
         self.addresses.is_none_or(|[first, last]| (first..=last).contains(&source))

@@ -1,18 +1,18 @@
 //! Rewrites a packet as its flow is translated, checksums included.
 //!
-//! Contract: checksums are updated from what changes (RFC 1624), so one that was wrong stays wrong, as in the
-//! kernel; only the CRC32c of SCTP is computed anew. A checksum that was not captured is left unknown.
+//! Contract: checksums are updated from what changes (RFC 1624), so a wrong checksum stays wrong, as in the kernel;
+//! only the CRC32c of SCTP is recomputed. A checksum that was not captured is left unknown.
 //!
 //! Source: Linux 6.18 `nf_nat_proto.c` (`nf_nat_manip_pkt` and what it calls).
 
 use super::Translated;
-use super::forget::forget;
+use super::forget::{forget, forget_address};
 use super::range::{address, part};
 use super::untranslatable::is_untranslatable;
 use crate::transit::Transit;
 use conntrack::dissect::{self, Layer};
 use conntrack::verify::{SCTP_CHECKSUM, sctp_sum};
-use conntrack::{Side, Tuple, has_ports};
+use conntrack::{Direction, Side, Tuple, has_ports};
 use packet::{Packet, Read, checksum, icmpv4, icmpv6, ipv4, ipv6, sctp, tcp, udp};
 use std::net::IpAddr;
 
@@ -23,6 +23,14 @@ pub fn packet(transit: &mut Transit<'_, '_>, side: Side) -> Translated {
     let flow = ct.tracker.as_ref().zip(ct.view.flow).and_then(|(t, at)| t.flow(at));
     let Some(flow) = flow else { return Translated::No };
     let end = side.seen_from(ct.view.direction);
+    if flow.is_hidden(end) && ct.view.direction == Direction::Reply {
+        // A source keeps its port where no other flow has it.
+        if end == Side::Destination {
+            return forget(transit, side);
+        }
+        forget_address(transit, side);
+        return Translated::Unknown;
+    }
     if !flow.is_indeterminate(end) && !flow.status().contains(end.translated()) {
         return Translated::No;
     }
@@ -167,7 +175,7 @@ pub(super) fn write(packet: &mut Packet<'_>, at: usize, bytes: &[u8]) {
     }
 }
 
-/// The CRC32c of an SCTP packet, computed anew where all of it is known.
+/// Recomputes the CRC32c of an SCTP packet, where all of it is known.
 fn renew_sctp(packet: &mut Packet<'_>, layer: &Layer) {
     let at = layer.offset + SCTP_CHECKSUM.start;
     let len = packet.headers().end.saturating_sub(layer.offset);

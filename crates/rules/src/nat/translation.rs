@@ -45,7 +45,17 @@ impl Translation {
         Self { is_vague: true, ..Self::to(side, range) }
     }
 
-    /// It has ports to choose from, which may all be taken.
+    /// Whether a flow that it translates may have this address and port at the end that is translated.
+    #[must_use]
+    pub fn may_give(&self, address: IpAddr, port: u16) -> bool {
+        let Range { addresses, ports, .. } = self.range;
+        let has_address = |[first, last]: [IpAddr; 2]| (first..=last).contains(&address);
+        self.is_vague
+            || addresses.is_none_or(has_address)
+                && ports.is_none_or(|ports| (ports.first..=ports.last).contains(&port))
+    }
+
+    /// Whether there are ports to choose from, which may all be taken.
     #[must_use]
     pub fn draws(&self) -> bool {
         self.range.ports.is_some()
@@ -71,15 +81,27 @@ pub fn masquerade(transit: &Transit<'_, '_>, range: Range) -> Option<Translation
     (!is_unspecified).then(|| Translation::of_interface(Side::Source, range, address()))
 }
 
-/// `REDIRECT`: to the address of the interface that the packet came in by, or loopback for the host's own.
+/// `REDIRECT`: to the address of the packet's input interface, or loopback for the host's own packets.
 #[must_use]
 pub fn redirect(transit: &Transit<'_, '_>, range: Range) -> Translation {
     let address = match (transit.hook, transit.family) {
         (Hook::Output, Family::Ipv6) => Some(Ipv6Addr::LOCALHOST.into()),
         (Hook::Output, _) => Some(Ipv4Addr::LOCALHOST.into()),
+        (_, Family::Ipv6) if !is_global(transit) => None,
         _ => of_interface(transit, transit.input),
     };
     Translation { redirects: true, ..Translation::of_interface(Side::Destination, range, address) }
+}
+
+/// Whether a destination is of global scope: other destinations are redirected to an address of their scope, or dropped
+/// where there is none (`nf_nat_redirect_ipv6_usable`).
+fn is_global(transit: &Transit<'_, '_>) -> bool {
+    let destination = transit.net::<16>(24).known().map(Ipv6Addr::from);
+    destination.is_some_and(|it| {
+        let is_compatible = it.to_bits() >> 32 == 0 && !it.is_unspecified();
+        let is_of_site = it.segments()[0] & 0xffc0 == 0xfec0;
+        !is_compatible && !is_of_site
+    })
 }
 
 /// The address of an interface. To a link-local destination IPv6 answers with a link-local address, which

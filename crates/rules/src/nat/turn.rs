@@ -14,9 +14,9 @@ pub enum Turn {
     Pass,
     /// The nat chains, which decide how this side of its flow is translated.
     Decide,
-    /// What was decided.
+    /// What was decided is applied.
     Rewrite,
-    /// The same, for an ICMP error about a flow.
+    /// What was decided is applied to an ICMP error about a flow.
     Error,
     /// Any of these: it is not known which.
     Doubt,
@@ -42,6 +42,8 @@ pub fn turn(transit: &Transit<'_, '_>, side: Side) -> Turn {
         CtState::Related if is_icmp(transit) => Turn::Error,
         // How a flow was translated whose beginning was not captured can be told only from its rules.
         _ if flow.is_assumed() && !is_decided => Turn::Doubt,
+        // No list tells whether rules that translate were there when it began: a reset may be the first that they see.
+        CtState::Related if flow.is_listed() && !flow.is_translated() => Turn::Doubt,
         CtState::New | CtState::Related if !is_decided => Turn::Decide,
         // Its beginning was before a restart, and how it was translated is decided once more.
         _ if flow.is_picked_up() && !is_decided => Turn::Decide,

@@ -9,7 +9,7 @@ use crate::model::Rule;
 pub enum Which {
     /// By its number, from 1, as users count.
     Number(usize),
-    /// The first one that reads the same.
+    /// The first rule that reads the same.
     Same(Box<Rule>),
 }
 
@@ -37,7 +37,7 @@ pub enum Refused {
     ChainInUse {
         /// Name of the chain.
         chain: String,
-        /// Its rules.
+        /// Number of rules in it.
         rules: usize,
         /// Rules that jump to it.
         callers: i64,
@@ -49,9 +49,9 @@ pub enum Refused {
         /// The name that it was to have.
         new: String,
     },
-    /// A rule jumps to a built-in chain, or to one that was deleted.
+    /// A rule jumps to a built-in chain, or to a deleted one.
     NotUserChain,
-    /// No rule of the chain reads like the one that was given.
+    /// No rule of the chain reads like the given rule.
     NoSuchRule {
         /// Name of the chain.
         chain: String,

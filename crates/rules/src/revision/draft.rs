@@ -2,9 +2,9 @@
 
 use super::choice::{Refused, Which, place};
 use super::{Head, TableRevision, reach};
-use crate::family::{Family, TableKind};
+use crate::family::{Family, Hook, TableKind};
+use crate::layout::code;
 use crate::layout::segment::{Draft, Segments};
-use crate::layout::{Layout, code};
 use crate::model::{Action, Base, Counters, Policy, Rule};
 use crate::save::print_named;
 use std::collections::HashMap;
@@ -99,33 +99,41 @@ impl TableDraft {
         i64::from(self.head(chain).callers) + more
     }
 
-    /// Looks at what new rules of a chain jump to: the chain must not be reached from there. One that nothing
-    /// jumps to is reached from nowhere.
+    /// Looks at what new rules of a chain jump to: no packet may get to a loop from there.
     pub(super) fn check_jumps<'r>(
-        &self,
+        &mut self,
         chain: u32,
         rules: impl IntoIterator<Item = &'r Rule>,
     ) -> Result<(), Refused> {
         for to in rules.into_iter().filter_map(jump_of) {
-            let looped = || Refused::looped(self.table.name_of(chain), self.table.name_of(to));
             let head = self.head(to);
             if head.name.is_empty() || head.base.is_some() {
                 return Err(Refused::NotUserChain);
             }
-            let jumps = |chain| self.jumps(chain);
-            if to == chain || self.callers_of(chain) > 0 && reach::reaches(to, chain, jumps) {
-                return Err(looped());
+            if !self.leads_to_loop(chain, to) {
+                continue;
             }
+            let built_in = Hook::ALL.into_iter().filter_map(|hook| self.table.base(hook)).collect();
+            if reach::reaches(built_in, chain, |chain| self.jumps(chain)) {
+                return Err(Refused::looped(self.table.name_of(chain), self.table.name_of(to)));
+            }
+            self.table.may_loop = true;
         }
         Ok(())
+    }
+
+    /// Whether a jump of a chain closes a loop, or leads to one. A chain that nothing jumps to is on none.
+    fn leads_to_loop(&self, chain: u32, to: u32) -> bool {
+        let jumps = |chain| self.jumps(chain);
+        to == chain
+            || self.callers_of(chain) > 0 && reach::reaches(vec![to], chain, jumps)
+            || self.table.may_loop && reach::loops([to], jumps)
     }
 
     fn jumps(&self, chain: u32) -> Vec<u32> {
         match self.drafts.get(&chain) {
             Some(draft) => draft.jumps(),
-            None => {
-                self.table.chains.chains.get(chain as usize).map_or(Vec::new(), Segments::jumps)
-            }
+            None => self.table.jumps(chain),
         }
     }
 

@@ -1,15 +1,15 @@
 //! Revisions: immutable states of a family's rules, each made out of the one before by a [`Transaction`].
 //!
-//! A revision shares with the one before it whatever the transaction did not touch: a change costs the segment
-//! of the chain that it is in and a page of the array of chains, whatever else is loaded. Whoever walks holds on
-//! to one revision for the packet's whole way.
+//! A revision shares with the one before it whatever the transaction did not touch: a change costs the segment of the
+//! chain that it is in and a page of the array of chains, whatever else is loaded. A walker holds on to one revision
+//! for the packet's whole way.
 //!
 //! Rules keep the place of their counters and the state of their matches for as long as they are the same rule:
 //! same table, same chain, same text, and the same of several that are alike ([`Revision::replaced_by`]).
 //!
 //! Contract: no threads in here; making a revision needs the writer's [`Numbers`], walking it needs nothing.
-//! Unlike the kernel, which looks for loops only where a packet could get, a revision holds none at all: then
-//! a new jump has to look at what it leads to and at nothing else.
+//! No packet gets to a loop of chains, as in the kernel: loading refuses such rules, and a transaction a jump that would
+//! make them so. A new jump looks at what it leads to and at nothing else, unless it closes a loop.
 
 mod choice;
 mod draft;
@@ -26,7 +26,6 @@ use std::sync::Arc;
 use rpds::HashTrieMapSync;
 
 pub use choice::{Refused, Which};
-pub(crate) use needs::Declared;
 use needs::Needs;
 pub use numbers::{Dropped, Lineage, Numbers};
 pub use transaction::Transaction;
@@ -36,7 +35,7 @@ use crate::eval::{Alive, Memories, Observer, Verdicts, run};
 use crate::family::{Family, Hook};
 use crate::layout::paged::Paged;
 use crate::layout::segment::Segments;
-use crate::layout::{Corrupt, Footprint, Layout, PackedChains, Policies, has_wide_addresses};
+use crate::layout::{Corrupt, Footprint, PackedChains, Policies, has_wide_addresses};
 use crate::model::{Action, Base, Chain, Counters, FallThrough, Rule, Ruleset, Table};
 use crate::transit::Transit;
 
@@ -64,6 +63,7 @@ pub struct Revision {
 #[derive(Debug, Clone)]
 struct TableRevision {
     name: &'static str,
+    backend: Backend,
     chains: PackedChains,
     heads: Paged<Head>,
     names: HashTrieMapSync<Arc<str>, u32>,
@@ -73,6 +73,8 @@ struct TableRevision {
     next_place: u64,
     /// Chains that several rules jump to.
     shared: usize,
+    /// Its chains may form a loop, which no packet gets to.
+    may_loop: bool,
 }
 
 /// What a chain is but for its rules.
@@ -85,22 +87,20 @@ struct Head {
     fall_through: FallThrough,
     /// Rules that jump to it.
     callers: u32,
-    /// Chains are printed by this: one that takes the index of a chain that was deleted still comes last.
+    /// Position in print order: a chain that takes the index of a deleted one still comes last.
     place: u64,
 }
 
 impl Revision {
     /// The first revision, of rules as they were read: the first that are numbered keep the places of their counters.
-    ///
-    /// # Errors
-    /// Chains that form a loop, even if nothing leads there.
-    pub fn first(ruleset: &Ruleset, numbers: &mut Numbers) -> Result<Self, Refused> {
+    #[must_use]
+    pub fn first(ruleset: &Ruleset, numbers: &mut Numbers) -> Self {
         let own = numbers.first(ruleset);
         let ruleset = own.as_ref().unwrap_or(ruleset);
         let Ruleset { family, backend, .. } = *ruleset;
         let mut needs = Needs::default();
         needs.change(ruleset.rules(), []);
-        let revision = Self {
+        Self {
             number: 1,
             family,
             backend,
@@ -111,9 +111,7 @@ impl Revision {
             dropped: Dropped::default(),
             made: Vec::new(),
             replaced: 0,
-        };
-        revision.tables.iter().try_for_each(reach::check)?;
-        Ok(revision)
+        }
     }
 
     /// Counts revisions from 1.
@@ -140,8 +138,8 @@ impl Revision {
         &self.made
     }
 
-    /// About how many bytes of the revision before are not shared with this one: its words and lists of rules, and
-    /// the rules that are gone without what their extensions hold.
+    /// About how many bytes of the revision before are not shared with this one: its words and lists of rules, and the
+    /// removed rules without what their extensions hold.
     #[must_use]
     pub fn replaced_bytes(&self) -> usize {
         self.replaced
@@ -171,19 +169,22 @@ impl Revision {
         memories: &mut Memories,
         observer: &mut impl Observer,
     ) -> Verdicts {
-        let chains = self.tables.get(table).map(|table| &table.chains);
+        let chains = self.tables.get(table).map(|table| {
+            transit.backend = table.backend;
+            &table.chains
+        });
         run(chains.as_ref(), table as u32, transit, entry, memories, observer)
     }
 
-    /// The same rules as they are printed, and walked by [`crate::eval`]. Rules jump by index, so a chain that was
-    /// deleted leaves one behind: without rules, and without a name, which is not printed.
+    /// Returns the rules as [`crate::eval`] walks them. Rules jump by index, so a deleted chain leaves an empty chain
+    /// without a name, which is not printed.
     #[must_use]
     pub fn ruleset(&self) -> Ruleset {
         let tables = self.tables.iter().map(TableRevision::table).collect();
         Ruleset { family: self.family, backend: self.backend, tables }
     }
 
-    /// The same rules with chains in the order in which they came, to be printed.
+    /// Returns the rules to be printed, with chains in the order in which they were made.
     #[must_use]
     pub fn in_order(&self) -> Ruleset {
         let tables = self.tables.iter().map(TableRevision::in_order).collect();
@@ -211,6 +212,13 @@ impl Revision {
     }
 }
 
+impl Numbers {
+    /// Takes back what a revision was given for the rules that it made, if nobody ever walks it.
+    pub fn take_back(&mut self, unused: &Revision) {
+        self.free(&Dropped::of(unused.made()));
+    }
+}
+
 impl TableRevision {
     fn of(table: &Table, family: Family) -> Self {
         let chains = PackedChains::encode(table, has_wide_addresses(family));
@@ -218,7 +226,7 @@ impl TableRevision {
         for to in chains.chains.iter().flat_map(Segments::each_jump) {
             callers[to as usize] += 1;
         }
-        let mut made = Self { chains, ..Self::empty(table.name, family) };
+        let mut made = Self { chains, ..Self::empty(table.name, table.backend, family) };
         made.next_place = table.chains.len() as u64;
         made.shared = callers.iter().filter(|callers| **callers > 1).count();
         for (index, (chain, callers)) in table.chains.iter().zip(callers).enumerate() {
@@ -232,21 +240,32 @@ impl TableRevision {
                 place: index as u64,
             });
         }
+        made.may_loop = made.loops();
         made
     }
 
     /// A table without any chain.
-    fn empty(name: &'static str, family: Family) -> Self {
+    fn empty(name: &'static str, backend: Backend, family: Family) -> Self {
         let chains = PackedChains {
             chains: Paged::default(),
             policies: Policies::default(),
             is_v6: has_wide_addresses(family),
         };
         let (heads, names) = (Paged::default(), HashTrieMapSync::new_sync());
-        Self { name, chains, heads, names, unused: Vec::new(), next_place: 0, shared: 0 }
+        Self {
+            name,
+            backend,
+            chains,
+            heads,
+            names,
+            unused: Vec::new(),
+            next_place: 0,
+            shared: 0,
+            may_loop: false,
+        }
     }
 
-    /// Its built-in chain at a hook.
+    /// Returns the table's built-in chain at a hook.
     fn base(&self, hook: Hook) -> Option<u32> {
         Some(self.chains.policies.base(hook)?.0)
     }
@@ -264,7 +283,7 @@ impl TableRevision {
                 rules: segments.rules().cloned().collect(),
                 line: 0,
             });
-        Table { name: self.name, chains: chains.collect() }
+        Table { name: self.name, backend: self.backend, chains: chains.collect() }
     }
 
     fn in_order(&self) -> Table {
@@ -284,11 +303,11 @@ impl TableRevision {
                 let rules = rules.into_iter().map(|rule| renumbered(rule, &indices)).collect();
                 Chain { name, rules, base, fall_through, line }
             });
-        Table { name: self.name, chains: chains.collect() }
+        Table { name: self.name, backend: self.backend, chains: chains.collect() }
     }
 }
 
-/// The same rule where chains have these indices, by those that they had.
+/// Returns the rule with its jump renumbered: `indices` has the new index of each old one.
 fn renumbered(rule: Arc<Rule>, indices: &[u32]) -> Arc<Rule> {
     let action = match rule.action {
         Action::Jump(to) if indices[to as usize] != to => Action::Jump(indices[to as usize]),

@@ -17,6 +17,8 @@ pub(super) struct Needs {
     pub(super) tracks: usize,
     pub(super) translates: usize,
     pub(super) ports: usize,
+    pub(super) proxies: usize,
+    pub(super) remember: usize,
     pub(super) couples: Couples,
     lists: HashTrieMapSync<(Sort, Arc<str>), Declared>,
     /// How often `lists` has changed.
@@ -25,16 +27,16 @@ pub(super) struct Needs {
 
 /// A list that rules share by name, from the rule that first names it until none does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Declared {
-    /// Name of that rule, by which the list is told from others of its name before and after it.
-    pub(crate) by: u64,
+pub(super) struct Declared {
+    /// Name of that rule, which distinguishes the list from others of its name before and after it.
+    pub(super) by: u64,
     /// What it is as that rule says, with as much room as the rule says that asks for most.
-    pub(crate) sort: ListSort,
+    pub(super) sort: ListSort,
     users: usize,
 }
 
 impl Needs {
-    /// With the rules that are made, and without those that are dropped. A list that is named by some of either
+    /// Adds the needs of made rules, and removes the needs of dropped ones. A list that is named by some of either
     /// stays.
     pub(super) fn change<'r>(
         &mut self,
@@ -64,9 +66,15 @@ impl Needs {
         self.lists.iter().map(|((_, name), declared)| (&**name, *declared))
     }
 
-    fn counts(&mut self, rule: &Rule) -> [(&mut usize, bool); 3] {
-        let Self { tracks, translates, ports, .. } = self;
-        [(tracks, rule.tracks()), (translates, rule.translates()), (ports, rule.asks_for_ports())]
+    fn counts(&mut self, rule: &Rule) -> [(&mut usize, bool); 5] {
+        let Self { tracks, translates, ports, proxies, remember, .. } = self;
+        [
+            (tracks, rule.tracks()),
+            (translates, rule.translates()),
+            (ports, rule.asks_for_ports()),
+            (proxies, rule.proxies()),
+            (remember, rule.remembers()),
+        ]
     }
 
     fn declare(&mut self, list: ListUse<'_>, by: u64) {

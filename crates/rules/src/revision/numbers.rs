@@ -1,13 +1,12 @@
 //! Numbers for what walks keep apart from the rules, and names of rules. They are the writer's, who gives each out
 //! once.
 //!
-//! Places of counters and of states of matches are given out again, once the revisions that had them are gone. A
+//! Places of counters and of states of matches are given out again, once the revisions that had them have ended. A
 //! state that a worker made for the rule before does not pass for the next one's: it knows its rule by name, and no
 //! name is given twice.
 
 use std::sync::Arc;
 
-use super::Revision;
 use crate::model::{Chain, Rule, Ruleset, Table};
 use crate::save::numbers::number_memories;
 
@@ -33,9 +32,9 @@ struct Places {
 /// The places of rules that a revision no longer has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dropped {
-    /// Of counters: [`Rule::slot`].
+    /// Places of counters: [`Rule::slot`].
     pub slots: Vec<u32>,
-    /// Of states: [`crate::ext::MatchUse::memory`].
+    /// Places of states: [`crate::ext::MatchUse::memory`].
     pub memories: Vec<u32>,
 }
 
@@ -69,6 +68,7 @@ impl Numbers {
         };
         let table = |table: &Table| Table {
             name: table.name,
+            backend: table.backend,
             chains: table.chains.iter().map(&mut chain).collect(),
         };
         Ruleset { tables: ruleset.tables.iter().map(table).collect(), ..*ruleset }
@@ -86,11 +86,6 @@ impl Numbers {
     pub fn free(&mut self, dropped: &Dropped) {
         self.slots.free.extend_from_slice(&dropped.slots);
         self.memories.free.extend_from_slice(&dropped.memories);
-    }
-
-    /// Takes back what a revision was given for the rules that it made, if nobody ever walks it.
-    pub fn take_back(&mut self, unused: &Revision) {
-        self.free(&Dropped::of(unused.made()));
     }
 
     /// Counters that a worker needs room for.

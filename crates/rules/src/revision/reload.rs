@@ -12,7 +12,7 @@ use super::draft::TableDraft;
 use super::{Head, Numbers, Refused, Revision, Transaction, renumbered};
 use crate::model::{Action, Chain, Counters, Rule, Ruleset, Table};
 
-/// The index of a chain that was deleted: [`Revision::ruleset`] has it without a name.
+/// The index of a deleted chain, which [`Revision::ruleset`] has without a name.
 const NONE: u32 = u32::MAX;
 
 impl Revision {
@@ -20,7 +20,7 @@ impl Revision {
     /// holds, too, it has copies: their places are its own.
     ///
     /// # Errors
-    /// Chains that form a loop.
+    /// The rules are none that loading accepts: a packet gets to a loop of chains.
     pub fn replaced_by(&self, ruleset: Ruleset, numbers: &mut Numbers) -> Result<Self, Refused> {
         let mut transaction = Transaction::new(self, numbers);
         match transaction.replace_all(ruleset) {
@@ -48,7 +48,7 @@ impl Transaction<'_> {
     }
 
     fn replace_table(&mut self, table: Table) -> Result<(), Refused> {
-        let Table { name, chains } = table;
+        let Table { name, chains, .. } = table;
         let family = self.family;
         let draft = self.table_or_new(name)?;
         // Chains first: rules may jump to any of them.
@@ -74,8 +74,9 @@ impl Transaction<'_> {
                 changed.push((*index, chain_name, rules));
             }
         }
+        let gone = self.gone_chains(name, &indices)?;
         self.replace_chains(name, changed)?;
-        self.drop_chains(name, &indices)
+        gone.iter().try_for_each(|chain| self.delete_chain(name, chain))
     }
 
     /// Empties all chains that change before it fills them, so that no jump of the old rules closes a loop with
@@ -116,8 +117,9 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Deletes the chains that the new rules do not have; what they jumped to is emptied first.
-    fn drop_chains(&mut self, table: &str, stay: &[u32]) -> Result<(), Refused> {
+    /// Empties the chains that the new rules do not have, so that they lead nowhere; returns the names of the user chains
+    /// among them.
+    fn gone_chains(&mut self, table: &str, stay: &[u32]) -> Result<Vec<Arc<str>>, Refused> {
         let draft = self.table_or_new(table)?;
         let mut stays = vec![false; draft.table.heads.len()];
         stay.iter().filter(|chain| **chain != NONE).for_each(|chain| stays[*chain as usize] = true);
@@ -130,13 +132,13 @@ impl Transaction<'_> {
         for (_, name) in &gone {
             self.flush(table, Some(name))?;
         }
-        let mut own = gone.iter().filter(|(built_in, _)| !built_in);
-        own.try_for_each(|(_, name)| self.delete_chain(table, name))
+        let own = gone.into_iter().filter(|(built_in, _)| !built_in);
+        Ok(own.map(|(_, name)| name).collect())
     }
 }
 
 impl TableDraft {
-    /// Chains come in this order from now on, before those that are deleted next.
+    /// Puts chains in this order, before chains that are deleted next.
     fn place(&mut self, order: impl Iterator<Item = u32> + Clone) {
         let place = |chain: u32| self.table.heads.get(chain as usize).map(|head| head.place);
         if order.clone().is_sorted_by_key(place) {

@@ -1,10 +1,12 @@
-//! What a revision tells of its rules without a look at each of them: what the path of a packet depends on.
+//! What a revision knows of its rules without a look at each of them: what the path of a packet depends on.
 
 use std::sync::Arc;
 
-use super::{Declared, Lineage, Revision, TableRevision};
+use super::needs::Declared;
+use super::{Lineage, Revision, TableRevision};
 use crate::backend::Backend;
-use crate::eval::RuleRef;
+use crate::eval::{Memories, RuleRef, Turns, turns};
+use crate::ext::ListUse;
 use crate::family::{Hook, TableKind};
 use crate::layout::segment::Segments;
 use crate::model::Rule;
@@ -22,6 +24,12 @@ impl Revision {
         self.tables.iter().map(|table| table.name)
     }
 
+    /// The tables that have something to do at a hook.
+    #[must_use]
+    pub fn turns(&self, hook: Hook) -> Turns {
+        turns(self.family, hook, self.tables(), |table| self.has_chain(table, hook))
+    }
+
     /// Whether a table has a built-in chain at a hook.
     #[must_use]
     pub fn has_chain(&self, table: usize, hook: Hook) -> bool {
@@ -33,7 +41,7 @@ impl Revision {
     pub fn has_hooks_of(&self, other: &Self) -> bool {
         let chains = |table: &TableRevision| Hook::ALL.map(|hook| table.base(hook).is_some());
         let alike = |(one, other): (&TableRevision, &TableRevision)| {
-            one.name == other.name && chains(one) == chains(other)
+            (one.name, one.backend) == (other.name, other.backend) && chains(one) == chains(other)
         };
         self.family == other.family
             && self.tables.len() == other.tables.len()
@@ -43,11 +51,17 @@ impl Revision {
     /// Whether some built-in chain at a hook has rules.
     #[must_use]
     pub fn has_rules(&self, hook: Hook) -> bool {
+        (0..self.tables.len()).any(|table| self.has_rules_in(table, hook))
+    }
+
+    /// Whether the built-in chain of a table at a hook has rules.
+    #[must_use]
+    pub fn has_rules_in(&self, table: usize, hook: Hook) -> bool {
         let chain = |table: &TableRevision| {
             let chain = table.chains.chains.get(table.base(hook)? as usize)?;
             Some(!chain.first.rules.is_empty())
         };
-        self.tables.iter().any(|table| chain(table) == Some(true))
+        self.tables.get(table).and_then(chain) == Some(true)
     }
 
     /// Number of rules.
@@ -76,6 +90,18 @@ impl Revision {
     #[must_use]
     pub fn translates(&self) -> bool {
         self.needs.translates > 0
+    }
+
+    /// Whether some rule has the host open connections in the place of clients.
+    #[must_use]
+    pub fn proxies(&self) -> bool {
+        self.needs.proxies > 0
+    }
+
+    /// Whether some rule remembers earlier packets.
+    #[must_use]
+    pub fn remembers(&self) -> bool {
+        self.needs.remember > 0
     }
 
     /// Whether some rule asks by which ports of a bridge packets come and go.
@@ -109,19 +135,15 @@ impl Revision {
     pub fn lineage(&self) -> &Lineage {
         &self.lineage
     }
+}
 
-    /// The names of all rules so far are below this.
-    pub(crate) fn ids(&self) -> u64 {
-        self.ids
-    }
-
-    /// The lists that rules share, by their names.
-    pub(crate) fn lists(&self) -> impl Iterator<Item = (&str, Declared)> {
-        self.needs.lists()
-    }
-
-    /// How often those have changed since the first revision.
-    pub(crate) fn lists_changed(&self) -> u64 {
-        self.needs.lists_changed
+impl Memories {
+    /// Continues under a revision, the first one or a later one of the same rules. A state belongs to its rule as long
+    /// as the rule exists, and a list to the rules that name it. The cost depends on lists that come and go, and on no
+    /// rules: a state is made with the first packet, and states of removed rules make way for others.
+    pub fn follow(&mut self, revision: &Revision) {
+        let list = |(name, list): (_, Declared)| (ListUse { name, sort: list.sort }, list.by);
+        let Revision { ids, needs, .. } = revision;
+        self.go_on(*ids, needs.lists_changed, needs.lists().map(list));
     }
 }

@@ -44,7 +44,7 @@ impl<'a> Command<'a> {
         self.list.get(index)?.text.parse().ok()
     }
 
-    /// The same words as `-A CHAIN …`, from this one on.
+    /// Turns the command into `-A CHAIN …`, with its words from this one on.
     fn appending(mut self, from: usize) -> Self {
         self.list.drain(2..from.min(self.list.len()).max(2));
         if let Some(command) = self.list.first_mut() {
@@ -101,7 +101,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// What a chain that was made or emptied does at its end; one that became a built-in one has a policy.
+    /// Sets what a made or emptied chain does at its end; a chain that is now a built-in one has a policy.
     fn fall_through(
         &mut self,
         table: &str,

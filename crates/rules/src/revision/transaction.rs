@@ -24,7 +24,7 @@ pub struct Transaction<'n> {
     dropped: Vec<Arc<Rule>>,
     /// Rules that this transaction numbered.
     made: Vec<Arc<Rule>>,
-    /// Bytes of tables that are gone.
+    /// Bytes of removed tables.
     pub(super) replaced: usize,
 }
 
@@ -167,7 +167,7 @@ impl<'n> Transaction<'n> {
     /// Deletes a chain that has no rules and that nothing jumps to.
     ///
     /// # Errors
-    /// It is not so.
+    /// The chain is built in or not empty, or something jumps to it.
     pub fn delete_chain(&mut self, table: &str, name: &str) -> Result<(), Refused> {
         let (draft, chain) = find(&mut self.tables, table, name)?;
         let rules = draft.chain(chain).len();
@@ -241,7 +241,8 @@ impl<'n> Transaction<'n> {
             None => {
                 let kind = self.family.table(name);
                 let kind = kind.ok_or_else(|| Refused::UnknownTable(name.to_owned()))?;
-                let mut draft = TableDraft::of(TableRevision::empty(kind.name, self.family));
+                let mut draft =
+                    TableDraft::of(TableRevision::empty(kind.name, self.backend, self.family));
                 for hook in kind.hooks() {
                     draft.add_chain(hook.chain_name(), self.family);
                 }
@@ -258,7 +259,7 @@ impl<'n> Transaction<'n> {
         draft.head(chain).base.map(|base| base.hook)
     }
 
-    /// Puts rules at the end of a chain: those that it had before, and new ones.
+    /// Puts rules at the end of a chain: old rules of the chain, and new ones.
     pub(super) fn fill(
         &mut self,
         table: &str,

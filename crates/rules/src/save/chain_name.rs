@@ -1,5 +1,4 @@
-//! Which names a chain may have: those that the tools take and that still read back as one word when
-//! printed.
+//! Which names a chain may have: names that the tools take and that still read back as one word when printed.
 //!
 //! Source: iptables `assert_valid_chain_name`, and libiptc, which holds the verdicts for chains; measured
 //! with iptables 1.8.9. The tools check `:CHAIN` lines less than `-N`: they take a quote, a control

@@ -99,6 +99,14 @@ const BRIDGE: Dialect = Dialect {
     no_verdict: Some("CONTINUE"),
 };
 
+/// Spellings of tests that iptables takes as abbreviations: a match or target that has such an option has it.
+const ABBREVIATIONS: [&str; 2] = ["--proto", "--fragment"];
+
+/// Whether `option` only abbreviates the name of a test.
+pub(super) fn is_abbreviation(option: &str) -> bool {
+    ABBREVIATIONS.contains(&option)
+}
+
 impl Dialect {
     /// The test that an option names, with its printed spelling.
     pub(super) fn part(&self, option: &str) -> Option<(Part, &'static str)> {

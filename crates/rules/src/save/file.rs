@@ -4,7 +4,8 @@ use super::kind::{backend_of, family_of, other_text};
 use super::open_table::OpenTable;
 use super::options::Arguments;
 use super::rule::RuleLine;
-use super::{FamilyFrom, LineWarnings, LoadOptions, Loaded, Warnings, numbers, rule};
+use super::warnings::{LineWarnings, Warnings};
+use super::{FamilyFrom, LoadOptions, Loaded, numbers, rule};
 use crate::backend::Backend;
 use crate::error::{LoadError, What};
 use crate::ext;
@@ -184,7 +185,7 @@ impl<'a, 'o> File<'a, 'o> {
         })
     }
 
-    /// The open table; rules go to the one that the options name where the text names none at all.
+    /// Returns the open table, or the table that the options name if the text names none.
     fn open(&mut self, number: u32) -> Result<&mut OpenTable<'a>, What> {
         if self.open.is_none() {
             let Some(name) = self.options.table.filter(|_| self.tables.is_empty()) else {
@@ -218,7 +219,7 @@ impl<'a, 'o> File<'a, 'o> {
     }
 
     fn close(&mut self, open: OpenTable<'a>) -> Result<(), LoadError> {
-        self.tables.push(open.close()?);
+        self.tables.push(open.close(&mut self.warnings)?);
         Ok(())
     }
 
@@ -334,6 +335,7 @@ impl<'a, 'o> File<'a, 'o> {
         }
         let Self { family, backend, tables, warnings, .. } = self;
         let mut ruleset = Ruleset { family, backend, tables };
+        ruleset.evaluate_as(backend);
         numbers::give(&mut ruleset);
         Ok(Loaded { ruleset, family_from, warnings: warnings.list })
     }

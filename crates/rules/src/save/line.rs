@@ -1,8 +1,9 @@
 //! Reads the rules of one line for a table that stands already: every chain it names must be there.
 
 use super::options::Arguments;
+use super::rule;
 use super::rule::{RuleLine, Setting, Verdict};
-use super::{LineWarnings, Warnings, rule};
+use super::warnings::{LineWarnings, Warnings};
 use crate::error::What;
 use crate::family::{Family, Hook};
 use crate::lexer::Word;
@@ -43,7 +44,7 @@ pub(crate) fn rules(
             let built = parsed.build(at)?;
             let action = match (built.target, &parsed.verdict) {
                 (Some(target), _) => Action::Target(target),
-                (None, verdict) => action(verdict.as_ref(), &chain_of)?,
+                (None, verdict) => action(verdict.as_ref(), chain, &chain_of)?,
             };
             Ok(Rule { header, matches: built.matches, action, counters, line: 0, slot: 0, id: 0 })
         })
@@ -52,10 +53,11 @@ pub(crate) fn rules(
 
 fn action(
     verdict: Option<&Verdict<'_>>,
+    at: Chain<'_>,
     chain_of: impl Fn(&str) -> Option<u32>,
 ) -> Result<Action, What> {
     let find = |name: &Word<'_>| {
-        let none = || What::new(name.column, format!("a chain or target, found \"{}\"", name.text));
+        let none = || What::new(name.column, format!("a chain, found \"{}\"", name.text));
         chain_of(&name.text).ok_or_else(none)
     };
     Ok(match verdict {
@@ -63,7 +65,13 @@ fn action(
         Some(Verdict::Accept) => Action::Accept,
         Some(Verdict::Drop) => Action::Drop,
         Some(Verdict::Return) => Action::Return,
-        Some(Verdict::Jump(name)) => Action::Jump(find(name)?),
+        Some(Verdict::Jump(name)) => match chain_of(&name.text) {
+            Some(chain) => Action::Jump(chain),
+            None => {
+                let target = rule::unknown_target(name, Vec::new(), at.table, at.family)?;
+                Action::Target(Box::new(target))
+            }
+        },
         Some(Verdict::Goto(name)) => Action::Goto(find(name)?),
     })
 }

@@ -20,6 +20,7 @@ mod options;
 pub(crate) mod policy;
 mod print;
 mod rule;
+mod warnings;
 
 pub use crate::error::{LoadError, What};
 pub use crate::lexer::{Word, words};
@@ -27,6 +28,7 @@ pub use file::load;
 pub use kind::family_of;
 pub(crate) use print::{print_header, print_match, print_named};
 pub use print::{print_rule, print_ruleset};
+pub use warnings::Warning;
 
 use crate::family::Family;
 use crate::model::Ruleset;
@@ -64,74 +66,4 @@ pub enum FamilyFrom {
     Text,
     /// Nothing: IPv4 was assumed.
     Assumed,
-}
-
-/// Something odd that was taken, with the first line that has it and how many have.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Warning {
-    /// What is odd about it.
-    pub what: String,
-    /// First line, from 1.
-    pub line: u32,
-    /// Number of times.
-    pub count: u32,
-}
-
-/// Kinds of warnings kept apart; a text can name as many unknown matches as it has lines.
-const MAX_WARNINGS: usize = 64;
-
-/// The warnings of a text, as one of its lines adds to them.
-#[derive(Debug)]
-struct LineWarnings<'w> {
-    warnings: &'w mut Warnings,
-    line: u32,
-}
-
-impl LineWarnings<'_> {
-    fn add(&mut self, what: impl Into<String>) {
-        self.warnings.add(self.line, what);
-    }
-
-    fn lenient(&mut self, column: u32, what: &str) -> Result<(), What> {
-        self.warnings.lenient(self.line, column, what)
-    }
-}
-
-/// Collects warnings, one entry for each kind.
-#[derive(Debug, Default)]
-struct Warnings {
-    list: Vec<Warning>,
-    /// What the restore command refuses is refused.
-    strict: bool,
-}
-
-impl Warnings {
-    fn add(&mut self, line: u32, what: impl Into<String>) {
-        let what = what.into();
-        if let Some(known) = self.list.iter_mut().find(|warning| warning.what == what) {
-            known.count += 1;
-        } else if self.list.len() >= MAX_WARNINGS {
-            self.one_more(line);
-        } else {
-            self.list.push(Warning { what, line, count: 1 });
-        }
-    }
-
-    /// Counts a warning that has no place of its own any more, in the last one.
-    fn one_more(&mut self, line: u32) {
-        let what = "more warnings of other kinds";
-        match self.list.last_mut() {
-            Some(last) if last.what == what => last.count += 1,
-            _ => self.list.push(Warning { what: what.to_owned(), line, count: 1 }),
-        }
-    }
-
-    /// Warns of what the restore command refuses, or refuses it too.
-    fn lenient(&mut self, line: u32, column: u32, what: &str) -> Result<(), What> {
-        if self.strict {
-            return Err(What::new(column, format!("no {what}: iptables-restore refuses it")));
-        }
-        self.add(line, what);
-        Ok(())
-    }
 }

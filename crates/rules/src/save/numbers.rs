@@ -1,12 +1,12 @@
 //! Numbers rules, and what walks keep apart from them: the counters of each rule, and the state of each match that
 //! remembers packets.
 
+use std::mem;
 use std::sync::Arc;
 
 use crate::model::{Rule, Ruleset};
 
-/// Numbers all of them from 0, in the order of the file. To be called by whoever loads, while nobody shares the
-/// rules.
+/// Numbers all rules from 0, in the order of the file. The loader calls it, while nobody shares the rules.
 pub(super) fn give(ruleset: &mut Ruleset) {
     let (mut slot, mut memory) = (0, 0);
     let chains = ruleset.tables.iter_mut().flat_map(|table| &mut table.chains);
@@ -17,6 +17,25 @@ pub(super) fn give(ruleset: &mut Ruleset) {
             memory += 1;
             memory - 1
         });
+    }
+}
+
+impl Ruleset {
+    /// Takes in the tables of another ruleset of the family that is read from the same text, this many lines further
+    /// down, and is registered earlier or later. Nobody else may have the rules yet.
+    pub fn join(&mut self, other: Self, lines: u32, is_earlier: bool) {
+        let Self { mut tables, .. } = other;
+        for chain in tables.iter_mut().flat_map(|table| &mut table.chains) {
+            // What no line declares has none here either.
+            chain.line += if chain.line > 0 { lines } else { 0 };
+            let rules = chain.rules.iter_mut().filter_map(Arc::get_mut);
+            rules.for_each(|rule| rule.line += lines);
+        }
+        if is_earlier {
+            mem::swap(&mut self.tables, &mut tables);
+        }
+        self.tables.extend(tables);
+        give(self);
     }
 }
 

@@ -8,8 +8,10 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::rule::{Position, RuleLine, Setting, Verdict};
+use super::rule::{Position, RuleLine, Setting, Verdict, unevaluated, unknown_target};
+use super::warnings::Warnings;
 use super::{chain_name, loops, policy};
+use crate::backend::Backend;
 use crate::error::{LoadError, What};
 use crate::family::{Family, Hook};
 use crate::header::Header;
@@ -51,7 +53,7 @@ impl<'a> OpenTable<'a> {
     pub(super) fn new(family: Family, name: &'static str, line: u32, starred: bool) -> Self {
         Self {
             family,
-            table: Table { name, chains: Vec::new() },
+            table: Table { name, backend: Backend::default(), chains: Vec::new() },
             chains: HashMap::new(),
             last: 0,
             forward: Vec::new(),
@@ -67,7 +69,7 @@ impl<'a> OpenTable<'a> {
         self.chains.contains_key(name)
     }
 
-    /// Declares a chain, or says anew how one ends.
+    /// Declares a chain, or sets again what its end does.
     pub(super) fn declare(
         &mut self,
         line: u32,
@@ -217,19 +219,26 @@ impl<'a> OpenTable<'a> {
     }
 
     /// The table, whose jumps all lead somewhere and in no circle.
-    pub(super) fn close(mut self) -> Result<Table, LoadError> {
+    pub(super) fn close(mut self, warnings: &mut Warnings) -> Result<Table, LoadError> {
+        let (table, family) = (self.table.name, self.family);
         for ForwardJump { chain, rule, to, line } in self.forward {
-            let Some(found) = self.chains.get(&*to.text) else {
-                let (table, name) = (self.table.name, &to.text);
-                let what = format!("a chain of table {table} or a target, found \"{name}\"");
-                return Err(What::new(to.column, what).at_line(line));
-            };
+            let found = self.chains.get(&*to.text).map(|found| *found as u32);
             let Some(rule) = Arc::get_mut(&mut self.table.chains[chain].rules[rule]) else {
                 continue;
             };
-            rule.action = match rule.action {
-                Action::Goto(_) => Action::Goto(*found as u32),
-                _ => Action::Jump(*found as u32),
+            rule.action = match (&rule.action, found) {
+                (Action::Goto(_), Some(found)) => Action::Goto(found),
+                (_, Some(found)) => Action::Jump(found),
+                (Action::Goto(_), None) => {
+                    let what = format!("a chain of table {table}, found \"{}\"", to.text);
+                    return Err(What::new(to.column, what).at_line(line));
+                }
+                (_, None) => {
+                    let target = unknown_target(&to, Vec::new(), table, family);
+                    let target = target.map_err(|what| what.at_line(line))?;
+                    warnings.add(line, unevaluated("-j", &to.text));
+                    Action::Target(Box::new(target))
+                }
             };
         }
         loops::check(&self.table)?;

@@ -3,8 +3,13 @@
 //!
 //! An option belongs to the newest match or target that declares it; failing that to the match that `-p`
 //! brings along; failing that it may abbreviate one. Source: iptables `command_default`, getopt_long(3).
+//!
+//! Nobody can know which options a match or target has that tamis does not know. It gets all options that the rule
+//! gives after its name, except options of the common header and options that a later extension declares: so a rule
+//! never tests something that it does not say.
 
-use super::LineWarnings;
+use super::dialect::is_abbreviation;
+use super::warnings::LineWarnings;
 use crate::error::What;
 use crate::ext;
 use crate::ext::kit::args::Loading;
@@ -14,11 +19,10 @@ use crate::header::ProtocolTest;
 use crate::lexer::{Unquoted, Word, words};
 use std::borrow::Cow;
 
-/// Where the next unknown option goes.
+/// An extension that tamis does not know: a match by its place, or the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Newest {
-    None,
-    Match,
+enum Unknown {
+    Match(usize),
     Target,
 }
 
@@ -31,7 +35,10 @@ pub(super) struct Extensions<'a> {
     /// many matches a rule has.
     of_kinds: Vec<(&'static MatchKind, usize)>,
     pub(super) target: Option<Loading<'a, TargetKind>>,
-    pub(super) newest: Newest,
+    /// Number of matches that the rule names before its target.
+    before_target: usize,
+    /// The unknown extension that the rule named last.
+    unknown: Option<Unknown>,
 }
 
 /// The words of a rule, read one by one.
@@ -125,6 +132,21 @@ impl<'a> Arguments<'a> {
         self.peeked.as_ref()
     }
 
+    /// The next word, if it is such a one.
+    fn next_if(&mut self, is: impl FnOnce(&mut Word<'a>) -> bool) -> Option<Word<'a>> {
+        self.peek()?;
+        let kept = if self.split.is_some() { &mut self.split } else { &mut self.peeked };
+        kept.take_if(is)
+    }
+
+    /// The word before it as it stood, with the value that was split off it, where that needs no quotes.
+    fn rejoined(&mut self, option: &str) -> Option<String> {
+        let needs_quotes = |c: char| c.is_whitespace() || matches!(c, '"' | '\\' | '\'');
+        let value = self.split.take_if(|value| !value.text.contains(needs_quotes))?;
+        let between = if option.starts_with("--") { "=" } else { "" };
+        Some(format!("{option}{between}{}", value.text))
+    }
+
     /// The value of an option.
     pub(super) fn value(&mut self, option: &str) -> Result<Word<'a>, What> {
         let end = self.end;
@@ -167,6 +189,10 @@ fn is_option(word: &Word<'_>) -> bool {
     is_bang(word) || (!word.quoted && word.text.starts_with('-'))
 }
 
+fn is_negative_number(word: &Word<'_>) -> bool {
+    word.text.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
 /// Which loaded extension an option belongs to.
 enum Owner {
     Match(usize, &'static Opt),
@@ -176,18 +202,37 @@ enum Owner {
 impl<'a> Extensions<'a> {
     pub(super) fn new(family: Family) -> Self {
         let (matches, of_kinds) = (Vec::new(), Vec::new());
-        Self { family, matches, of_kinds, target: None, newest: Newest::None }
+        Self { family, matches, of_kinds, target: None, before_target: 0, unknown: None }
     }
 
     /// Loads a match.
     pub(super) fn load(&mut self, kind: Option<&'static MatchKind>, name: Word<'a>) {
         let place = self.matches.len();
         self.matches.push(Loading::new(kind, name));
-        let Some(kind) = kind else { return };
+        let Some(kind) = kind else {
+            self.unknown = Some(Unknown::Match(place));
+            return;
+        };
         match self.of_kinds.iter_mut().find(|(known, _)| std::ptr::eq(*known, kind)) {
             Some((_, newest)) => *newest = place,
             None => self.of_kinds.push((kind, place)),
         }
+    }
+
+    /// Loads the target.
+    pub(super) fn load_target(&mut self, kind: Option<&'static TargetKind>, name: Word<'a>) {
+        if kind.is_none() {
+            self.unknown = Some(Unknown::Target);
+        }
+        self.before_target = self.matches.len();
+        self.target = Some(Loading::new(kind, name));
+    }
+
+    /// Takes the target away that has no options and is not known: it may be a chain that is declared later.
+    pub(super) fn take_bare_target(&mut self) -> Option<Word<'a>> {
+        let is_bare =
+            |target: &mut Loading<'_, _>| target.kind.is_none() && target.words.is_empty();
+        self.target.take_if(is_bare).map(|target| target.name)
     }
 
     /// Hands an option with its values to the extension that declares it.
@@ -200,7 +245,7 @@ impl<'a> Extensions<'a> {
         warnings: &mut LineWarnings<'_>,
     ) -> Result<(), What> {
         let Some(owner) = self.owner(&option.text, protocol) else {
-            return self.take_unknown(option, invert, words);
+            return self.keep(option, invert, words);
         };
         let opt = match owner {
             Owner::Match(_, opt) | Owner::Target(opt) => opt,
@@ -238,6 +283,9 @@ impl<'a> Extensions<'a> {
         if let Some(owner) = self.declared(|opt| opt.is_called(name)) {
             return Some(owner);
         }
+        if self.unknown.is_some() {
+            return None;
+        }
         if !self.family.dialect().names_matches {
             let kind = ext::find_match_with(name, self.family)?;
             let word = Word { text: kind.name.into(), column: 1, quoted: false };
@@ -247,13 +295,10 @@ impl<'a> Extensions<'a> {
         let implied = protocol
             .and_then(|protocol| ext::find_implied(protocol.number, self.family))
             .filter(|kind| !self.has(kind) && kind.options.iter().any(|opt| opt.is_called(name)));
-        if let (Some(kind), false) = (implied, self.newest_is_unknown()) {
+        if let Some(kind) = implied {
             let word = Word { text: kind.name.into(), column: 1, quoted: false };
             self.load(Some(kind), word);
             return self.declared(|opt| opt.is_called(name));
-        }
-        if self.newest_is_unknown() {
-            return None;
         }
         self.declared(|opt| opt.is_abbreviated(name))
     }
@@ -262,61 +307,67 @@ impl<'a> Extensions<'a> {
         self.of_kinds.iter().any(|(known, _)| std::ptr::eq(*known, kind))
     }
 
-    /// Whether a loaded extension has an option of this very name.
+    /// Whether a loaded extension has an option of this very name, or may have it.
     pub(super) fn declare(&self, option: &str) -> bool {
         let name = option.strip_prefix("--");
         name.is_some_and(|name| self.declared(|opt| opt.is_called(name)).is_some())
+            || self.unknown.is_some() && is_abbreviation(option)
     }
 
+    /// The extension that declares an option, the target before the newest match. One that the rule named before an
+    /// unknown one does not count: the option may be the unknown one's.
     fn declared(&self, is: impl Fn(&Opt) -> bool) -> Option<Owner> {
+        let (first_match, has_target) = match self.unknown {
+            None => (0, true),
+            Some(Unknown::Match(place)) => (place, self.before_target > place),
+            Some(Unknown::Target) => (self.before_target, false),
+        };
         let of_target = self
             .target
             .as_ref()
+            .filter(|_| has_target)
             .and_then(|target| target.kind)
             .and_then(|kind| kind.options.iter().find(|opt| is(opt)).map(Owner::Target));
         of_target.or_else(|| {
-            let found = self.of_kinds.iter().filter_map(|(kind, place)| {
+            let later = self.of_kinds.iter().filter(|(_, place)| *place >= first_match);
+            let found = later.filter_map(|(kind, place)| {
                 Some((*place, kind.options.iter().find(|opt| is(opt))?))
             });
             found.max_by_key(|(place, _)| *place).map(|(place, opt)| Owner::Match(place, opt))
         })
     }
 
-    fn newest_is_unknown(&self) -> bool {
-        match self.newest {
-            Newest::None => false,
-            Newest::Match => self.matches.last().is_some_and(|newest| newest.kind.is_none()),
-            Newest::Target => self.target.as_ref().is_some_and(|target| target.kind.is_none()),
-        }
+    /// Whether the rule named an extension that tamis does not know.
+    pub(super) fn has_unknown(&self) -> bool {
+        self.unknown.is_some()
     }
 
-    /// Keeps the words of an extension that tamis does not know, up to the next option.
-    fn take_unknown(
+    /// Keeps a word of the unknown extension that the rule named last, and what follows it up to the next option.
+    pub(super) fn keep(
         &mut self,
-        option: &Word<'a>,
+        word: &Word<'a>,
         invert: bool,
         words: &mut Arguments<'a>,
     ) -> Result<(), What> {
-        let kept = match self.newest {
-            _ if !self.newest_is_unknown() => None,
-            Newest::Target => self.target.as_mut().map(|target| &mut target.words),
-            _ => self.matches.last_mut().map(|newest| &mut newest.words),
+        let kept = match self.unknown {
+            None => None,
+            Some(Unknown::Target) => self.target.as_mut().map(|target| &mut target.words),
+            Some(Unknown::Match(place)) => self.matches.get_mut(place).map(|one| &mut one.words),
         };
         let Some(kept) = kept else {
-            let what = format!("an option of this rule's matches or target, found {}", option.text);
-            return Err(What::new(option.column, what));
+            let what = format!("an option of this rule's matches or target, found {}", word.text);
+            return Err(What::new(word.column, what));
         };
         if invert {
-            kept.push(OpaqueWord::Option("!".into()));
+            kept.push(OpaqueWord::bare("!"));
         }
-        kept.push(OpaqueWord::Option(option.text.as_ref().into()));
-        while let Some(value) = words.peek() {
-            if is_option(value) {
-                break;
-            }
-            if let Some(value) = words.next() {
-                kept.push(OpaqueWord::Value(value.text.as_ref().into()));
-            }
+        kept.push(match words.rejoined(&word.text) {
+            Some(whole) => OpaqueWord::bare(whole),
+            None => OpaqueWord::of(word),
+        });
+        let is_value = |word: &mut Word<'_>| !is_option(word) || is_negative_number(word);
+        while let Some(value) = words.next_if(is_value) {
+            kept.push(OpaqueWord::of(&value));
         }
         Ok(())
     }

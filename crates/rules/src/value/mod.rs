@@ -75,7 +75,7 @@ pub(crate) fn range(text: &str, separator: char, max: u64) -> Option<(u64, u64)>
     (low <= high).then_some((low, high))
 }
 
-/// The words of a comma list, as strtok(3) finds them: empty ones are passed over.
+/// Returns the words of a comma list, as strtok(3) finds them: empty words are skipped.
 pub(crate) fn list(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').filter(|word| !word.is_empty())
 }
@@ -182,7 +182,7 @@ pub(crate) fn network_text(addr: &[u8; 16], mask: &[u8; 16], len: usize) -> Stri
     }
 }
 
-/// The same, without a mask that covers all of the address.
+/// Writes a network, but without a mask that covers all of the address.
 #[must_use]
 pub(crate) fn short_network_text(addr: &[u8; 16], mask: &[u8; 16], len: usize) -> String {
     match prefix_len(mask, len) {

@@ -31,8 +31,8 @@ pub(crate) fn port_ends(text: &str) -> Option<(u16, u16)> {
     })
 }
 
-/// Service names that hand-written rules use. The save tools print numbers, so this is a courtesy: the
-/// names are those of `/etc/services`, the same on every system.
+/// Service names that hand-written rules use. The save tools print numbers, so this is a courtesy: the names come from
+/// `/etc/services` and are the same on every system.
 const SERVICES: &[(&str, u16)] = &[
     ("echo", 7),
     ("discard", 9),

@@ -45,7 +45,8 @@ impl Observer for Seen {
 fn outcome(family: Family, tests: &str, backend: Backend, bytes: &[u8]) -> Outcome {
     let text = format!("*raw\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING {tests}\nCOMMIT\n");
     let options = LoadOptions { family: Some(family), ..LoadOptions::default() };
-    let ruleset = load(&text, &options).unwrap().ruleset;
+    let mut ruleset = load(&text, &options).unwrap().ruleset;
+    ruleset.evaluate_as(backend);
     let mut bytes = bytes.to_vec();
     let len = bytes.len();
     let mut packet = Packet::parse(&mut bytes, len, Link::Raw, Checksums::Ignore);
@@ -53,7 +54,6 @@ fn outcome(family: Family, tests: &str, backend: Backend, bytes: &[u8]) -> Outco
     let mut transit = Transit {
         input: Iface::Named("eth0"),
         output: Iface::Absent,
-        backend,
         ..Transit::new(&mut packet, family, Hook::Prerouting, &host)
     };
     let mut seen = Seen::default();

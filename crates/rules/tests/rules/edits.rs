@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+use conntrack::SECOND;
 use proptest::prelude::*;
 use rules::ipset::{EditError, Edited, MOST_ELEMENTS, Sets};
 
-const SECOND: u64 = 1_000_000_000;
-
-/// Of every sort that ipset has everywhere.
+/// Sets of every sort that ipset has everywhere.
 const SETS: &str = "create a hash:ip family inet maxelem 65536 timeout 100 counters\n\
     create b hash:ip family inet maxelem 65536 timeout 50 counters\n\
     create n hash:net family inet maxelem 65536\n\

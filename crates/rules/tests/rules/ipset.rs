@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use packet::{Checksums, Link, Packet};
 use proptest::prelude::*;
-use rules::eval::{Alive, Memories, Observer, Verdict, walk};
+use rules::eval::{Alive, Memories, Nobody, Verdict, walk};
 use rules::ipset::Sets;
 use rules::model::{Family, Hook, Ruleset};
 use rules::save::{LoadOptions, load};
@@ -17,10 +17,6 @@ struct Host {
     memories: Memories,
     sets: Sets,
 }
-
-struct Nobody;
-
-impl Observer for Nobody {}
 
 impl Host {
     /// Rules of filter FORWARD, whose policy is to accept.
@@ -161,7 +157,7 @@ fn elements(kind: &'static str) -> impl Strategy<Value = Vec<Element>> {
     let excepts = kind.contains("net");
     prop::collection::vec((dims, any::<bool>()), 0..40).prop_map(move |mut list| {
         list.iter_mut().for_each(|(_, nomatch)| *nomatch &= excepts);
-        // The last of two equal elements is the one that counts.
+        // Of two equal elements, the last counts.
         let key = |parts: &[Part]| format!("{parts:?}");
         let mut kept: Vec<Element> = Vec::new();
         for element in list {

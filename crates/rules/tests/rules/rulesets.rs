@@ -1,6 +1,6 @@
 //! Every ruleset of the shared test data loads, or is refused at the line that deserves it.
 //!
-//! The data lies beside the repository and is not part of it; without it the tests say so and pass.
+//! The data lies next to the repository and is not part of it; without it the tests say so and pass.
 
 use std::path::PathBuf;
 

@@ -144,7 +144,7 @@ fn unknown_extension(rule: &Rule, family: Family) -> Option<String> {
     unknown.map(|used| &used.name).or(target).map(ToString::to_string)
 }
 
-/// What differs between the chains that the kernel holds and those that tamis printed.
+/// Returns how the chains that the kernel holds differ from the printed ones.
 fn differences(kernel: &Chains, rules: &Ruleset) -> Vec<String> {
     let (ours, unread) = printed_chains(rules);
     let none = Vec::new();

@@ -9,7 +9,7 @@ use packet::craft::{Addresses, Craft, Message};
 use packet::{Checksums, Link, Packet};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rules::eval::{self, Alive, By, Memories, RuleRef, Verdict, Verdicts, walk};
+use rules::eval::{self, Alive, By, Memories, Nobody, RuleRef, Verdict, Verdicts, walk};
 use rules::model::{Family, Hook, Ruleset};
 use rules::save::{LoadOptions, load};
 use rules::{Connection, Transit};
@@ -68,13 +68,6 @@ fn text() -> impl Strategy<Value = String> {
     })
 }
 
-/// Is told of no rules: rules are swept.
-struct Silent;
-
-impl eval::Observer for Silent {
-    const SEES_RULES: bool = false;
-}
-
 fn pass(ruleset: &Ruleset, states: States) -> (Verdicts, Hits) {
     let mut hits = Hits::default();
     (pass_as(ruleset, states, None, &mut hits), hits)
@@ -116,11 +109,47 @@ fn a_walk_tells_what_one_state_alone_leads_to() {
                  -A new -m connmark --mark 1 -j ACCEPT\n-A new -m limit --limit 1/hour -j DROP\n\
                  COMMIT\n";
     let both = States::of(CtState::New).or(CtState::Established.into());
-    let at = |state| pass_as(&read(rules), both, state, &mut Silent).as_taken();
+    let at = |state| pass_as(&read(rules), both, state, &mut Nobody).as_taken();
     let by = By::Rule(RuleRef { table: 0, chain: 0, rule: 1 });
     assert_eq!(at(Some(CtState::Established)), Some((Verdict::Accept, by)));
     assert_eq!(at(Some(CtState::New)), None, "that hangs on more than its state");
     assert_eq!(at(None), None, "nobody asks");
+}
+
+/// Whom a rule leaves has another state, and whom it leads into a chain has one of its own.
+#[test]
+fn past_a_rule_of_one_state_the_packet_has_another() {
+    let both = States::of(CtState::New).or(CtState::Established.into());
+    let (new, established) = ("-m conntrack --ctstate NEW", "-m state --state ESTABLISHED");
+    let rules = format!(
+        "*filter\n:FORWARD ACCEPT [0:0]\n:in -\n-A FORWARD {established} -j ACCEPT\n\
+         -A FORWARD {new} -j DROP\n-A FORWARD -j REJECT\nCOMMIT\n"
+    );
+    let (verdicts, hits) = pass(&read(&rules), both);
+    assert_eq!((verdicts.or_by(Verdict::Accept), verdicts.may_be(Verdict::Reject)), (None, false));
+    assert_eq!(hits.0.len(), 2, "the last rule is not reached");
+    let rules = format!(
+        "*filter\n:FORWARD ACCEPT [0:0]\n:in -\n-A FORWARD {new} -j in\n\
+         -A FORWARD {new} -j REJECT\n-A in {new} -j DROP\n-A in -j REJECT\nCOMMIT\n"
+    );
+    let (verdicts, hits) = pass(&read(&rules), both);
+    assert_eq!(hits.0.keys().filter(|at| at.chain == 1).count(), 1, "nor the last one in there");
+    assert_eq!(verdicts.or_by(Verdict::Drop), None);
+}
+
+/// A reset may end its connection, and what a program does nobody knows: more than states is open.
+#[test]
+fn what_a_target_leaves_open_is_open_in_one_state_as_well() {
+    let both = States::of(CtState::New).or(CtState::Established.into());
+    for (target, met) in [("DROP", true), ("ACCEPT", true), ("REJECT", false), ("NFQUEUE", false)] {
+        let rules = format!(
+            "*filter\n:FORWARD DROP [0:0]\n\
+             -A FORWARD -m conntrack --ctstate ESTABLISHED -j {target}\nCOMMIT\n"
+        );
+        let met_in = |state| pass_as(&read(&rules), both, Some(state), &mut Nobody).as_taken();
+        assert_eq!(met_in(CtState::Established).is_some(), met, "{target}");
+        assert!(met_in(CtState::New).is_some(), "the policy is not {target}'s to doubt");
+    }
 }
 
 proptest! {
@@ -137,7 +166,7 @@ proptest! {
         for state in states {
             let (one, found) = pass(&ruleset, state.into());
             let told = [
-                pass_as(&ruleset, all, Some(state), &mut Silent),
+                pass_as(&ruleset, all, Some(state), &mut Nobody),
                 pass_as(&ruleset, all, Some(state), &mut Hits::default()),
             ];
             for told in told {

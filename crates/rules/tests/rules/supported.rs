@@ -27,7 +27,7 @@ fn names(support: Support, kind: &str) -> String {
     list.join(", ")
 }
 
-/// Names of one other family, matches or targets, all of them evaluated but those that say otherwise.
+/// Names of one other family, matches or targets; names that are not evaluated say so.
 fn others(family: Family, kind: &str) -> String {
     let list: Vec<String> = supported()
         .into_iter()

@@ -5,7 +5,7 @@ use host::Host;
 use packet::craft::{Addresses, Craft, Message};
 use packet::{Checksums, Link, Packet};
 use rules::eval::{
-    Alive, By, Cause, Memories, Observer, RuleRef, Verdict, Verdicts, tables_at, walk,
+    Alive, By, Cause, Memories, Nobody, Observer, RuleRef, Verdict, Verdicts, tables_at, walk,
 };
 use rules::ext::Memory;
 use rules::model::{Family, Hook, Ruleset};
@@ -20,7 +20,7 @@ fn forward(rules: &str) -> Ruleset {
     ruleset(Family::Ipv4, &format!("*filter\n:FORWARD ACCEPT [0:0]\n:own -\n{rules}COMMIT\n"))
 }
 
-/// What a datagram that comes at this time, in one of these states, meets.
+/// Walks a datagram that comes at this time, in one of these states.
 fn datagram(
     rules: &Ruleset,
     time: u64,
@@ -31,7 +31,7 @@ fn datagram(
     meets(rules, time, states, Alive::Certain, memories, observer)
 }
 
-/// The same of one that may not be there.
+/// Walks the datagram of [`datagram`] when it may not exist, as `entry` says.
 fn meets(
     rules: &Ruleset,
     time: u64,
@@ -57,7 +57,7 @@ fn one_by_one(rules: &Ruleset, packets: usize) -> Vec<(Verdict, Option<u32>)> {
     let mut memories = Memories::of(rules);
     let mut next = |_| {
         let new = CtState::New.into();
-        let verdicts = datagram(rules, 1_000_000_000, new, &mut memories, &mut Silent);
+        let verdicts = datagram(rules, 1_000_000_000, new, &mut memories, &mut Nobody);
         let (verdict, by) = verdicts.only().unwrap();
         let rule = match by {
             Some(By::Rule(at)) => Some(at.rule),
@@ -67,9 +67,6 @@ fn one_by_one(rules: &Ruleset, packets: usize) -> Vec<(Verdict, Option<u32>)> {
     };
     (0..packets).map(&mut next).collect()
 }
-
-struct Silent;
-impl Observer for Silent {}
 
 /// Every call, as text.
 #[derive(Default, PartialEq, Eq, Debug)]
@@ -100,6 +97,9 @@ impl Observer for Log {
     fn unknown(&mut self, at: RuleRef, cause: Cause) {
         self.0.push(format!("unknown {at:?} {cause:?}"));
     }
+    fn may_count(&mut self, at: RuleRef, cause: Cause) {
+        self.0.push(format!("may count {at:?} {cause:?}"));
+    }
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn each_of_two_observers_is_told_what_one_alone_is() {
     let rules = forward(
         "-A FORWARD -m limit --limit 1/hour --limit-burst 2 -j own\n\
          -A FORWARD -m conntrack --ctstate NEW -m state --state NEW,INVALID -j DROP\n\
-         -A own -p udp -m udp --dport 2\n",
+         -A own -p udp -m udp --dport 2\n-A own -m conntrack --ctstate NEW\n",
     );
     let open = States::of(CtState::New).or(CtState::Established.into());
     let (mut alone, mut lent) = (Log::default(), Log::default());
@@ -119,9 +119,17 @@ fn each_of_two_observers_is_told_what_one_alone_is() {
     ];
     assert_eq!(verdicts, [verdicts[0]; 3]);
     let (first, second) = both;
-    for word in
-        ["rule", "asked", "remembered", "hit", "counted", "policy", "off the end", "unknown"]
-    {
+    for word in [
+        "rule",
+        "asked",
+        "remembered",
+        "hit",
+        "counted",
+        "policy",
+        "off the end",
+        "unknown",
+        "may count",
+    ] {
         assert!(alone.0.iter().any(|call| call.starts_with(word)), "{word}: {alone:?}");
     }
     assert_eq!([&lent, &first, &second], [&alone; 3]);
@@ -159,7 +167,7 @@ fn what_a_doubtful_packet_may_have_used_up_is_counted_both_ways() {
     let mut memories = Memories::of(&rules);
     let mut next = |entry| {
         let new = CtState::New.into();
-        meets(&rules, 1, new, entry, &mut memories, &mut Silent).only().map(|(verdict, _)| verdict)
+        meets(&rules, 1, new, entry, &mut memories, &mut Nobody).only().map(|(verdict, _)| verdict)
     };
     next(Alive::Maybe);
     assert_eq!(next(Alive::Certain), Some(Verdict::Drop));
@@ -234,25 +242,23 @@ fn tables_have_their_turns_by_priority() {
 /// `ip6t_do_table` drops a packet whose extension headers end too early (`hotdrop`), nf_tables lets it fall through.
 #[test]
 fn where_extension_headers_end_is_not_known_legacy_may_drop() {
-    let rules = ruleset(
-        Family::Ipv6,
-        "*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -p tcp -j ACCEPT\nCOMMIT\n",
-    );
+    let text = "*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -p tcp -j ACCEPT\nCOMMIT\n";
     let may_drop = |backend: Backend| {
+        let mut rules = ruleset(Family::Ipv6, text);
+        rules.evaluate_as(backend);
         // Destination options, of which nothing was captured.
         let mut bytes = vec![0x60, 0, 0, 0, 0, 36, 60, 64];
         bytes.extend([0x20; 32]);
         let mut packet = Packet::parse(&mut bytes, 76, Link::Raw, Checksums::Ignore);
         let host = Host::default();
-        let base = Transit::new(&mut packet, Family::Ipv6, Hook::Forward, &host);
-        let mut transit = Transit { backend, ..base };
+        let mut transit = Transit::new(&mut packet, Family::Ipv6, Hook::Forward, &host);
         let memories = &mut Memories::of(&rules);
-        walk(&rules, 0, &mut transit, Alive::Certain, memories, &mut Silent).may_be(Verdict::Drop)
+        walk(&rules, 0, &mut transit, Alive::Certain, memories, &mut Nobody).may_be(Verdict::Drop)
     };
     assert_eq!([may_drop(Backend::Legacy), may_drop(Backend::Nft)], [true, false]);
 }
 
-/// Rules that let a datagram from an interface that is not known go by or not, and what they could not tell.
+/// Rules that may drop a datagram from an unknown interface, and what they could not decide.
 fn by_unknown_interface(tests: &str) -> (Verdicts, Vec<String>) {
     let rules = forward(&format!("-A FORWARD {tests} -j DROP\n"));
     let addresses = Addresses::V4 { source: [10, 0, 0, 1], destination: [10, 0, 0, 2] };

@@ -1,11 +1,10 @@
 //! The acceptance cases of iptables' own extensions, through load and print.
 //!
-//! Each line of a `.t` file says `rule;expected;OK|FAIL`: the rule, what the save tool prints for it (`=`
-//! for the same) and whether the restore tool takes it; headers name the chains and the table. A case
-//! agrees when that holds in every chain and each match and target of the rule is known by name. A
-//! fourth field tells the results of the nft variant and is not read; `%` and `@` lines make kernel
-//! objects. That data lies beside the repository and is not part of it; `data/matches.t` is our own, in
-//! the same form, measured.
+//! Each line of a `.t` file says `rule;expected;OK|FAIL`: the rule, what the save tool prints for it (`=` for the same)
+//! and whether the restore tool takes it; headers name the chains and the table. A case agrees when that holds in every
+//! chain and each match and target of the rule is known by name. A fourth field has the results of the nft variant and
+//! is not read; `%` and `@` lines make kernel objects. That data lies next to the repository and is not part of it;
+//! `data/matches.t` is our own, in the same form, measured.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

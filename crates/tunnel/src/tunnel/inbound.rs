@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::direct::Direct;
 use crate::inner::{Inner, Probe};
 use crate::job::{Dropped, Opened, Opening};
 use crate::limits::{LOOK_GAP, REKEY_ON_RECEIVE_TIME};
@@ -16,9 +17,9 @@ use crate::tunnel::{Outgoing, Tunnel};
 /// What is to be done with a datagram.
 #[must_use]
 pub enum Received {
-    /// It is to be opened, and then released.
+    /// The datagram is to be opened, and then released.
     Opening(Opening),
-    /// Its sender is told something: that it has to show a cookie, or that its initiation came too late.
+    /// The sender gets an answer: it has to show a cookie, or its initiation came too late.
     Reply(Outgoing),
     /// The peer made a session with us, and this is to be sent for it to have it, too.
     Answered {
@@ -27,16 +28,16 @@ pub enum Received {
         /// The response.
         reply: Outgoing,
     },
-    /// There is a session to send by: once `reply` is sent, stage what waits.
+    /// A session to send with is there: once `reply` is sent, stage what waits.
     Established {
         /// Whose response it was.
         peer: PeerId,
-        /// A keepalive, by which the peer sees that the session is there.
+        /// A keepalive, which shows the peer that the session is there.
         reply: Outgoing,
     },
     /// The peer told us something, and [`Tunnel::due`] may have the next initiation.
     Told(PeerId),
-    /// It is dropped.
+    /// The datagram is dropped.
     Dropped(Dropped),
 }
 
@@ -45,7 +46,7 @@ pub enum Received {
 pub struct Delivered {
     /// Whose it is.
     pub peer: PeerId,
-    /// It is the first one by a session that we answered: stage what waits.
+    /// Whether it is the first datagram of a session that we answered: stage what waits.
     pub established: bool,
     /// What is in it, or why that is dropped.
     pub content: Result<Content, Dropped>,
@@ -100,9 +101,9 @@ impl Tunnel {
         Ok(Received::Opening(Opening { keys, session: index, counter, peer, from }))
     }
 
-    /// A datagram by no session of ours came from there. If a peer is said to be there that we have none with, we have
-    /// restarted, and it goes on by one that we had: a handshake tells it so at once, and proves who it is. Anybody can
-    /// have us begin one by such a source, but no more often than a packet for that peer does.
+    /// Takes a datagram from `from` that names no session of ours. If a peer without a session is configured there, we
+    /// have restarted, and the peer still uses an old session: a handshake tells it at once, and proves who it is.
+    /// Anybody can make us begin one with such a source, but no more often than a packet for that peer does.
     fn speak_up(&mut self, from: SocketAddr, now: u64) {
         if now < self.next_look {
             return;
@@ -119,7 +120,7 @@ impl Tunnel {
     /// Takes what was opened, in the order of staging. `datagram` is what was opened.
     ///
     /// # Errors
-    /// If it is a replay, or its session is gone.
+    /// If it is a replay, or its session has been erased.
     pub fn release(
         &mut self,
         opened: Opened,
@@ -142,13 +143,14 @@ impl Tunnel {
         peer.heard_at(opening.from, now);
         peer.rekey_on_receive(now);
         self.forget(gone);
-        Ok(Delivered { peer: id, established, content: self.content(id, plain, datagram, now) })
+        let content = self.content((id, opening.from), plain, datagram, now);
+        Ok(Delivered { peer: id, established, content })
     }
 
-    /// What a plain text is, if it is one that its peer may send.
+    /// Returns what a plain text is, if the peer may send it.
     fn content(
         &mut self,
-        id: PeerId,
+        (id, from): (PeerId, SocketAddr),
         plain: Range<usize>,
         datagram: &[u8],
         now: u64,
@@ -157,11 +159,11 @@ impl Tunnel {
         if text.is_empty() {
             return Ok(Content::Keepalive);
         }
+        if let Some(probe) = Probe::parse(text) {
+            return self.probed((id, from), probe, now);
+        }
         let peer = self.peer_mut(id).ok_or(Dropped::SessionGone(id))?;
         peer.timers.data_received(now);
-        if let Some(probe) = Probe::parse(text) {
-            return self.probed(id, probe, now);
-        }
         let inner = Inner::parse(text).ok_or(Dropped::NotIp)?;
         if self.allowed.find(inner.source) != Some(id) {
             return Err(Dropped::SourceNotAllowed(id, inner.source));
@@ -171,11 +173,26 @@ impl Tunnel {
         Ok(Content::Packet(start..start + inner.len))
     }
 
-    fn probed(&mut self, id: PeerId, probe: Probe, now: u64) -> Result<Content, Dropped> {
+    fn probed(
+        &mut self,
+        (id, from): (PeerId, SocketAddr),
+        probe: Probe,
+        now: u64,
+    ) -> Result<Content, Dropped> {
         match probe {
+            Probe::Came(number) if Direct::is_its(number) => {
+                let peer = self.peer_mut(id).ok_or(Dropped::SessionGone(id))?;
+                if let Some((direct, endpoint)) = peer.direct.as_mut().zip(peer.endpoint)
+                    && direct.answered(number, (from, endpoint), now)
+                {
+                    peer.endpoint = Some(from);
+                }
+                Ok(Content::Keepalive)
+            }
             Probe::Came(number) => Ok(Content::Probed(number)),
             Probe::Sent(number) => {
-                let answer = self.seal_own(id, &Probe::Came(number).bytes(), now);
+                // It is asked whether one arrives from there, and whether the answer does.
+                let answer = self.seal_to(id, &Probe::Came(number).bytes(), from, now);
                 answer.map(Content::Probe).ok_or(Dropped::SessionGone(id))
             }
         }
@@ -183,7 +200,7 @@ impl Tunnel {
 }
 
 impl Peer {
-    /// Who only receives would notice the end of its session too late.
+    /// Begins a handshake if needed: an end that only receives would notice the end of its session too late.
     fn rekey_on_receive(&mut self, now: u64) {
         let is_late = self.sessions.current.as_ref().is_some_and(|session| {
             session.initiator && now.saturating_sub(session.born) >= REKEY_ON_RECEIVE_TIME

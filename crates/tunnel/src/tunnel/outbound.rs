@@ -14,21 +14,21 @@ use crate::tunnel::{Outgoing, Tunnel};
 /// What is to be done with an inner packet.
 #[must_use]
 pub enum Staged {
-    /// It is to be sealed and sent.
+    /// The packet is to be sealed and sent.
     Seal(Sealing),
-    /// Its peer has no session yet. Stage it again once one is established, or drop it if the peer is given up;
+    /// The peer has no session yet. Stage the packet again once one is established, or drop it if the peer is given up;
     /// [`Tunnel::due`] has the handshake, at once.
     Wait(PeerId),
-    /// It is dropped.
+    /// The packet is dropped.
     Dropped(Dropped),
 }
 
 /// Why pieces have no places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unstaged {
-    /// As [`Staged::Wait`].
+    /// The peer has no session yet: see [`Staged::Wait`].
     Wait(PeerId),
-    /// They are dropped.
+    /// The pieces are dropped.
     Dropped(Dropped),
 }
 
@@ -43,6 +43,16 @@ impl Tunnel {
         }
     }
 
+    /// Begins a handshake with a peer that there is no session with; [`Tunnel::due`] has it, at once. Returns whether there
+    /// is such a peer.
+    pub fn call(&mut self, id: PeerId, now: u64) -> bool {
+        let Some(peer) = self.peer_mut(id) else { return false };
+        if peer.sessions.current.is_none() {
+            peer.want_session(now);
+        }
+        true
+    }
+
     /// The peer that has an address.
     #[must_use]
     pub fn peer_of(&self, destination: IpAddr) -> Option<PeerId> {
@@ -52,7 +62,7 @@ impl Tunnel {
     /// Gives the pieces of one packet for a peer, which are `count` and have `bytes` together, their places in a row.
     ///
     /// # Errors
-    /// They wait or are dropped, as by [`Tunnel::stage`].
+    /// The pieces wait or are dropped, as by [`Tunnel::stage`].
     pub fn stage_run(
         &mut self,
         id: PeerId,
@@ -114,16 +124,25 @@ impl Tunnel {
 
     /// A keepalive, if there is a session to send one by.
     pub(super) fn keepalive(&mut self, id: PeerId, now: u64) -> Option<Outgoing> {
-        self.seal_own(id, &[], now)
+        let to = self.peer_mut(id)?.endpoint?;
+        self.seal_to(id, &[], to, now)
     }
 
-    /// A short text of our own, sealed.
-    pub(super) fn seal_own(&mut self, id: PeerId, text: &[u8], now: u64) -> Option<Outgoing> {
+    /// A short text of our own for a peer, sealed, that goes there.
+    pub(super) fn seal_to(
+        &mut self,
+        id: PeerId,
+        text: &[u8],
+        to: SocketAddr,
+        now: u64,
+    ) -> Option<Outgoing> {
         let mtu = self.mtu;
         let peer = self.peer_mut(id)?;
         let sealing = peer.place(id, mtu, now)?;
-        peer.timers.anything_sent(now);
-        let (to, end) = (sealing.to(), HEADROOM + text.len());
+        if sealing.to() == to {
+            peer.timers.anything_sent(now);
+        }
+        let end = HEADROOM + text.len();
         let mut bytes = [0; HEADROOM + PROBE + TAILROOM];
         bytes.get_mut(HEADROOM..end)?.copy_from_slice(text);
         let sealed = sealing.seal(&mut bytes, HEADROOM..end).ok()?;
@@ -139,7 +158,7 @@ impl Tunnel {
 }
 
 impl Peer {
-    /// The next place in the session to send by, if there is one. A session that is due has a handshake begin.
+    /// Takes the next place in the current session, if there is one. A session that is due starts a handshake.
     fn place(&mut self, id: PeerId, mtu: usize, now: u64) -> Option<Sealing> {
         let to = self.endpoint?;
         let session = self.sessions.current.as_mut()?;
@@ -151,7 +170,7 @@ impl Peer {
         Some(Sealing { keys, receiver: session.remote, counter, mtu, peer: id, to })
     }
 
-    /// The next places in the session to send by, so many in a row.
+    /// Takes the next `count` places in a row in the current session.
     fn places(&mut self, id: PeerId, count: u64, mtu: usize, now: u64) -> Option<SealingRun> {
         let to = self.endpoint?;
         let session = self.sessions.current.as_mut()?;
@@ -164,12 +183,18 @@ impl Peer {
         Some(SealingRun { keys, receiver, counter, left: count, mtu, peer: id, to })
     }
 
-    /// There is something to send and no session to send it by.
+    /// Wants another session, as soon as one may be.
+    pub(super) fn want_session_anew(&mut self, now: u64) {
+        match &mut self.pending {
+            Some(pending) => pending.hurry(now),
+            None => self.timers.want_handshake(now),
+        }
+    }
+
+    /// Wants a session, as there is something to send and none to send it with.
     pub(super) fn want_session(&mut self, now: u64) {
-        // Whoever made the one that we answered shows at once that it has its keys.
-        let answered = self.sessions.next.as_ref();
-        let is_coming = answered.is_some_and(|it| now.saturating_sub(it.born) < REKEY_TIMEOUT);
-        if !is_coming && self.pending.is_none() {
+        // That we answered an initiation holds back nothing: it may be a replay.
+        if self.pending.is_none() {
             self.timers.want_handshake(now);
         }
     }

@@ -2,6 +2,8 @@
 //! [`Tunnel::next_due`], and asks again after it received or staged anything, for that may make something due at
 //! once.
 
+use crate::direct::Step;
+use crate::inner::Probe;
 use crate::job::Dropped;
 use crate::limits::REKEY_ATTEMPT_TIME;
 use crate::peer::PeerId;
@@ -13,7 +15,7 @@ use crate::tunnel::{Outgoing, Tunnel};
 pub enum Due {
     /// Send it.
     Send(Outgoing),
-    /// The peer does not answer: drop what waits for it. The next packet for it begins anew.
+    /// The peer does not answer: drop what waits for it. The next packet for it begins again.
     GaveUp(PeerId),
     /// A handshake could not begin: there is no randomness, or the peer's key is none.
     Failed(PeerId, Dropped),
@@ -53,7 +55,24 @@ impl Tunnel {
         if comes(&mut peer.timers.silence, now) {
             peer.timers.want_handshake(now);
         }
-        self.keepalive_due(id, now).map(Due::Send).or_else(|| self.handshake_due(id, now))
+        let own = self.direct_due(id, now).or_else(|| self.keepalive_due(id, now));
+        own.map(Due::Send).or_else(|| self.handshake_due(id, now))
+    }
+
+    /// What is due of the way to a peer without its relay.
+    fn direct_due(&mut self, id: PeerId, now: u64) -> Option<Outgoing> {
+        let peer = self.peer_mut(id)?;
+        let (endpoint, is_up) = (peer.endpoint?, peer.sessions.current.is_some());
+        match peer.direct.as_mut()?.step((endpoint, peer.timers.silence), is_up, now)? {
+            Step::Probe(to, number) => self.seal_to(id, &Probe::Sent(number).bytes(), to, now),
+            Step::Keep(relay) => self.seal_to(id, &[], relay, now),
+            Step::FallBack(relay) => {
+                peer.endpoint = Some(relay);
+                // Whatever is wrong, both ends and the relay learn where the other one is.
+                peer.want_session_anew(now);
+                self.keepalive(id, now)
+            }
+        }
     }
 
     fn keepalive_due(&mut self, id: PeerId, now: u64) -> Option<Outgoing> {

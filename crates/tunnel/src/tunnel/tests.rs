@@ -8,6 +8,7 @@ use crate::job::Dropped;
 use crate::mac::Mac1;
 use crate::message::{RESPONSE, RESPONSE_NOISE, Type};
 use crate::noise::{Ephemeral, accept, prologue};
+use crate::{Offer, PeerConfig, Prefix, PresharedKey, PrivateKey};
 
 /// What a responder with `key` answers to an initiation, choosing `suite`.
 fn response(key: &PrivateKey, initiation: &[u8], suite: u8) -> [u8; RESPONSE] {

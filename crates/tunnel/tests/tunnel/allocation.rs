@@ -1,4 +1,4 @@
-//! A datagram's way, and that of one that comes to nothing, allocates nothing.
+//! A datagram's way allocates nothing, nor does the way of a useless datagram.
 
 use allocation_counter::measure;
 use tunnel::{Content, HEADROOM, Received, Staged, TAILROOM};

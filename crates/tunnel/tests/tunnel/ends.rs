@@ -32,7 +32,7 @@ pub(crate) fn place(name: u8) -> SocketAddr {
     ([192, 0, 2, name], 51_820).into()
 }
 
-/// Its address in the overlay.
+/// Returns the end's address in the overlay.
 pub(crate) fn address(name: u8) -> IpAddr {
     [10, 0, 0, name].into()
 }

@@ -79,8 +79,8 @@ fn an_altered_or_stripped_handshake_fails() {
     pair.passes(1);
 }
 
-/// `message` with a bit turned, and mac1 as whoever knows the receiver's public key can make it.
-fn resigned(message: &[u8], at: usize, receiver: u8) -> Vec<u8> {
+/// Returns `message` with a bit turned, and a mac1 that anybody with the receiver's public key can make.
+pub(crate) fn resigned(message: &[u8], at: usize, receiver: u8) -> Vec<u8> {
     use blake2::digest::typenum::U16;
     use blake2::digest::{FixedOutput, KeyInit, Update};
     use blake2::{Blake2s256, Blake2sMac, Digest};
@@ -128,7 +128,7 @@ fn a_replayed_initiation_makes_no_session() {
     let came = take(&mut pair.b, initiation.bytes(), elsewhere, pair.now);
     let Came::Reply(told) = came else { panic!("{came:?}") };
     assert_eq!(pair.b.status(pair.peer_of_b()).unwrap(), before, "neither session nor endpoint");
-    // What it was told is of no use to anybody but the maker of the initiation, who has left it.
+    // The answer is of no use to anybody but the maker of the initiation, who has left it.
     let came = take(&mut pair.a, told.bytes(), place(2), pair.now);
     assert_eq!(came, Came::Dropped(Dropped::UnknownIndex));
     pair.passes(2);
@@ -139,7 +139,7 @@ fn a_replayed_initiation_makes_no_session() {
 fn a_peer_whose_clock_was_reset_is_back_at_once() {
     let mut pair = Pair::established();
     pair.now += 10 * SECOND;
-    // A starts anew, thirty years ago.
+    // A starts again, thirty years ago.
     let mut config = config(1, Offer::BOTH);
     (config.started, config.started_unix) = (pair.now, SECOND);
     pair.a = end(config, 99);
@@ -227,7 +227,7 @@ fn an_initiation_is_repeated_with_jitter_and_given_up() {
     assert!(jitters.len() > 10, "jitter: {jitters:?}");
     assert!((17..=19).contains(&sent.len()), "{}", sent.len());
     assert_eq!(pair.a.next_due(), None);
-    // The next packet begins anew, and B takes it: it is later than all that were lost.
+    // The next packet begins again, and B takes it: it is later than all that were lost.
     pair.now += 10 * SECOND;
     pair.shake();
     pair.passes(1);
@@ -285,7 +285,7 @@ fn a_cookie_answers_one_message_and_hurries_once() {
     assert_eq!(take(&mut pair.a, cookie.bytes(), place(2), pair.now), Came::Told);
     assert_eq!(take(&mut pair.a, cookie.bytes(), place(2), pair.now), bad);
     let [again] = due(&mut pair.a, pair.now).try_into().unwrap();
-    // Whoever can make cookies has A send no faster than this.
+    // An attacker who can make cookies makes A send no faster than this.
     let from = (place(1).ip(), 99).into();
     let came = take(&mut pair.b, again.bytes(), from, pair.now);
     let Came::Reply(other) = came else { panic!("{came:?}") };

@@ -1,4 +1,4 @@
-//! Two ends over a wire that loses, repeats, delays and reorders, while they move and start anew: whatever happens, a
+//! Two ends over a wire that loses, repeats, delays and reorders, while they move and restart: whatever happens, a
 //! packet is delivered once at most and no nonce is used twice, and once the wire is good again packets pass.
 
 use std::cmp::Reverse;

@@ -49,7 +49,8 @@ fn ftp(test: &str, cable: Cable) {
     hosts.stop();
 }
 
-/// Nobody answers for the addresses that are only translated: a wire is no router, so hosts are told who has them.
+/// Nobody answers for the addresses that are only translated: a wire is no router, so hosts get permanent neighbour
+/// entries for them.
 fn known(hosts: &Hosts) {
     if hosts.cable == Cable::Tun {
         return;

@@ -1,6 +1,6 @@
 //! Two workers at one wire that keeps the order of all frames: what passes by `run_to_completion` passes, too, by each
-//! kind of device; a flood of many flows arrives in the order in which it was sent; rules are read anew, devices go and
-//! come back, and the run ends, all under traffic.
+//! kind of device; a flood of many flows arrives in the order in which it was sent; rules are read again, devices go
+//! and come back, and the run ends, all under traffic.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
@@ -174,7 +174,7 @@ const ECHO: &str = "import socketserver\n\
     \x20 def handle(self):\n\
     \x20   while data := self.request.recv(65536): self.request.sendall(data)\n\
     socketserver.ThreadingTCPServer(('', 8000), Echo).serve_forever()\n";
-/// Has its words echoed until it is told to end; says when the first one was.
+/// Sends words to be echoed until it is asked to end; reports the first echo and the last.
 const SPEAK: &str = "import socket, sys, threading\n\
     speaks = socket.create_connection((sys.argv[1], 8000), 20)\n\
     def echo():\n\

@@ -5,7 +5,7 @@ use super::{Cable, Hosts, RIGHT, balances, dropped};
 const RULES: &str = "*filter\n:FORWARD DROP [0:0]\n-A FORWARD -p udp -j ACCEPT\n\
     -A FORWARD -p icmp -j ACCEPT\nCOMMIT\n";
 const RULES_V6: &str = "*filter\n:FORWARD ACCEPT [0:0]\nCOMMIT\n";
-/// Sends so many datagrams as fast as it can.
+/// Sends a number of datagrams as fast as it can.
 const FLOOD: &str = "import socket,sys\n\
     out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n\
     for at in range(int(sys.argv[2])): out.sendto(b'x' * 200, (sys.argv[1], 9))\n";
@@ -72,7 +72,8 @@ fn memory_stays_flat_while_links_flap() {
     assert!(reasons.len() > 2, "faults had an effect: {soaked:#?}");
 }
 
-/// The status once so many frames came in on the left, and no more do: before, some are on their way, and have no fate yet.
+/// The status once `frames` frames came in on the left, and no more do: before, some are on their way, and have no fate
+/// yet.
 fn settled(hosts: &Hosts, frames: u64) -> serde_json::Value {
     let mut before = 0;
     for _ in 0..100 {

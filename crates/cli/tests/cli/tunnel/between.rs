@@ -61,7 +61,7 @@ fn a_narrow_path_is_found() {
     }
 }
 
-/// What is longer is sent in fragments, or told and sent shorter.
+/// Longer packets are sent in fragments, or reported and sent shorter.
 #[track_caller]
 fn is_narrow(hosts: &Hosts, side: usize, is_enough: bool) {
     let (to, to_v6) = (INSIDE[1 - side], INSIDE_V6[1 - side]);
@@ -106,7 +106,7 @@ fn an_end_with_two_addresses_speaks_from_the_one_it_was_spoken_to() {
     speak(&hosts);
     hosts.transfer(1, INSIDE[0], 1 << 20);
     assert_eq!(hosts.peer(0)["endpoint"], *place);
-    // Once that is gone, it speaks from the other.
+    // Once that address is removed, it speaks from the other.
     hosts.does(1, "ip", &["address", "del", "198.51.100.7/24", "dev", "eth0"]);
     wait_until("it speaks", || hosts.pings(1, INSIDE[0], &[]));
     assert_eq!(hosts.peer(0)["endpoint"], *v4(1));

@@ -12,7 +12,7 @@ use super::hosts::{Hosts, INSIDE, OUTSIDE, PORT, allowed};
 
 const YEAR: u64 = 365 * 24 * 3_600;
 
-/// The first host makes a session while its clock is so many years ahead, and then ends as a crash does: the second host
+/// The first host makes a session while its clock is `years` years ahead, and then ends as a crash does: the second host
 /// takes no initiation that is not later.
 fn ahead(hosts: &Hosts, years: u64) {
     let key = std::fs::read_to_string(hosts.folder.file("a.key")).unwrap();

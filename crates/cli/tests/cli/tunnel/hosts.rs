@@ -39,7 +39,7 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
-    /// As [`Hosts::new`], where these programs are there, too.
+    /// Makes hosts as [`Hosts::new`] does, if these programs are there, too.
     pub(super) fn with_tools(test: &str, tools: &[&str]) -> Option<Self> {
         for tool in tools {
             if Command::new(tool).arg("-V").output().is_err() {
@@ -116,7 +116,7 @@ impl Hosts {
         &self.names[side]
     }
 
-    /// Has one processor take what comes by a device of a host.
+    /// Makes one processor take what a device of a host receives.
     pub(super) fn on_one_processor(&self, side: usize, device: &str) {
         take_by_one_processor(&self.names[side], device);
     }
@@ -192,13 +192,13 @@ impl Hosts {
         Some(document["tunnels"][0]["peers"].clone())
     }
 
-    /// What a host's tunnel tells of all packets.
+    /// What a host's tunnel reports of all packets.
     pub(super) fn status(&self, side: usize) -> Value {
         let ran = self.does(side, TAMIS, &["tunnel", "status", &self.config(side), "--json"]);
         ran.json()["tunnels"][0]["status"].clone()
     }
 
-    /// The other host, as a host tells of it.
+    /// The other host, as a host reports it.
     pub(super) fn peer(&self, side: usize) -> Value {
         self.peers_of(side).expect("it is up")[0].clone()
     }
@@ -244,7 +244,7 @@ impl Hosts {
     }
 }
 
-/// What a host may have, as its peer is told.
+/// The addresses that a host may have, as its peer's configuration lists them.
 pub(super) fn allowed(side: usize) -> String {
     format!("allowed = [\"{}/32\", \"{}/128\"]", INSIDE[side], INSIDE_V6[side])
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use dataplane::run::config::tunnel::{Table, TunnelSettings};
+use live::config::tunnel::{Table, TunnelSettings};
 
 use crate::ran::{Ran, Scratch, tamis};
 
@@ -96,7 +96,7 @@ fn a_server_with_commands_and_many_peers() {
     assert_eq!(settings.hooks.post_down, ["iptables -D FORWARD -i wg0 -j ACCEPT"]);
     let names: Vec<&str> = settings.peers.iter().map(|peer| &*peer.name).collect();
     assert_eq!(names, ["phone", "peer2"]);
-    // As WireGuard has it: the last one that says so.
+    // As in WireGuard, the last peer with a prefix has it.
     assert_eq!(allowed(&settings, 0), ["10.8.0.2/32"]);
     assert_eq!(allowed(&settings, 1), ["10.8.0.3/32", "10.9.0.0/24"]);
     assert_eq!(settings.peers[1].keepalive, None);

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use dataplane::run::config::tunnel::TunnelSettings;
+use live::config::tunnel::TunnelSettings;
 
 use crate::ran::{Scratch, tamis};
 
@@ -26,7 +26,7 @@ fn a_tunnel_is_named_by_its_configuration_too() {
         let ran = tamis(&["tunnel", command, &config]);
         assert!(ran.refusal().starts_with(&folder.file("office.sock")), "{ran:?}");
     }
-    // One that is left behind by a process that is gone is no tunnel.
+    // A file that a process left behind that has ended is no tunnel.
     fs::write(folder.file("office.lock"), "1").unwrap();
     assert!(tamis(&["tunnel", "down", &config]).refusal().ends_with("(tamis tunnel status)"));
 }

@@ -1,4 +1,4 @@
-//! What is told of packets of a tunnel while it runs: `tamis ctl drops`, `tamis watch` and `tamis top` of two runs that a
+//! What is shown of packets of a tunnel while it runs: `tamis ctl drops`, `tamis watch` and `tamis top` of two runs that a
 //! tunnel over the loopback device joins, as any user.
 
 use std::net::UdpSocket;
@@ -100,7 +100,7 @@ fn drops_name_the_tunnel_and_its_peer() {
         json!({"in": "lan", "out": "office", "packet": PACKETS[2], "reason": "tunnel_no_peer"}),
     ];
     let config = run(&near, "file = \"in.pcap\"", &near_tunnel, NEAR_RULES);
-    // Whoever came too late to watch sees the packets of the next run.
+    // A watcher that came too late sees the packets of the next run.
     comes_true("somebody watches", || {
         let near_run = started(&config);
         comes_true("it arrives", || drops(&far).contains(&in_far));

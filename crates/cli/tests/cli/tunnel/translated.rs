@@ -11,7 +11,7 @@ use crate::ran::skipped;
 
 const PACKETS: u64 = 4_000;
 
-/// Ports of the router that a session leaves by, before and afterwards.
+/// Source ports of the router for a session, before and afterwards.
 pub(super) const BEFORE: &str = "20000-20999";
 pub(super) const AFTER: &str = "30000-30999";
 /// The router, as the second host sees it.
@@ -34,7 +34,7 @@ fn hosts(test: &str, keepalive: &str) -> Option<Hosts> {
     Some(hosts)
 }
 
-/// Has the router give sessions these ports, and forget those that it has.
+/// Makes the router give sessions these ports, and forget the present ones.
 pub(super) fn translate(hosts: &Hosts, ports: &str) {
     let to = format!("{ROUTER}:{ports}");
     let rule = ["-A", "POSTROUTING", "-o", "r1", "-p", "udp", "-j", "SNAT", "--to-source", &to];

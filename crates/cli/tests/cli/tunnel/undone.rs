@@ -38,7 +38,7 @@ fn a_signal_ends_it_as_well() {
     let hook = host.folder.file("hook.txt");
     let config = host.config(&format!("post_down = [\"echo $TAMIS_TUNNEL > {hook}\"]"));
     let before = host.seen();
-    for signal in ["-INT", "-TERM", "-HUP"] {
+    for signal in ["-INT", "-TERM"] {
         let mut up = host.up(&config);
         assert_ne!(host.seen(), before);
         let sent = Command::new("kill").args([signal, &up.id().to_string()]).status().unwrap();
@@ -48,6 +48,40 @@ fn a_signal_ends_it_as_well() {
         fs::remove_file(&hook).unwrap();
         assert_eq!(host.seen(), before, "{signal}");
     }
+}
+
+/// Finding: SIGHUP ended a tunnel, where it has a run read its files.
+#[test]
+fn a_hangup_has_it_read_its_rules_anew_and_nothing_else() {
+    let Some(host) = Host::new("tunnel-hangup") else { return };
+    let drops = |source: &str| {
+        format!("*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -s {source} -j DROP\nCOMMIT\n")
+    };
+    host.folder.write("office.rules", drops("10.77.0.2"));
+    let config = host.config("");
+    let text = fs::read_to_string(&config).unwrap();
+    let text = text.replace("mtu = 1400", "mtu = 1400\nrules = \"office.rules\"");
+    let config = host.folder.write("office.toml", text);
+    let mut up = host.up(&config);
+    let socket = host.folder.file("office.sock");
+    let rules = || host.does(TAMIS, &["ctl", "--socket", &socket, "get"]);
+    assert!(rules().contains("10.77.0.2"));
+    let seen = host.seen();
+    let hang_up = || {
+        let sent = Command::new("kill").args(["-HUP", &up.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+    };
+    host.folder.write("office.rules", drops("10.77.0.3"));
+    hang_up();
+    wait_until("new rules", || rules().contains("10.77.0.3"));
+    // What cannot be read changes nothing.
+    host.folder.write("office.rules", "no rules");
+    hang_up();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert!(rules().contains("10.77.0.3"));
+    assert_eq!(host.seen(), seen);
+    assert_eq!(host.says(TAMIS, &["tunnel", "down", &config]).code, Some(0));
+    assert!(up.wait().unwrap().success());
 }
 
 #[test]
@@ -64,7 +98,7 @@ fn whichever_process_ends_the_other_one_does_too() {
     assert!(Command::new("kill").args(["-9", &child]).status().unwrap().success());
     assert_eq!(up.wait().unwrap().code(), Some(1));
     assert_eq!(host.seen(), before);
-    // Rules stay behind where nothing was left that could remove them; packets do not go by them.
+    // Rules stay behind where nothing was left that could remove them; packets do not follow them.
     let mut up = host.up(&config);
     let child = serving(&up);
     up.kill().unwrap();
@@ -132,7 +166,7 @@ fn in_the_background_it_returns_when_it_is_up() {
     assert_eq!(status.code, Some(0), "{status:?}");
     assert_eq!(host.says(TAMIS, &["tunnel", "down", &config]).code, Some(0));
     assert_eq!(host.seen(), before);
-    // What keeps it from coming up is told all the same.
+    // What keeps it from coming up is reported all the same.
     let config = host.config("post_up = [\"exit 3\"]");
     let ran = host.says(TAMIS, &["tunnel", "up", &config, "--detach"]);
     assert_eq!((ran.code, &*ran.out), (Some(1), ""), "{ran:?}");

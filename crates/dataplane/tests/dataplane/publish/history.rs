@@ -14,8 +14,8 @@ use super::{BYTES, Stops, change, published, rules, walk};
 
 const REVISIONS: u64 = 4000;
 
-/// The first rule marks packets with the program's number, the last one of another chain, over a segment further
-/// on, drops those that have another mark: any mix of two programs drops.
+/// The first rule marks packets with the program's number; the last rule of another chain, beyond a segment, drops
+/// packets that have another mark: any mix of two programs drops.
 fn start() -> String {
     let mut text = "*mangle\n:PREROUTING ACCEPT [0:0]\n:last - [0:0]\n".to_owned();
     text += "-A PREROUTING -j MARK --set-xmark 0x1\n-A PREROUTING -j last\n";

@@ -91,7 +91,7 @@ fn what_is_refused_changes_nothing() {
     assert_eq!((published.program().number(), rules(&published.program()).rule_count()), (1, 1));
 }
 
-/// Whoever reads does not wait for a writer who is still reading rules, or building of them.
+/// A reader does not wait for a writer that is still reading rules, or building a program of them.
 #[test]
 fn nobody_waits_for_a_program_that_is_being_built() {
     let published = published("*mangle\n:PREROUTING ACCEPT [0:0]\nCOMMIT\n");
@@ -100,7 +100,7 @@ fn nobody_waits_for_a_program_that_is_being_built() {
     std::thread::scope(|scope| {
         let change = move |_: &mut Transaction<'_>| {
             started.send(()).unwrap();
-            // Whoever waits for the end of this would wait for ever: it ends, and the test fails.
+            // A thread that waited for this to end would wait for ever: it ends, and the test fails.
             go_on.recv_timeout(Duration::from_secs(20)).expect("nobody waits");
             Ok(())
         };
@@ -114,8 +114,8 @@ fn nobody_waits_for_a_program_that_is_being_built() {
     assert_eq!(published.program().number(), 2);
 }
 
-/// How long a reader waits at most while 100,000 rules are replaced, beside what it waits when it only looks at the
-/// clock: `TAMIS_TIMING=1 cargo test --release -p tamis-dataplane --test dataplane longest_wait -- --nocapture`.
+/// The longest wait of a reader while 100,000 rules are replaced, in addition to its wait when it only reads the clock:
+/// `TAMIS_TIMING=1 cargo test --release -p tamis-dataplane --test dataplane longest_wait -- --nocapture`.
 #[test]
 fn longest_wait_for_the_current_program() {
     let rules = if std::env::var_os("TAMIS_TIMING").is_some() { 100_000 } else { 1_000 };

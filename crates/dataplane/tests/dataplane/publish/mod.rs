@@ -39,7 +39,7 @@ pub(crate) fn ruleset(text: &str) -> Ruleset {
 }
 
 pub(crate) fn published(text: &str) -> Published {
-    Published::new([&ruleset(text)], Config::default()).unwrap()
+    Published::new([&ruleset(text)], Config::default())
 }
 
 /// The one family's rules of a program.
@@ -63,7 +63,7 @@ pub(crate) fn walk(burst: &mut BurstGuard<'_>) -> (Option<Verdict>, u32) {
     (verdicts.only().map(|(verdict, _)| verdict), transit.mark.value)
 }
 
-/// One transaction of these lines in mangle.
+/// Commits one transaction of these lines in mangle.
 pub(crate) fn change(published: &Published, lines: &str) -> u64 {
     let number = published.program().number();
     let text = format!("*mangle\n{lines}\nCOMMIT\n");

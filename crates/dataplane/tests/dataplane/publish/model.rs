@@ -23,7 +23,7 @@ enum Op {
     Replace(usize, u64),
     /// Rules in their order, but the one of this number, which comes last as a new one.
     Reload(usize),
-    /// Of a worker: starts a burst or ends it.
+    /// Starts or ends a burst of this worker.
     Turn(usize),
     /// A packet, where the worker's burst is open.
     Packet(usize),
@@ -45,7 +45,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op, 1..120)
 }
 
-/// What a worker is told; it answers every line, with the revision when it starts a burst.
+/// Commands to a worker; it answers every line, with the revision when it starts a burst.
 enum Told {
     Turn,
     Packet,
@@ -73,7 +73,7 @@ struct Model {
     next: Id,
     counts: HashMap<Id, u64>,
     packets: u64,
-    /// Of each worker, the revision that its burst has.
+    /// The revision that each worker's burst has.
     open: [Option<u64>; WORKERS],
 }
 

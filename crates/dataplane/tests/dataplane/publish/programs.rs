@@ -20,14 +20,14 @@ use crate::Nobody;
 fn forwarding(rulesets: &[&str]) -> Published {
     let rulesets: Vec<Ruleset> = rulesets.iter().map(|text| read(text)).collect();
     let config = Config { path: Some(Path::Forward), ..Config::default() };
-    Published::new(&rulesets, config).unwrap()
+    Published::new(&rulesets, config)
 }
 
 fn read(text: &str) -> Ruleset {
     load(text, &LoadOptions::default()).unwrap_or_else(|error| panic!("{error}\n{text}")).ruleset
 }
 
-/// What becomes of a datagram from 10.0.0.1, or its like of IPv6; a microsecond after the last.
+/// The verdict on a datagram from 10.0.0.1, or its IPv6 counterpart; a microsecond after the last.
 fn verdict(worker: &mut Worker, is_v6: bool, number: u64) -> FinalVerdict {
     let addresses = match is_v6 {
         false => Addresses::V4 { source: [10, 0, 0, 1], destination: [192, 0, 2, 9] },
@@ -48,7 +48,7 @@ fn limited(burst: u32) -> String {
     format!("-m limit --limit 1/hour --limit-burst {burst} -j ACCEPT")
 }
 
-/// One rule is replaced again and again by what reads the same, another stays.
+/// One rule is replaced again and again by a rule that reads the same, another one stays.
 #[test]
 fn states_are_reclaimed_with_the_rules_that_had_them() {
     let stays = limited(3).replace("-j", "-p udp -j");
@@ -61,7 +61,7 @@ fn states_are_reclaimed_with_the_rules_that_had_them() {
     assert!(accepts(&mut worker, 1));
     for round in 0..20_000_u64 {
         change(&published, &format!("-R PREROUTING 1 {}", limited(2)));
-        // The rule that is new has its two; the one that stays has had one of three before.
+        // The new rule has its two; the rule that stays has had one of three before.
         if round % 1000 == 0 {
             assert_eq!(accepts(&mut worker, round + 2), round < 2000, "{round}");
         }
@@ -113,7 +113,7 @@ fn the_current_rules_in_place_of_themselves_change_nothing() {
     assert!(accepts(&mut worker, 2) && !accepts(&mut worker, 3), "one of two was left");
 }
 
-/// Whose body tells of its end.
+/// A match whose body reports when it is dropped.
 #[derive(Debug)]
 struct Told(Arc<Drops>);
 
@@ -250,7 +250,7 @@ fn families_are_changed_one_by_one() {
     let load = |text, family| load(text, &options(family)).unwrap().ruleset;
     let rulesets = [load(v4, Family::Ipv4), load(v6, Family::Ipv6)];
     let config = Config { path: Some(Path::Forward), ..Config::default() };
-    let published = Published::new(&rulesets, config).unwrap();
+    let published = Published::new(&rulesets, config);
     let mut worker = published.worker();
     assert!(matches!(verdict(&mut worker, false, 1), FinalVerdict::Accept(_)));
     assert!(matches!(verdict(&mut worker, true, 2), FinalVerdict::Drop(_)));
@@ -265,7 +265,7 @@ fn families_are_changed_one_by_one() {
     };
     assert_eq!(packets(Family::Ipv4), (vec![4], 1));
     assert_eq!(packets(Family::Ipv6), (vec![1, 1], 1));
-    // And one that had no rules gets some.
+    // And a family that had no rules gets some.
     let arp = "*filter\n-A INPUT -j DROP\nCOMMIT\n";
     assert_eq!(published.commit_text(2, Family::Arp, arp), Ok(3));
     assert_eq!(published.program().revision(Family::Arp).unwrap().rule_count(), 1);

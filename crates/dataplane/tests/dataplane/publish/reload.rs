@@ -1,8 +1,10 @@
 //! Reloads: rules of several families, sets and the access list change at one moment, and connections stay.
 
+use std::sync::Arc;
+
 use access::list::Schedule;
 use dataplane::publish::{PublishError, Published};
-use dataplane::{Arrival, Config, Crossing, FinalVerdict, Origin, bans_text};
+use dataplane::{Arrival, Config, Crossing, FinalVerdict, Origin, Start, bans_text};
 use packet::Link;
 use packet::craft::{Addresses, Craft, Message};
 use packet::tcp::Flags;
@@ -38,8 +40,9 @@ fn frame(from: &str, to: &str, flags: Flags) -> Vec<u8> {
 #[test]
 fn everything_changes_at_once_and_connections_stay() {
     let ct = conntrack::Config { mode: conntrack::Mode::Kernel, ..conntrack::Config::default() };
-    let config = Config { ct, sets: sets("10.0.0.1"), bans: bans(""), ..Config::default() };
-    let published = Published::new([&ruleset(Family::Ipv4, RULES)], config).unwrap();
+    let config = Config { ct, ..Config::default() };
+    let start = Start { sets: sets("10.0.0.1"), bans: bans(""), ..Start::default() };
+    let published: Published = Published::counting([&ruleset(Family::Ipv4, RULES)], config, start);
     let mut worker = published.worker();
     let crossing = Crossing::default();
     let mut accepts = |frame: &[u8]| {
@@ -63,8 +66,13 @@ fn everything_changes_at_once_and_connections_stay() {
     };
     let looped =
         "*filter\n:FORWARD DROP [0:0]\n:a - [0:0]\n:b - [0:0]\n-A a -j b\n-A b -j a\nCOMMIT\n";
-    let refused = vec![ruleset(Family::Ipv4, RULES), ruleset(Family::Ipv6, looped)];
-    let refused = published.reload(1, refused, sets("10.0.0.3"), None);
+    // Loading refuses a jump to the loop, so it is put in by hand.
+    let mut reached = ruleset(Family::Ipv6, looped);
+    let chains = &mut reached.tables[0].chains;
+    let jump = Arc::clone(&chains[2].rules[0]);
+    chains[0].rules.push(jump);
+    let rulesets = vec![ruleset(Family::Ipv4, RULES), reached];
+    let refused = published.reload(1, rulesets, sets("10.0.0.3"), None);
     assert!(matches!(refused, Err(PublishError::Refused(_))), "{refused:?}");
     assert_eq!([&one, &two, &six].map(|frame| accepts(frame)), [true, false, false]);
     let stale = published.reload(7, both(), None, None);

@@ -1,7 +1,7 @@
 //! Programs are swapped while workers take conversations through them: connections, translations, limits and lists.
 //!
-//! The plain model knows of each packet what becomes of it, and counts: rules that stay remember, those that every
-//! swap replaces start afresh under each program. Of what workers share it knows the sum.
+//! The plain model knows what becomes of each packet, and counts: rules that stay remember, rules that every swap
+//! replaces start afresh under each program. Of what workers share it knows the sum.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -68,7 +68,7 @@ enum Expected {
 struct Traffic {
     own: [u8; 4],
     number: u64,
-    /// Datagrams that began a connection, and the ports of those that were let through.
+    /// Datagrams that began a connection, and the ports of datagrams that were let through.
     begun: u64,
     let_through: HashSet<u16>,
     is_listed: bool,
@@ -78,7 +78,7 @@ struct Traffic {
     once_through: HashMap<u64, u64>,
     ids: HashSet<u64>,
     counts: HashMap<Expected, Counters>,
-    /// By the program that all of them went through.
+    /// The number of packets by the program that all of them went through.
     by_program: HashMap<u64, u64>,
 }
 
@@ -114,7 +114,7 @@ impl Traffic {
         bytes
     }
 
-    /// What becomes of a packet.
+    /// Sends a packet and compares its verdict.
     fn send(
         &mut self,
         burst: &mut BurstGuard<'_>,
@@ -181,7 +181,7 @@ impl Traffic {
         self.once(burst);
     }
 
-    /// One packet of a program, whose rule was made with it, is within its limit, whoever takes it through.
+    /// One packet of a program, whose rule was made with it, is within its limit, whatever worker evaluates it.
     fn once(&mut self, burst: &mut BurstGuard<'_>) {
         let program = burst.program().number();
         let is_first = self.once.0 != program;
@@ -221,7 +221,7 @@ fn work(published: &Published, worker: u8, stop: &AtomicBool) -> Traffic {
 fn programs_are_swapped_under_conversations() {
     let ct = conntrack::Config { mode: Mode::Kernel, loose: false, ..conntrack::Config::default() };
     let config = Config { ct, path: Some(Path::Forward), ..Config::default() };
-    let published = Published::new([&start()], config).unwrap();
+    let published = Published::new([&start()], config);
     let stop = AtomicBool::new(false);
     let traffic: Vec<Traffic> = thread::scope(|scope| {
         let (published, stop) = (&published, &stop);

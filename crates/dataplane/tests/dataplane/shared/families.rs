@@ -9,7 +9,7 @@ use rules::save::{LoadOptions, load};
 
 use super::{arrival, verdict};
 
-/// Of a list that this rule begins, the first byte of an address counts, an IPv6 one's as well.
+/// A rule that begins a list in which the first byte of an address counts, also of an IPv6 address.
 const SHORT: &str =
     "-A FORWARD -p udp -m udp --dport 9 -m recent --name L --mask 255.0.0.0 --set -j DROP\n";
 const V6: &str = "-A FORWARD -p udp -m udp --dport 1 -m recent --name L --set -j DROP\n\
@@ -26,7 +26,7 @@ fn published() -> Published {
     };
     let (v4, v6) = (read(SHORT, Family::Ipv4), read(V6, Family::Ipv6));
     let config = Config { path: Some(Path::Forward), ..Config::default() };
-    Published::new([&v4, &v6], config).unwrap()
+    Published::new([&v4, &v6], config)
 }
 
 /// Other rules in force for both workers.

@@ -1,4 +1,4 @@
-//! What workers have one of: workers that take turns against one that sees all, and real threads against sums.
+//! State that workers share: workers that take turns against a handler that sees all, and real threads against sums.
 
 mod families;
 mod threads;
@@ -7,7 +7,7 @@ mod turns;
 use access::list::Schedule;
 use conntrack::Mode;
 use dataplane::publish::{BurstGuard, Published};
-use dataplane::{Arrival, Config, FinalVerdict, Path};
+use dataplane::{Arrival, Config, FinalVerdict, Path, Start};
 use packet::Link;
 use packet::craft::{Addresses, Craft, Message};
 use rules::ipset::Sets;
@@ -23,8 +23,8 @@ fn published(rules: &str, sets: &str, bans: Option<Schedule>) -> Published {
     let ruleset = load(&text, &LoadOptions::default()).unwrap().ruleset;
     let ct = conntrack::Config { mode: Mode::Kernel, loose: false, ..conntrack::Config::default() };
     let sets = Some(Sets::parse(sets).unwrap());
-    let config = Config { ct, path: Some(Path::Forward), sets, bans, ..Config::default() };
-    Published::new([&ruleset], config).unwrap()
+    let config = Config { ct, path: Some(Path::Forward), ..Config::default() };
+    Published::counting([&ruleset], config, Start { sets, bans, ..Start::default() })
 }
 
 /// A packet of a client, or for it.
@@ -38,7 +38,7 @@ fn arrival(number: u64, time: u64, len: usize) -> Arrival<'static> {
     Arrival { time: Some(time), ..Arrival::new(number, Link::Raw, len) }
 }
 
-/// What becomes of a packet that a worker takes through.
+/// The verdict on a packet that a worker evaluates.
 fn verdict(
     burst: &mut BurstGuard<'_>,
     mut frame: Vec<u8>,

@@ -3,7 +3,7 @@
 
 use access::list::{Action, Block, Change, Schedule, When};
 use dataplane::publish::{Published, Worker};
-use dataplane::{FinalVerdict, Follow, Handler};
+use dataplane::{FinalVerdict, Handler};
 use packet::craft::Message;
 use packet::tcp::Flags;
 use proptest::prelude::*;
@@ -16,7 +16,7 @@ const WORKERS: usize = 3;
 const MS: u64 = 1_000_000;
 const START: u64 = 1_700_000_000_000 * MS;
 
-/// What of it a change replaces comes first.
+/// The part that a change replaces comes first.
 const RULES: &str = "\
 -A FORWARD -p udp -m udp --dport 1 -m limit --limit 2/sec --limit-burst 4 -j ACCEPT
 -A FORWARD -p udp -m udp --dport 2 -m statistic --mode nth --every 3 --packet 1 -j ACCEPT
@@ -83,7 +83,7 @@ fn segment(from: u8, flags: u8) -> (Message, bool) {
     }
 }
 
-/// Several workers, and one that is alone.
+/// Several workers, and a handler that sees all packets alone.
 struct Hosts {
     published: Published,
     /// Each with the packets that it has taken through.
@@ -110,7 +110,7 @@ impl Hosts {
     fn takes(&mut self, worker: usize, bytes: Vec<u8>) -> [FinalVerdict; 2] {
         let program = self.published.program();
         if program.number() != self.followed {
-            self.alone.follow(&program, Follow::Keep);
+            self.alone.follow(&program);
             self.followed = program.number();
         }
         self.number += 1;
@@ -183,7 +183,7 @@ fn most_verdicts_are_known() {
     assert!(seen[0] > 200 && seen[1] > 200 && seen[2] < 100, "{seen:?}");
 }
 
-/// A reset takes a connection that was never answered out of the table at once: it is gone, not over.
+/// A reset removes a connection that was never answered from the table at once: it is removed, not just closed.
 #[test]
 fn others_are_told_of_what_a_reset_ended() {
     let segment = |client, from, flags| Step::Segment { client, from, flags };

@@ -88,7 +88,7 @@ impl Draw {
 
 const LINKS: [&str; 3] = ["e0", "e1", "e2"];
 
-/// Commands that make a host, in the shell's words; those that the kernel refuses change nothing.
+/// Writes shell commands that make a host; commands that the kernel refuses change nothing.
 fn scene(draw: &mut Draw) -> String {
     let mut script = String::from("ip link set lo up\n");
     for (number, link) in LINKS.iter().enumerate() {

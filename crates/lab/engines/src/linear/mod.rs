@@ -29,7 +29,7 @@ impl State {
         !png && accepts
     }
 
-    fn after(self, config: &access::Config<u32>) -> Self {
+    fn after(self, config: &crate::Config<u32>) -> Self {
         let mut state = self.0 & !(1 << config.address);
         state |= u32::from(config.persona_non_grata) << config.address;
         for source in config.begin..config.end.min(ADDRESSES) {
@@ -44,7 +44,7 @@ impl State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
     /// `update`, which answers nothing.
-    Update(access::Config<u32>),
+    Update(crate::Config<u32>),
     /// `decide`, and its answer.
     Decide {
         /// Who sends.

@@ -11,7 +11,7 @@ use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::yield_now;
 
-use access::{Config, Decide, Engine};
+use crate::{Config, Decide, Engine};
 
 use super::{ADDRESSES, Act, Operation, State, check};
 

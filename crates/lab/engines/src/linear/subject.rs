@@ -2,8 +2,8 @@
 //! the first study alone. Contract: a few
 //! addresses, random programs.
 
-use access::tamis::Tamis;
-use access::{Address, Engine};
+use crate::tamis::Tamis;
+use crate::{Address, Engine};
 
 use super::record::{Program, campaign};
 use super::{ADDRESSES, Operation};

@@ -1,6 +1,6 @@
 //! The checker on histories known to be good or bad, then on every engine.
 
-use access::Config;
+use crate::Config;
 
 use super::check::is_linearizable;
 use super::subject::{Subject, check as recorded};

@@ -14,8 +14,8 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use access::{Engine, Packet, Permits};
 use engines::catalogue::{Built, Kind};
+use engines::{Engine, Packet, Permits};
 
 use super::{Plan, Prepared, Row, Tuning};
 use crate::bench::Runs;

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use crate::bench::{Rows, limit};
 use crate::studies::orchestrate::Orchestration;
-use access::{Config, Engine};
 use engines::catalogue::{Built, Choices, Kind};
+use engines::{Config, Engine};
 
 use super::contest::contest;
 use super::{Plan, Prepared, Row, Setting, Track, storm};

@@ -4,9 +4,10 @@
 
 use std::collections::HashMap;
 
-use access::{Config, Packet, RangeSet};
+use access::RangeSet;
 use engines::catalogue::{Built, Choices, Kind};
 use engines::striped_map;
+use engines::{Config, Packet};
 
 use crate::workload::{Preset, Stream, Variant, WarmUp};
 

@@ -2,7 +2,7 @@
 
 use std::thread::sleep;
 
-use access::Packet;
+use engines::Packet;
 
 use super::*;
 use crate::bench::{Recorded, Rows};

@@ -5,8 +5,7 @@
 
 use serde_json::Value;
 
-use super::FLOOR;
-use super::technique::Job;
+use super::technique::{FLOOR, Job};
 use crate::bench::document::Row;
 
 /// The name of the rows.

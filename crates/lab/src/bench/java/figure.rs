@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use super::expectations::number;
-use super::technique::Job;
+use super::technique::{FLOOR, Job};
 use crate::bench::chart::{self, Captions, Curve, Marked, short};
 use crate::bench::document::Row;
 
@@ -59,7 +59,7 @@ fn rows_of(rows: &[Row], job: Job, jdk: u64, varied: u64) -> Vec<&Row> {
 
 /// Bars with their factor to the fastest way in Java, as the study has them.
 fn columns(rows: &[&Row], job: Job, title: &str, path: &Path) -> io::Result<()> {
-    let java = rows.iter().filter(|row| !row.engine.starts_with(super::FLOOR));
+    let java = rows.iter().filter(|row| !row.engine.starts_with(FLOOR));
     let fastest = java.map(|row| row.runs.value).fold(f64::INFINITY, f64::min);
     let bars = job.techniques().iter().filter_map(|technique| {
         let row = rows.iter().find(|row| row.engine == technique.name)?;

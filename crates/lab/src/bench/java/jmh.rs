@@ -6,8 +6,10 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::COUNTED;
 use crate::bench::document::Runs;
+
+/// Rounds whose figures count, as in the study: the last ones.
+pub(super) const COUNTED: usize = 10;
 
 /// A technique's rounds in one fork.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,15 +4,23 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use super::jmh::{self, Measured};
-use super::technique::{Job, Technique};
-use super::{COUNTED, Sweep};
+use super::jmh::{self, COUNTED, Measured};
+use super::technique::{Job, Pace, Technique};
 
 /// The hash of memory after a job, by job and number: the same on every JDK.
 pub(super) type Hashes = BTreeMap<(&'static str, u32), (String, String)>;
 
 /// Lines of a failed program that are shown, but for stack traces.
 const SHOWN: usize = 15;
+
+/// What one run of JMH measures: techniques of one pace in JVMs with the same options, each by each of the numbers.
+pub(super) struct Sweep {
+    pub(super) job: Job,
+    pub(super) names: Vec<&'static str>,
+    pub(super) varied: Vec<u32>,
+    pub(super) pace: Pace,
+    pub(super) options: &'static [&'static str],
+}
 
 /// A JDK's `java`, the jar, and the library.
 pub(super) struct Jvm {

@@ -19,18 +19,13 @@ use super::document::{Peer, Row, Runs};
 use super::rows::Rows;
 use crate::bench::limit;
 use jmh::Measured;
-use jvm::Jvm;
+use jvm::{Jvm, Sweep};
 pub use technique::Job;
-use technique::{Pace, Technique};
+use technique::{FLOOR, Pace, Technique};
 
-/// Rounds whose figures count, as in the study: the last ones.
-const COUNTED: usize = 10;
 /// Structs of the study, and of a ring that a cache must hold.
 const STRUCTS: [u32; 2] = [1, 1024];
 const BURSTS: [u32; 4] = [1, 32, 64, 256];
-/// What everything is compared with.
-const FLOOR: &str = "floor";
-
 /// What to measure, and with what.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -107,15 +102,6 @@ fn measure(
     }
     out.extend(rows(jvm, job, &all));
     Ok(())
-}
-
-/// What one run of JMH measures: techniques of one pace in JVMs with the same options, each by each of the numbers.
-struct Sweep {
-    job: Job,
-    names: Vec<&'static str>,
-    varied: Vec<u32>,
-    pace: Pace,
-    options: &'static [&'static str],
 }
 
 /// All techniques of a job that there are.

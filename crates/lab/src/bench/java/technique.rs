@@ -1,5 +1,8 @@
 //! [`Technique`]: the names that the jar has, in the order of the tables, and what a reader calls them.
 
+/// What everything is compared with.
+pub(super) const FLOOR: &str = "floor";
+
 /// A job that techniques do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Job {

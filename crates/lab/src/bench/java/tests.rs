@@ -1,6 +1,7 @@
 //! What is read from the JVM, and what is made of it, on figures made up here.
 
 use super::*;
+use crate::bench::java::jmh::COUNTED;
 use expectations::NAME;
 
 fn measured(technique: &str, varied: u32, nanos: f64) -> Measured {

@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dataplane::run::{Request, ask};
+use live::{Request, ask};
 use serde_json::Value;
 
-use super::Plan;
 use super::changing::{apply, carried_out};
 use super::counts::come;
 use super::kinds::Backend;
 use super::line::{Line, last_core};
+use super::plan::Plan;
 use super::running::start_tamis;
 use super::source::Pace;
 use crate::bench::document::Row;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dataplane::run::{Request, ask};
+use live::{Request, ask};
 
 /// Bans and what lifts them for each change of rules.
 const BANS: u64 = 10;
@@ -92,7 +92,7 @@ pub(super) fn carried_out(socket: &Path, request: &Request) -> io::Result<()> {
 /// One page, from its status line to the end that OpenMetrics asks for.
 fn page(metrics: SocketAddr) -> io::Result<()> {
     let mut stream = TcpStream::connect(metrics)?;
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: tamis\r\nConnection: close\r\n\r\n")?;
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
     let mut page = String::new();
     stream.read_to_string(&mut page)?;
     if page.starts_with("HTTP/1.1 200") && page.trim_end().ends_with("# EOF") {

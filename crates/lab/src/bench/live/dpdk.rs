@@ -16,8 +16,8 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::Plan;
 use super::counts::spent_in;
+use super::plan::Plan;
 use crate::bench::document::Row;
 use crate::bench::limit;
 use crate::bench::rows::Rows;

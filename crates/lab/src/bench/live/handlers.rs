@@ -8,8 +8,8 @@ use std::io;
 use std::path::Path;
 use std::process::Command;
 
-use super::Plan;
 use super::dpdk::Forwarding;
+use super::plan::Plan;
 use crate::bench::document::Row;
 use crate::bench::limit;
 use crate::bench::rows::Rows;

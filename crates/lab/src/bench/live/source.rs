@@ -13,7 +13,6 @@ use std::{fs, path::PathBuf};
 use packet::craft::{Addresses, Craft, Ethernet, Message};
 use pktio::{AfPacketConfig, AfPacketPort, Burst, FrameMeta, Pool, Port};
 
-use super::FRAME_BYTES;
 use super::counts::{come, spent_in};
 
 /// What the router's devices have, and the far host.
@@ -24,6 +23,10 @@ pub(super) const FAR: [u8; 4] = [10, 0, 1, 2];
 pub(super) const PRIORITY: &str = "10";
 /// Frames sent at a time, each of a flow of its own.
 const FLOWS: u16 = 64;
+/// Bytes of a frame, without its checksum.
+pub(super) const FRAME_BYTES: usize = 60;
+/// Rules that no packet matches, where there are any.
+pub(super) const RULES: usize = 1000;
 /// Bytes of headers of a datagram.
 pub(super) const HEADERS: usize = 42;
 /// Frames that may be on their way.

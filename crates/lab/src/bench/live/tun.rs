@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::Plan;
+use super::plan::Plan;
 use crate::bench::document::Row;
 use crate::bench::limit;
 

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use rules::layout::Kind;
+use crate::layouts::Kind;
 
 use super::count::Counting;
 use super::study::{DRIVERS, Driver, MEMORY};

@@ -8,13 +8,14 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rules::layout::{Kind, Laid, Layout};
+use crate::layouts::{Kind, Laid, Layout};
 use rules::model::{Family, Rule, Ruleset};
 use serde_json::json;
 
+use super::clock;
+use super::plan::{Plan, params, row};
 use super::update::Live;
 use super::workload::{Linear, loaded};
-use super::{Plan, clock, params, row};
 use crate::bench::document::Runs;
 use crate::bench::rows::Rows;
 

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use rules::layout::{Footprint, Kind, Laid, Layout};
+use crate::layouts::{Footprint, Kind, Laid, Layout};
 use rules::model::{Family, Header, Rule, Ruleset};
 use serde_json::json;
 
 use super::fan::Fan;
+use super::plan::{params, row};
 use super::workload::Linear;
-use super::{params, row};
 use crate::bench::document::Runs;
 use crate::bench::rows::Rows;
 

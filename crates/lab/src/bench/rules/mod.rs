@@ -13,6 +13,7 @@ mod growth;
 mod memory;
 #[cfg(target_os = "linux")]
 mod peers;
+mod plan;
 mod readers;
 mod resident;
 mod study;
@@ -23,77 +24,10 @@ pub mod workload;
 use std::io;
 use std::path::Path;
 
-use serde_json::{Map, Value};
-
-use crate::bench::document::{Row, Runs};
 use crate::bench::rows::Rows;
 
+pub use plan::{Part, Plan};
 pub use resident::child as resident;
-
-/// What to measure.
-#[derive(Debug, Clone, Copy)]
-pub struct Plan {
-    /// Less of everything: within a minute.
-    pub quick: bool,
-    /// One part instead of all.
-    pub only: Option<Part>,
-}
-
-/// Parts of the benchmark. [`Part::ALL`] is the list of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    /// 100 chains of 1,000 rules, matching or not.
-    Linear,
-    /// The same in every layout with every kind of counter.
-    Layouts,
-    /// Bytes and allocations.
-    Memory,
-    /// From text to rules.
-    Load,
-    /// Single changes.
-    Update,
-    /// 10,000 bans in one transaction.
-    Bulk,
-    /// How changes grow.
-    Growth,
-    /// The provider's fanned trees.
-    Fan,
-    /// Kinds of counters.
-    Counters,
-    /// What those who read keep of their rate while rules are published.
-    Readers,
-}
-
-impl Part {
-    /// Every part, with its name on the command line and what it measures.
-    pub const ALL: [(Self, &'static str, &'static str); 10] = [
-        (Self::Linear, "linear", "100 chains of 1,000 rules, matching or not"),
-        (Self::Layouts, "layouts", "The same in every layout with every kind of counter"),
-        (Self::Memory, "memory", "Bytes and allocations"),
-        (Self::Load, "load", "From text to rules"),
-        (Self::Update, "update", "Single changes"),
-        (Self::Bulk, "bulk", "10,000 bans in one transaction"),
-        (Self::Growth, "growth", "How changes grow"),
-        (Self::Fan, "fan", "A provider's fanned trees"),
-        (Self::Counters, "counters", "Kinds of counters"),
-        (Self::Readers, "readers", "Readers at 1,000 updates a second"),
-    ];
-}
-
-impl Plan {
-    fn has(self, part: Part) -> bool {
-        self.only.is_none_or(|only| only == part)
-    }
-
-    fn runs(self) -> usize {
-        if self.quick { 3 } else { 7 }
-    }
-
-    /// Single changes of one kind.
-    fn changes(self) -> usize {
-        if self.quick { 101 } else { 1001 }
-    }
-}
 
 /// Measures; `itself` is this program, which is asked for what layouts take in a process of their own. Where peers are measured, too, `peers` is the `tamis` whose whole commands stand beside theirs.
 ///
@@ -141,23 +75,5 @@ fn alone(plan: Plan, rows: &mut Rows) {
                 readers::shared_rows(plan, rows);
             }
         }
-    }
-}
-
-fn row(
-    name: &'static str,
-    engine: &'static str,
-    params: Map<String, Value>,
-    runs: Runs,
-    unit: &'static str,
-) -> Row {
-    Row { name: name.into(), engine, params, runs, unit, peer: None }
-}
-
-/// The members of a JSON object.
-fn params(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(params) => params,
-        _ => Map::new(),
     }
 }

@@ -14,19 +14,19 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use dataplane::Config;
+use crate::layouts::Kind as Layout;
 use dataplane::publish::tally::{Local, Tally};
 use dataplane::publish::{BurstGuard, PublishError, Published, Worker};
+use dataplane::{Config, Start};
 use host::Host;
 use packet::{Checksums, Link, Packet};
 use rules::Transit;
 use rules::eval::Alive;
-use rules::layout::Kind as Layout;
 use rules::model::{Family, Hook, Ruleset};
 use rules::save::{LoadOptions, load};
 use serde_json::json;
 
-use super::{Plan, params, row};
+use super::plan::{Plan, params, row};
 use crate::bench::document::Runs;
 use crate::bench::rows::Rows;
 use crate::studies::counters::{Elsewhere, Shared, Uncounted};
@@ -205,10 +205,7 @@ fn measure_on<T: Tally>(
     ruleset: &Ruleset,
     slices: impl FnOnce(&Published<T>, Load, &Readers<'_>) -> Result<Rates, PublishError>,
 ) -> Result<Rates, PublishError> {
-    let published = match Published::<T>::counting([ruleset], Config::default()) {
-        Ok(published) => published,
-        Err(refused) => panic!("the rules are not taken: {refused}"),
-    };
+    let published = Published::<T>::counting([ruleset], Config::default(), Start::default());
     let stop = AtomicBool::new(false);
     let walked = AtomicU64::new(0);
     thread::scope(|scope| {
@@ -397,7 +394,7 @@ mod tests {
 
     #[test]
     fn a_packet_runs_half_of_a_chain() {
-        let published = Published::new([&ruleset()], Config::default()).expect("no loop");
+        let published = Published::new([&ruleset()], Config::default());
         let (mut worker, mut bytes, host) = (published.worker(), datagram(), Host::default());
         let len = bytes.len();
         let mut packet = Packet::parse(&mut bytes, len, Link::Raw, Checksums::Ignore);

@@ -8,13 +8,13 @@ use std::io;
 use std::path::Path;
 use std::process::Command;
 
-use rules::layout::{Kind, Laid};
+use crate::layouts::{Kind, Laid};
 use rules::model::{Family, Ruleset};
 use serde_json::json;
 
 use super::fan::SMALL;
+use super::plan::{params, row};
 use super::workload::Linear;
-use super::{params, row};
 use crate::bench::document::{Row, Runs};
 
 /// Copies whose growth is counted.

@@ -4,7 +4,7 @@
 //! 100,000 matching rules, in milliseconds. Each round trip walks the rules twice.
 
 use super::count::Counting;
-use rules::layout::Kind;
+use crate::layouts::Kind;
 
 /// One row.
 #[derive(Debug, Clone, Copy)]

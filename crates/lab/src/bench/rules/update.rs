@@ -13,9 +13,10 @@ use rules::revision::{Numbers, Revision};
 use rules::save::{LoadOptions, load};
 use serde_json::json;
 
+use super::clock;
 use super::fan::LARGE;
+use super::plan::{Plan, params, row};
 use super::workload::Linear;
-use super::{Plan, clock, params, row};
 use crate::bench::document::{Row, Runs};
 use crate::bench::limit;
 use crate::bench::rows::Rows;
@@ -39,10 +40,8 @@ impl Live {
     /// The rules, which are our own, form a loop.
     pub(super) fn new(ruleset: &Ruleset) -> Self {
         let mut numbers = Numbers::default();
-        match Revision::first(ruleset, &mut numbers) {
-            Ok(revision) => Self { current: Mutex::new(Arc::new(revision)), numbers },
-            Err(refused) => panic!("a workload is refused: {refused}"),
-        }
+        let revision = Revision::first(ruleset, &mut numbers);
+        Self { current: Mutex::new(Arc::new(revision)), numbers }
     }
 
     /// The rules as they are.

@@ -3,20 +3,20 @@
 use std::hint::black_box;
 use std::time::Duration;
 
+use crate::layouts::{Kind, Laid};
 use dataplane::publish::tally::{Local, Tally};
 use host::Host;
 use packet::{Checksums, Link, Packet};
 use rules::Transit;
 use rules::eval::{Alive, Memories};
-use rules::layout::{Kind, Laid};
 use rules::model::{Family, Hook, Ruleset};
 use serde_json::json;
 
 use super::clock;
 use super::count::{Counted, Counting, Locked};
 use super::fan::Fan;
+use super::plan::{Plan, params, row};
 use super::workload::Linear;
-use super::{Plan, params, row};
 use crate::bench::document::{Row, Runs};
 use crate::bench::limit;
 use crate::bench::rows::Rows;
@@ -72,7 +72,7 @@ impl Walks {
                 let mut transit = Transit::new(packet, self.family, self.hook, &host);
                 let mut observer = Counted { counters, bytes: len };
                 let entry = Alive::Certain;
-                black_box(laid.walk_each(0, &mut transit, entry, &mut memories, &mut observer));
+                black_box(laid.walk(0, &mut transit, entry, &mut memories, &mut observer));
             }
         });
         all / self.packets.len() as f64

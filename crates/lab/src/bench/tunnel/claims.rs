@@ -77,7 +77,7 @@ const IDLE: (&str, Is) = ("when", Is::Word("idle"));
 const LOADED: (&str, Is) = ("when", Is::Word("after loads"));
 const LEFT: (&str, Is) = ("when", Is::Word("peers left"));
 
-const CLAIMS: [Claim; 23] = [
+const CLAIMS: [Claim; 26] = [
     Claim {
         says: "one pair, TCP by one connection: at least 1.25 times the best peer",
         about: all("tunnel.tcp1"),
@@ -165,6 +165,27 @@ const CLAIMS: [Claim; 23] = [
     Claim {
         says: "hostile datagrams do not make memory grow by more than 1 MiB",
         about: all("tunnel.hostile_memory"),
+        what: What::Figure,
+        holds: Holds::AtMost(MEBIBYTE),
+        unit: "bytes",
+    },
+    Claim {
+        says: "90,000 forged initiations a second leave a session at least 0.8 of what they leave beside a closed port",
+        about: all("tunnel.flood_kept"),
+        what: What::Figure,
+        holds: Holds::AtLeast(0.8),
+        unit: "x",
+    },
+    Claim {
+        says: "a peer has a session with its third initiation meanwhile",
+        about: all("tunnel.flood_tries"),
+        what: What::Figure,
+        holds: Holds::AtMost(3.0),
+        unit: "initiations",
+    },
+    Claim {
+        says: "forged initiations do not make memory grow by more than 1 MiB",
+        about: all("tunnel.flood_memory"),
         what: What::Figure,
         holds: Holds::AtMost(MEBIBYTE),
         unit: "bytes",

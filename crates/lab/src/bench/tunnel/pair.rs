@@ -3,10 +3,10 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::Plan;
 use super::iperf::{Amount, Arrived, Load, Transfer, transfer};
 use super::overlay::{Daemon, Overlay};
 use super::ping::{INTERVAL, Ping};
+use super::plan::Plan;
 use super::rounds::{Better, Figure, Measure, Sheet};
 use super::site::{Host, Pair};
 

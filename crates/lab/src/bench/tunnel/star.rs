@@ -4,11 +4,11 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::Plan;
 use super::iperf::{Amount, Arrived, Load, Transfer};
 use super::overlay::Overlay;
 use super::pair::{PERCENTILES, note_memory};
 use super::ping::{Ping, Times};
+use super::plan::Plan;
 use super::rounds::{Better, Figure, Measure, Sheet};
 use super::site::Star;
 

@@ -10,6 +10,7 @@ use lab::bench::live::changing::Changes;
 use lab::bench::live::{self, Part, Plan};
 use lab::bench::show;
 
+use crate::measured;
 use crate::output::Output;
 
 /// `tamis-bench live`.
@@ -67,7 +68,7 @@ pub(crate) fn run(args: &LiveArgs) -> Result<ExitCode> {
         // These need no devices, and no tamis.
         Some(Part::Ordered) => plan.ordered(&mut out),
         Some(Part::Middlebox) => plan.middlebox(&mut out),
-        _ => live::run(&crate::tamis()?, plan, &mut out)?,
+        _ => live::run(&measured::tamis()?, plan, &mut out)?,
     }
     if let Some(directory) = &args.figure {
         live::figure::draw(out.rows(), directory)?;
@@ -77,7 +78,7 @@ pub(crate) fn run(args: &LiveArgs) -> Result<ExitCode> {
 
 /// Soaks and tells; exit code 1 if memory grew, or a frame is not accounted for.
 fn soak(frames: u64) -> Result<ExitCode> {
-    let soaked = live::soak::run(&crate::tamis()?, frames)?;
+    let soaked = live::soak::run(&measured::tamis()?, frames)?;
     let megabytes: Vec<String> =
         soaked.resident.iter().map(|bytes| format!("{:.1}", *bytes as f64 / 1e6)).collect();
     show(&format!("frames    {}, link down {} times", soaked.frames, soaked.flaps));

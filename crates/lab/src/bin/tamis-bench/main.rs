@@ -11,6 +11,7 @@ mod figures_command;
 mod java_command;
 #[cfg(target_os = "linux")]
 mod live_command;
+mod measured;
 mod output;
 mod replay_command;
 mod rules_command;
@@ -18,10 +19,8 @@ mod rules_command;
 mod tunnel_command;
 mod workload_command;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
 use lab::bench::limit;
 #[cfg(target_os = "linux")]
@@ -88,17 +87,4 @@ fn main() -> ExitCode {
         eprintln!("tamis-bench: {error:#}");
         ExitCode::from(2)
     })
-}
-
-/// The `tamis` that is measured: the one built beside this program.
-fn tamis() -> Result<PathBuf> {
-    let own = std::env::current_exe().context("the program's own file")?;
-    let tamis = own.with_file_name(format!("tamis{}", std::env::consts::EXE_SUFFIX));
-    if !tamis.is_file() {
-        bail!(
-            "{}: expected tamis beside tamis-bench (cargo build --release --bins)",
-            tamis.display()
-        );
-    }
-    Ok(tamis)
 }

@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use lab::bench::replay;
 
+use crate::measured;
 use crate::output::Output;
 
 /// `tamis-bench replay`.
@@ -28,6 +29,6 @@ pub(crate) struct ReplayArgs {
 /// Measures and prints.
 pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     let plan = replay::Plan { peers: args.peers, quick: args.quick };
-    replay::run(&crate::tamis()?, plan, &mut args.output.begin()?)?;
+    replay::run(&measured::tamis()?, plan, &mut args.output.begin()?)?;
     Ok(ExitCode::SUCCESS)
 }

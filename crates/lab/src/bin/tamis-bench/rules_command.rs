@@ -9,6 +9,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use lab::bench::rules::{self, Part, Plan};
 use lab::bench::{Recorded, pictures, show};
 
+use crate::measured;
 use crate::output::Output;
 
 /// `tamis-bench rules`.
@@ -59,7 +60,7 @@ pub(crate) fn run(args: &RulesArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let plan = Plan { quick: *quick, only: *only };
-    let tamis = peers.then(crate::tamis).transpose()?;
+    let tamis = peers.then(measured::tamis).transpose()?;
     let mut out = output.begin()?;
     rules::run(&std::env::current_exe()?, tamis.as_deref(), plan, &mut out)?;
     if let Some(directory) = figure {

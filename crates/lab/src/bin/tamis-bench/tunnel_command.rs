@@ -8,6 +8,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use lab::bench::tunnel::{self, Part, Plan, figure};
 
+use crate::measured;
 use crate::output::Output;
 
 /// `tamis-bench tunnel`.
@@ -95,7 +96,7 @@ pub(crate) fn end(args: &EndArgs) -> Result<ExitCode> {
 pub(crate) fn run(args: &TunnelArgs) -> Result<ExitCode> {
     let TunnelArgs { peers, quick, rounds, only, forms, gibibyte, without_tamis, .. } = *args;
     let plan = Plan {
-        tamis: (!without_tamis).then(crate::tamis).transpose()?,
+        tamis: (!without_tamis).then(measured::tamis).transpose()?,
         peers,
         programs: args.peer.clone(),
         quick,

@@ -51,43 +51,21 @@ COMMIT
 R
 }
 
-# Flows that say a line, fall silent while the captures start, and go on when the file appears.
-flow() {
-    at c $python - "$@" 2>>$lab/flow.err <<'P' &
-import os, socket, sys, time
-kind, host, port, lines = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-s = socket.socket(socket.AF_INET, socket.SOCK_STREAM if kind == "tcp" else socket.SOCK_DGRAM)
-s.settimeout(1)
-s.connect((host, port))
-for turn in range(lines):
-    s.send(b"before"); s.recv(100)
-open("/run/lab/flowing", "a").write("x")
-while not os.path.exists("/run/lab/go"): time.sleep(0.01)
-for turn in range(5):
-    s.send(b"after"); s.recv(100); time.sleep(0.02)
-s.close()
-P
-}
-
 before() {
-    flow tcp 192.0.2.80 1001 3
-    flow tcp 192.0.2.80 1001 0
-    flow udp 192.0.2.80 1002 3
-    flow udp 192.0.2.80 1002 1
-    flow tcp 10.1.0.1 1003 2
+    flow c tcp 192.0.2.80 1001 3
+    flow c tcp 192.0.2.80 1001 0
+    flow c udp 192.0.2.80 1002 3
+    flow c udp 192.0.2.80 1002 1
+    flow c tcp 10.1.0.1 1003 2
     look_up c 192.0.2.80
     echoes c 192.0.2.80 2 -e 77
     get c http://192.0.2.80/small
-    local turn
-    for turn in $(seq 100); do
-        [ "$(cat $lab/flowing 2>/dev/null)" = xxxxx ] && break
-        sleep 0.05
-    done
+    flowing
     sleep 0.2
 }
 
 traffic() {
-    touch $lab/go
+    go
     get c http://192.0.2.80/small
     echoes c 192.0.2.80 2 -e 77
     echoes c 192.0.2.80 2 -e 78

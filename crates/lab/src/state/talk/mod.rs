@@ -13,7 +13,7 @@ use fastrand::Rng;
 use self::sctp::Sctp;
 use self::tcp::Tcp;
 use super::stage::Stage;
-use super::wire::{self, Addr, Ends, fragment, icmp, looks_unfinished, number, udp};
+use super::wire::{self, Addr, Ends, fragment, icmp, looks_unfinished, number, turned, udp};
 use super::{Came, Sent};
 
 /// Flows at a time.
@@ -303,10 +303,6 @@ fn read(bytes: &[u8]) -> Option<(Ends, (u16, u16))> {
         _ => (word(upper), word(upper + 2)),
     };
     Some((ends, ports))
-}
-
-pub(super) fn turned(ports: (u16, u16), side: usize) -> (u16, u16) {
-    if side == 0 { ports } else { (ports.1, ports.0) }
 }
 
 impl Flow {

@@ -2,8 +2,7 @@
 
 use fastrand::Rng;
 
-use super::turned;
-use crate::state::wire::{Chunk, SctpHeader};
+use crate::state::wire::{Chunk, SctpHeader, turned};
 
 const DATA: u8 = 0;
 const INIT: u8 = 1;

@@ -2,8 +2,7 @@
 
 use fastrand::Rng;
 
-use super::turned;
-use crate::state::wire::{Ends, Segment};
+use crate::state::wire::{Ends, Segment, turned};
 
 const FIN: u8 = 1;
 const SYN: u8 = 2;

@@ -1,9 +1,9 @@
 //! What is compared counts the same.
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
-use dataplane::Config;
 use dataplane::publish::tally::Local;
 use dataplane::publish::{Published, Worker};
+use dataplane::{Config, Start};
 use host::Host;
 use packet::{Checksums, Link, Packet};
 use rules::Transit;
@@ -47,7 +47,8 @@ fn packets<T: Tally>(published: &Published<T>) -> (Vec<u64>, u64) {
 
 /// What two workers have counted after a packet each, and after one more of the one that is left.
 fn counted<T: Tally>() -> [(Vec<u64>, u64); 2] {
-    let published = Published::<T>::counting([&ruleset(THREE)], Config::default()).unwrap();
+    let published =
+        Published::<T>::counting([&ruleset(THREE)], Config::default(), Start::default());
     let (mut one, mut other) = (published.worker(), published.worker());
     walk(&mut one);
     walk(&mut other);
@@ -71,7 +72,7 @@ fn every_kind_counts_the_same() {
 fn locked_counters_are_matches() {
     let mut rules = ruleset(THREE);
     let locked = locked::add(&mut rules, 2);
-    let published = Published::new([&rules], Config::default()).unwrap();
+    let published = Published::new([&rules], Config::default());
     let (mut one, mut other) = (published.worker(), published.worker());
     walk(&mut one);
     walk(&mut other);

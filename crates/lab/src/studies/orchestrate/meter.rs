@@ -7,11 +7,24 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::Outcome;
-
 /// Eight steps between powers of two, up to 2^40 ns.
 const STEPS: usize = 8;
 const SLOTS: usize = 40 * STEPS;
+
+/// What a run did.
+#[derive(Debug, Clone, Default)]
+pub struct Outcome {
+    /// Packets that were taken from the source and ended.
+    pub packets: u64,
+    /// Data packets permitted.
+    pub permitted: u64,
+    /// From the first packet's taking to the last one's end.
+    pub elapsed: Duration,
+    /// The most packets in flight at a time.
+    pub high_water: usize,
+    /// From the source to the end, for each packet, if it was asked for.
+    pub latencies: Option<Latencies>,
+}
 
 /// What all workers of a run counted.
 #[derive(Debug)]

@@ -19,24 +19,19 @@ mod stream;
 mod sync;
 mod task_pool;
 mod worker_pool;
+mod workers;
 
-use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use access::{Address, Engine, Packet};
-use parking_lot::Mutex;
+use engines::{Address, Engine};
 
 use in_flight::InFlight;
-pub use meter::{Latencies, Meter};
+pub use meter::{Latencies, Meter, Outcome};
 pub use sink::{Bins, Histogram, Sink};
 pub use source::{Ahead, Serial, Source, Trace};
 pub use worker_pool::per_worker_source;
-
-/// The most packets between source and end: bounded state bounds latency.
-pub const IN_FLIGHT: usize = 256;
-/// The longest burst that a worker takes at a time.
-const BURST: usize = 64;
+pub use workers::IN_FLIGHT;
+use workers::{Panicked, Run};
 
 /// How work is shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,77 +125,6 @@ impl Orchestration {
         }
         .or_else(|| (threads == 0).then(|| "expected at least 1 thread".to_owned()))
     }
-}
-
-/// What a run did.
-#[derive(Debug, Clone, Default)]
-pub struct Outcome {
-    /// Packets that were taken from the source and ended.
-    pub packets: u64,
-    /// Data packets permitted.
-    pub permitted: u64,
-    /// From the first packet's taking to the last one's end.
-    pub elapsed: Duration,
-    /// The most packets in flight at a time.
-    pub high_water: usize,
-    /// From the source to the end, for each packet, if it was asked for.
-    pub latencies: Option<Latencies>,
-}
-
-/// What the workers of a run share.
-#[derive(Clone, Copy)]
-struct Run<'r, A: Address> {
-    engine: &'r dyn Engine<A>,
-    source: &'r dyn Source<A>,
-    sink: &'r Sink,
-    in_flight: &'r InFlight,
-    meter: &'r Meter,
-    threads: usize,
-    panicked: &'r Panicked,
-}
-
-/// What the first thread that panicked said.
-type Panicked = Mutex<Option<String>>;
-
-impl<A: Address> Run<'_, A> {
-    /// Packets that a worker takes at a time, so that all together stay in flight.
-    fn burst(&self) -> usize {
-        (IN_FLIGHT / self.threads).clamp(1, BURST)
-    }
-
-    /// Takes packets from the source when there is room for them in flight; none at the end, or once the run is given
-    /// up.
-    fn take<'p>(&'p self, room: &'p mut Vec<Packet<A>>, most: usize) -> &'p [Packet<A>] {
-        if !self.in_flight.enter(most) {
-            return &[];
-        }
-        let packets = self.source.next(room, most);
-        self.in_flight.leave(most - packets.len());
-        packets
-    }
-
-    /// Does what one thread does of the run, which is given up where that panics.
-    fn part(&self, work: impl FnOnce()) {
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
-            self.panicked.lock().get_or_insert_with(|| message(&*panic));
-            self.in_flight.give_up();
-        }
-    }
-
-    /// What was counted, unless a thread panicked.
-    fn outcome(&self, started: Instant) -> Result<Outcome, String> {
-        match self.panicked.lock().take() {
-            Some(message) => Err(format!("a thread of the run panicked: {message}")),
-            None => Ok(self.meter.outcome(started.elapsed(), self.in_flight.high_water())),
-        }
-    }
-}
-
-/// What a panic says.
-fn message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("without a message").to_owned()
 }
 
 /// Runs an engine over a source; `threads` counts workers, not a dispatcher beside them.

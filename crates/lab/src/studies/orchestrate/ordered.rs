@@ -12,13 +12,13 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use access::{Address, Decide, Packet, Permits};
+use engines::{Address, Decide, Packet, Permits};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use super::meter::WorkerCounts;
 use super::sink::Collector;
-use super::{BURST, Run};
+use super::workers::{BURST, Run};
 
 /// What belongs to the worker whose turn it is.
 struct Turn<'e, A: Address> {

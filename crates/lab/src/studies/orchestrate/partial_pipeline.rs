@@ -6,10 +6,10 @@
 
 use std::time::Instant;
 
-use access::{Address, Data, Packet};
 use crossbeam_channel::{Receiver, Sender, bounded};
+use engines::{Address, Data, Packet};
 
-use super::{IN_FLIGHT, Run};
+use super::workers::{IN_FLIGHT, Run};
 
 /// A data packet with the time at which it was taken.
 type Handed<A> = (Data<A>, Option<Instant>);

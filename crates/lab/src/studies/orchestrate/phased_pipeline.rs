@@ -5,10 +5,10 @@
 
 use std::time::Instant;
 
-use access::{Address, Data, Packet, Permits};
 use crossbeam_channel::{Receiver, Sender, bounded};
+use engines::{Address, Data, Packet, Permits};
 
-use super::{IN_FLIGHT, Run};
+use super::workers::{IN_FLIGHT, Run};
 
 /// A permitted packet with the time at which it was taken.
 type Permitted<A> = (Data<A>, Option<Instant>);

@@ -5,9 +5,12 @@
 
 use std::time::Instant;
 
-use access::{Address, Decide, Permits};
+use engines::{Address, Decide, Permits};
 
-use super::{BURST, Meter, Outcome, Sink, Source};
+use super::meter::{Meter, Outcome};
+use super::sink::Sink;
+use super::source::Source;
+use super::workers::BURST;
 
 /// Runs an engine that belongs to this thread.
 pub fn run_alone<A: Address>(

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use access::{Address, Body, Data, Packet, Permits};
+use engines::{Address, Body, Data, Packet, Permits};
 use parking_lot::Mutex;
 
 /// A fingerprint's bins.

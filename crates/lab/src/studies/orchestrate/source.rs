@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::Scope;
 
-use access::{Address, Packet};
 use crossbeam_channel::{Receiver, bounded};
 use crossbeam_utils::CachePadded;
+use engines::{Address, Packet};
 use parking_lot::Mutex;
 
 /// A stream of packets that threads take from, each the next ones.

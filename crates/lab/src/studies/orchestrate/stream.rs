@@ -3,10 +3,10 @@
 //!
 //! Order: as in `worker_pool`.
 
-use access::{Address, Packet, Permits};
+use engines::{Address, Packet, Permits};
 use rayon::iter::{ParallelBridge, ParallelIterator};
 
-use super::Run;
+use super::workers::Run;
 
 pub(super) fn run<A: Address>(run: &Run<'_, A>) -> Result<(), String> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(run.threads).build();

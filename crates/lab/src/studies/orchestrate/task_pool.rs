@@ -5,10 +5,10 @@
 
 use std::time::Instant;
 
-use access::{Address, Packet, Permits};
 use crossbeam_channel::{Receiver, Sender, bounded};
+use engines::{Address, Packet, Permits};
 
-use super::{IN_FLIGHT, Run};
+use super::workers::{IN_FLIGHT, Run};
 
 /// Packets with the time at which they were taken.
 type Task<A> = (Vec<Packet<A>>, Option<Instant>);

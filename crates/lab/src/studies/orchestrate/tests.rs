@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::{sleep, spawn};
+use std::time::Duration;
 
-use access::{Body, Config, Data};
 use engines::catalogue::{Built, Choices, Kind};
+use engines::{Body, Config, Data, Packet};
 
 use super::*;
 
@@ -161,7 +162,7 @@ impl Engine<u32> for Stumbling {
         self.0.bytes()
     }
 
-    fn burst(&self, packets: &[Packet<u32>], permits: &mut access::Permits) {
+    fn burst(&self, packets: &[Packet<u32>], permits: &mut engines::Permits) {
         static BURSTS: AtomicUsize = AtomicUsize::new(0);
         let number = BURSTS.fetch_add(1, Ordering::Relaxed);
         sleep(Duration::from_micros(number.wrapping_mul(37) as u64 % 60));

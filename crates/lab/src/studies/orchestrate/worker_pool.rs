@@ -5,10 +5,13 @@
 
 use std::time::Instant;
 
-use access::{Address, Engine, Permits};
+use engines::{Address, Engine, Permits};
 
 use super::in_flight::InFlight;
-use super::{IN_FLIGHT, Meter, Outcome, Panicked, Run, Sink, Source};
+use super::meter::{Meter, Outcome};
+use super::sink::Sink;
+use super::source::Source;
+use super::workers::{IN_FLIGHT, Panicked, Run};
 
 pub(super) fn run<A: Address>(run: &Run<'_, A>) {
     std::thread::scope(|scope| {

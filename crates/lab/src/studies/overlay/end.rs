@@ -2,24 +2,52 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde::{Deserialize, Serialize};
 use tunnel::{
     Config, Content, Due, HEADROOM, Offer, Opened, Outgoing, PeerConfig, Prefix, PrivateKey,
     PublicKey, Received, SystemEntropy, TAILROOM, Tunnel,
 };
 
-use super::Settings;
 use crate::oracle::tun::open_tun;
 
 /// Bytes of a buffer, for a packet or a datagram.
 pub(super) const BUFFER: usize = HEADROOM + 1500 + TAILROOM;
 /// At least so often it is looked what is due.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+
+/// What an end is told.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Settings {
+    /// The device that it makes.
+    pub device: String,
+    /// Its private key.
+    pub key: [u8; 32],
+    /// Its UDP port; 0 for any.
+    pub listen: u16,
+    /// Bytes of the longest inner packet.
+    pub mtu: u16,
+    /// Whom it talks to.
+    pub peers: Vec<Peer>,
+}
+
+/// Somebody that an end talks to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Peer {
+    /// Its public key.
+    pub key: [u8; 32],
+    /// Where it is, if that is known.
+    pub endpoint: Option<SocketAddr>,
+    /// Its inner address.
+    pub address: Ipv4Addr,
+    /// Seconds of silence after which it gets a keepalive; 0 for none.
+    pub keepalive: u16,
+}
 
 /// Where packets come and go.
 pub(super) struct Wires {

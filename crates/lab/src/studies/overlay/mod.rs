@@ -14,11 +14,10 @@ mod end;
 mod mutex;
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
-
-use serde::{Deserialize, Serialize};
 
 use end::End;
+
+pub use end::{Peer, Settings};
 
 /// How packets are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,34 +32,6 @@ impl Form {
     /// All of them, as figures name them.
     pub const ALL: [(Self, &'static str); 2] =
         [(Self::Conventional, "conventional"), (Self::Mutex, "mutex")];
-}
-
-/// What an end is told.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Settings {
-    /// The device that it makes.
-    pub device: String,
-    /// Its private key.
-    pub key: [u8; 32],
-    /// Its UDP port; 0 for any.
-    pub listen: u16,
-    /// Bytes of the longest inner packet.
-    pub mtu: u16,
-    /// Whom it talks to.
-    pub peers: Vec<Peer>,
-}
-
-/// Somebody that an end talks to.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Peer {
-    /// Its public key.
-    pub key: [u8; 32],
-    /// Where it is, if that is known.
-    pub endpoint: Option<SocketAddr>,
-    /// Its inner address.
-    pub address: Ipv4Addr,
-    /// Seconds of silence after which it gets a keepalive; 0 for none.
-    pub keepalive: u16,
 }
 
 /// Makes the device, says that it is there, and handles packets for good.

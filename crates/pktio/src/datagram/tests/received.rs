@@ -6,13 +6,14 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::net::SocketAddr;
 
 use super::super::address::Address;
+use super::super::arrived::Slot;
 use super::super::control::Control;
 use super::super::outgoing::Outgoing;
-use super::super::receive::Slot;
-use super::super::{Arrived, Calls, RecvBatch};
+use super::super::sys::Calls;
+use super::super::{Arrived, RecvBatch};
 use crate::pool::Pool;
 
-/// What a call answers: messages with the segment that is told of them, or an error.
+/// What a call answers: messages, each with the segment size that the kernel reports, or an error.
 type Answer = Result<Vec<Message>, i32>;
 
 #[derive(Clone, Debug)]

@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use proptest::prelude::*;
 
+use super::super::arrived::Slot;
+use super::super::message::BATCH;
 use super::super::outgoing::{MOST_BYTES, MOST_DATAGRAMS, Outgoing};
-use super::super::receive::Slot;
+use super::super::sys::Calls;
 use super::super::transmit::{Way, emptied};
-use super::super::{BATCH, Calls, Message, SendBatch, Sent, Source, TooLong};
+use super::super::{Message, Refusal, SendBatch, Sent, Source, Unsent};
 
 /// A datagram as it leaves.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +38,7 @@ struct Kernel {
     uncut: Option<i32>,
     /// Messages that it takes at once.
     at_once: usize,
-    /// Of so many calls, one gets what another datagram met; 0: none does.
+    /// One call in this many gets the error of another datagram; 0: none does.
     nudges: u32,
     calls: Cell<u32>,
     /// Messages that there is room for.
@@ -140,7 +142,7 @@ impl Given {
         Message { bytes: &self.bytes, segment, to, from, tos }
     }
 
-    /// Its datagrams, as they would leave one by one.
+    /// Returns the message's datagrams, as they would leave one by one.
     fn datagrams(&self) -> Vec<Datagram> {
         let from = self.from.filter(|from| from.address.is_ipv4() == self.to.is_ipv4());
         let datagram =
@@ -158,7 +160,7 @@ impl Given {
 struct Plain {
     sent: Sent,
     taken: Vec<Datagram>,
-    too_long: Vec<TooLong>,
+    unsent: Vec<Unsent>,
     astray: Vec<SocketAddr>,
 }
 
@@ -190,16 +192,16 @@ impl Plain {
                     self.astray.push(to);
                 }
             }
-            Err(libc::EMSGSIZE) => {
-                self.sent.too_long += 1;
-                match self.too_long.iter_mut().find(|told| told.to == to) {
-                    Some(told) => told.bytes = told.bytes.min(bytes),
-                    None => self.too_long.push(TooLong { to, bytes }),
-                }
-            }
             Err(code) => {
-                self.sent.refused += 1;
-                self.sent.refusal = Some(io::Error::from_raw_os_error(code).kind());
+                let why = Refusal::of(&io::Error::from_raw_os_error(code));
+                match why {
+                    Refusal::TooLong => self.sent.too_long += 1,
+                    _ => self.sent.refused += 1,
+                }
+                match self.unsent.iter_mut().find(|told| (told.to, told.why) == (to, why)) {
+                    Some(told) => told.datagrams += 1,
+                    None => self.unsent.push(Unsent { to, why, datagrams: 1 }),
+                }
             }
         }
     }
@@ -214,7 +216,7 @@ fn send(kernel: &Kernel, given: &[Given]) -> (Plain, bool) {
     let ours = Plain {
         sent,
         taken: kernel.taken.take(),
-        too_long: batch.too_long().to_vec(),
+        unsent: batch.unsent().to_vec(),
         astray: batch.astray().to_vec(),
     };
     (ours, is_together.load(Ordering::Relaxed))
@@ -299,8 +301,8 @@ proptest! {
         prop_assert!(is_together || kernel.uncut.is_some());
     }
 
-    /// What is not taken was not sent, but for datagrams of the first such message: whoever offers the others again
-    /// sends nothing twice.
+    /// What is not taken was not sent, but for datagrams of the first such message: offering the others again sends
+    /// nothing twice.
     #[test]
     fn where_there_is_no_room_it_ends(
         kernel in kernels(), given in given(), room in 0..40_usize,
@@ -369,7 +371,7 @@ fn a_call_that_takes_nothing_ends_it() {
     assert_eq!((ours, is_together, kernel.calls.get()), (Plain::default(), true, 1));
 }
 
-/// An error that is not of this message is not its end; one that stays is.
+/// An error of another message does not end this one; an error that stays does.
 #[test]
 fn an_error_of_another_is_met_once() {
     let kernel = Kernel { nudges: 2, ..Kernel::kind() };

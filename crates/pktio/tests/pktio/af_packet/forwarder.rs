@@ -95,8 +95,8 @@ fn switch_off(namespace: &Namespace, device: &str) {
     namespace.command(&format!("ethtool -K {device} tx off tso off gso off gro off"));
 }
 
-/// Hands frames across until it is over. Those that leave by the second port get the tag, those that come by it had
-/// it.
+/// Forwards frames until it is over. Frames that leave through the second port get the tag; frames that come in there
+/// had it.
 fn forward(ports: &mut [AfPacketPort; 2], tag: Option<VlanTag>, is_over: &AtomicBool) -> Seen {
     let mut seen = Seen::default();
     let mut burst = Burst::with_capacity(0);

@@ -1,4 +1,4 @@
-//! Frames in, byte for byte, with what is known of them, and only those that come from outside.
+//! Received frames, byte for byte, with their metadata, and only frames from outside.
 
 use std::fs::File;
 use std::time::{Duration, SystemTime};
@@ -19,8 +19,8 @@ fn frames_come_and_go_byte_for_byte() {
     echoes_byte_for_byte(&mut port, &peer, expected, 0);
 }
 
-/// Frames of many lengths come in, with what is known of them (interface, queue, checksum) and at least so much room
-/// before them, and go back as they came.
+/// Frames of many lengths come in, with the expected metadata (interface, queue, checksum) and at least `headroom`
+/// bytes before them, and go back as they came.
 pub(crate) fn echoes_byte_for_byte(
     port: &mut impl Port,
     peer: &File,
@@ -55,7 +55,7 @@ pub(crate) fn echoes_byte_for_byte(
     assert_eq!(stats.rx_bytes, stats.tx_bytes);
 }
 
-/// Frames that other sockets and other ports of the host send by the interface.
+/// Frames that other sockets and other ports of the host send through the interface.
 #[test]
 fn what_the_host_sends_does_not_come_back() {
     let Some(wire) = Wire::new() else { return };

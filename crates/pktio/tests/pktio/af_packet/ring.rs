@@ -171,7 +171,7 @@ fn without_a_chunk_frames_wait_and_none_is_lost() {
     assert_eq!((port.stats().rx_frames, port.stats().rx_lost), (7, 0));
 }
 
-/// A frame that no block is long enough for, and one that no chunk is.
+/// A frame too long for every block, and a frame too long for every chunk.
 #[test]
 fn a_frame_longer_than_its_memory_is_lost_and_counted() {
     let Some(wire) = Wire::new() else { return };

@@ -13,7 +13,7 @@ fn what_is_too_long_or_no_frame_is_counted_and_the_rest_is_sent() {
     refuses_what_does_not_fit(&mut port, &peer);
 }
 
-/// Of frames of many lengths those that fit are sent, and the others counted.
+/// Of frames of many lengths, those that fit are sent, and the others counted.
 pub(crate) fn refuses_what_does_not_fit(port: &mut impl Port, peer: &File) {
     let mut burst = Burst::new();
     let lengths = [60, 1600, 100, 5, 1514, 3000, 0, 61];

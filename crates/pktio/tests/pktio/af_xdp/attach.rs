@@ -1,5 +1,5 @@
-//! The program on the interface: natively or by the stack, gone with the port or the process; and what cannot be
-//! opened.
+//! The program on the interface: attached natively or through the stack, removed with the port or the process; and what
+//! cannot be opened.
 
 use std::env;
 use std::io::{BufRead, BufReader};

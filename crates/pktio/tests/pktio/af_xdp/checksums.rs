@@ -1,4 +1,4 @@
-//! What a real sender leaves to its device: it arrives unfinished, and is told by its value.
+//! What a real sender leaves to its device: the frame arrives unfinished, and its checksum value shows it.
 
 use std::net::UdpSocket;
 

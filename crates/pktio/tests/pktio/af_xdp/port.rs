@@ -15,7 +15,7 @@ pub(super) fn small(name: &str, mode: XdpMode) -> AfXdpConfig {
     AfXdpConfig { ring_frames: 64, burst_frames: 16, mode, ..AfXdpConfig::new(name) }
 }
 
-/// Memory for so many such ports.
+/// Returns memory for this many such ports.
 pub(super) fn umem_for(config: &AfXdpConfig, ports: usize) -> Umem {
     Umem::new(ports * config.chunks(), 2048).unwrap()
 }

@@ -173,7 +173,7 @@ fn a_full_transmit_ring_is_counted_and_empties() {
     }
 }
 
-/// With no chunk to copy into, frames stay; those of the UMEM before them leave.
+/// With no chunk to copy into, frames stay; frames of the UMEM before them leave.
 #[test]
 fn what_there_is_no_memory_for_stays_in_the_burst() {
     let Some(wire) = Wire::new() else { return };

@@ -1,4 +1,4 @@
-//! Frames that cannot be sent by this link, or at all. Those around them are, in order.
+//! Frames that this link, or any link, cannot send. The frames around them are sent, in order.
 
 use pktio::{Burst, ChecksumState, FrameMeta, Port, XdpMode};
 
@@ -37,7 +37,7 @@ fn an_unfinished_checksum_is_refused_and_its_chunk_comes_back() {
     assert_eq!(umem.lent(), 0);
 }
 
-/// The kernel takes 32 frames at a time; all of a burst are sent by one call.
+/// The kernel takes 32 frames at a time; one call sends all frames of a burst.
 #[test]
 fn a_long_burst_is_sent_at_once() {
     let Some(wire) = Wire::new() else { return };

@@ -207,7 +207,7 @@ fn the_latest_statistics_of_each_interface_say_what_was_lost() {
         reader.dropped()
     };
     assert_eq!(dropped(&[]), None);
-    // Received 9: no losses are told.
+    // Code 4 counts received frames: no losses are known.
     assert_eq!(dropped(&[counted(0, &[(4, 9)])]), None);
     assert_eq!(dropped(&[counted(0, &[(5, 3)]), counted(0, &[(5, 4), (7, 2)])]), Some(6));
     assert_eq!(dropped(&[counted(0, &[(5, 0)]), counted(1, &[(7, 5)])]), Some(5));

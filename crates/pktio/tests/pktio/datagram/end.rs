@@ -28,7 +28,7 @@ pub(super) struct Came {
 }
 
 impl Came {
-    /// Its datagrams.
+    /// Returns the datagrams of the message.
     pub(super) fn datagrams(&self) -> Vec<Vec<u8>> {
         if self.bytes.is_empty() {
             return vec![Vec::new()];
@@ -68,7 +68,7 @@ impl End {
         came
     }
 
-    /// Waits until so many datagrams came; the messages that they came in.
+    /// Waits until `datagrams` datagrams came; returns the messages that they came in.
     pub(super) fn messages(&mut self, datagrams: usize) -> Vec<Came> {
         let (mut came, mut count) = (Vec::new(), 0);
         while count < datagrams {
@@ -81,7 +81,7 @@ impl End {
         came
     }
 
-    /// Waits until so many datagrams came.
+    /// Waits until `count` datagrams came.
     pub(super) fn datagrams(&mut self, count: usize) -> Vec<Vec<u8>> {
         self.messages(count).iter().flat_map(Came::datagrams).collect()
     }

@@ -82,7 +82,7 @@ fn several_come_as_one_message() {
     }
 }
 
-/// Its own datagrams only are sent together with others.
+/// Only datagrams to one destination are sent together.
 #[test]
 fn destinations_take_turns() {
     let (mut from, mut one, mut other) = (End::new(), End::new(), End::new());
@@ -128,7 +128,7 @@ fn a_source_that_is_gone_is_told_and_another_is_taken() {
         let at = to.at(ip);
         let messages = given.iter().map(|one| Message { from: source, ..message(one, at) });
         assert_eq!(from.send(messages), sent(4, &given));
-        assert_eq!((from.send.astray(), from.send.too_long()), ([at].as_slice(), [].as_slice()));
+        assert_eq!((from.send.astray(), from.send.unsent()), ([at].as_slice(), [].as_slice()));
         assert!(from.socket.sends_together());
         let came = to.messages(4);
         assert!(came.iter().flat_map(Came::datagrams).eq(given.iter().cloned()));

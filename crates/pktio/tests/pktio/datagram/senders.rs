@@ -92,7 +92,7 @@ fn a_flood_fills_the_first_queue_alone() {
     assert_eq!(one.socket.overruns().unwrap(), 0);
 }
 
-/// Else another program could have what is sent to us.
+/// Otherwise another program could get what is sent to us.
 #[test]
 fn nobody_else_gets_the_port() {
     let config = DatagramConfig::default();

@@ -1,4 +1,4 @@
-//! Random steps of frames between two bursts and a port, beside a plain list of what each frame holds.
+//! Random steps of frames between two bursts and a port, compared with a plain list of what each frame holds.
 
 use std::sync::Arc;
 
@@ -217,8 +217,8 @@ impl World {
         }
     }
 
-    /// Each frame holds what it should, and each chunk is either in a frame or free. Then every frame is written
-    /// anew: one that shares a byte with another shows it at the next look.
+    /// Each frame holds what it should, and each chunk is either in a frame or free. Then every frame is written again:
+    /// a frame that shares a byte with another shows it at the next look.
     fn check(&mut self) {
         for (burst, expected) in self.bursts.iter_mut().zip(&mut self.expected) {
             let found: Vec<_> = burst.iter().map(|frame| frame.bytes.to_vec()).collect();

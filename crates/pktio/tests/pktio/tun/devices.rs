@@ -65,7 +65,7 @@ fn each_queue_receives_and_says_so() {
     assert_eq!(burst.live(0).unwrap().ifindex.unwrap().get(), index);
     drop((ports, burst));
     assert_eq!(pool.free(), pool.chunks(), "a closed port keeps no chunk");
-    // A program that a test beside this one starts holds on to its descriptors until it runs.
+    // A program that a concurrent test starts holds on to its descriptors until it runs.
     let is_gone = (0..200).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(20));
         !namespace.command("ip -o link").contains("tun0")

@@ -1,5 +1,5 @@
-//! The kernel as judge of how superframes are cut: one goes in by a device, is routed, and has to be cut on its way
-//! out by another that takes none. What comes out is what [`Superframe`] makes of it, byte for byte.
+//! The kernel as judge of how superframes are cut: a device receives one, it is routed, and has to be cut on its way
+//! out through another that takes none. What comes out is what [`Superframe`] makes of it, byte for byte.
 
 use std::fs;
 use std::time::{Duration, Instant};

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use dataplane::{Config, Disposition, Evaluator, Program};
+use dataplane::{Disposition, Evaluator};
+use host::Host;
 use packet::visible;
 use rules::eval::By;
 use rules::model::Table;
@@ -12,10 +13,11 @@ use rules::save::{LoadOptions, load, print_rule};
 use super::{Case, Cases, Expect, ExpectedBy, PlaceName};
 use crate::decider::Decider;
 use crate::report::walk_flags;
-use crate::rules_file::RulesFile;
+use crate::rules_file::{RulesFile, program};
 use crate::shell;
-use crate::spec::{self, Spec, arrivals};
-use crate::why::{self, Unseen};
+use crate::spec::{self, Lack, Spec, arrivals};
+use crate::walk::Setup;
+use crate::why::{self, Past, Story};
 
 /// Connections that there is room for in every case.
 const LEAST_CONNECTIONS: usize = 16;
@@ -29,7 +31,7 @@ pub struct Results {
     pub files: Arc<[RulesFile]>,
     /// Options to be typed again for the same answer.
     pub(super) options: String,
-    /// One for each case, in their order.
+    /// Results of the cases, in their order.
     pub results: Vec<CaseResult>,
     /// Wall time in seconds.
     pub elapsed_s: f64,
@@ -40,7 +42,7 @@ pub struct Results {
 pub struct CaseResult {
     /// What was asked, by its index in the file.
     pub case: usize,
-    /// One for each packet.
+    /// Results of the packets, in their order.
     pub got: Vec<Got>,
     /// What was expected and what came instead, in words; `None` if the case passes.
     pub wrong: Option<Wrong>,
@@ -84,44 +86,45 @@ pub struct Decided {
     pub line: u32,
     /// The rule's text, or the policy in words.
     pub text: String,
-    /// It is a rule, and `text` its canonical text.
+    /// A rule decided, and `text` is its canonical text.
     pub is_rule: bool,
 }
 
-/// Runs the cases. `also` are options to be typed again beside those that the configuration tells.
+/// Runs the cases. `also` are options to be typed again besides the options that follow from the configuration.
 #[must_use]
 pub fn evaluate(
     cases: impl Into<Arc<Cases>>,
     files: &[RulesFile],
-    config: &Config,
+    setup: &Setup,
     also: &str,
 ) -> Results {
     let started = Instant::now();
     let cases = cases.into();
     let each = cases.cases.iter().enumerate();
-    let results = each.map(|(at, case)| CaseResult::of(at, case, files, config)).collect();
-    let options = format!("{also}{}", walk_flags(files, config, spec::CT));
+    let results = each.map(|(at, case)| CaseResult::of(at, case, files, setup)).collect();
+    let options = format!("{also}{}", walk_flags(files, &setup.config, spec::CT));
     let files = files.into();
     Results { cases, files, options, results, elapsed_s: started.elapsed().as_secs_f64() }
 }
 
 impl CaseResult {
-    fn of(at: usize, case: &Case, files: &[RulesFile], config: &Config) -> Self {
+    fn of(at: usize, case: &Case, files: &[RulesFile], setup: &Setup) -> Self {
         let started = Instant::now();
         let specs = case.packets.iter().map(|packet| &packet.spec);
-        let got = conversation(specs, files, config);
+        let got = conversation(specs, files, setup);
         let wrong =
-            wrong_verdict(case, &got, files, config).or_else(|| wrong_decider(case, &got, files));
+            wrong_verdict(case, &got, files, setup).or_else(|| wrong_decider(case, &got, files));
         Self { case: at, got, wrong, elapsed_s: started.elapsed().as_secs_f64() }
     }
 }
 
-/// The same with room for the connections of a conversation of N packets: every case has a table of its own.
-fn small(config: &Config, packets: usize) -> Config {
-    let mut small = config.clone();
-    let listed = small.ct.start.as_ref().map_or(0, |listing| listing.len());
+/// A setup with room for the connections of a conversation of `packets` packets: every case has a table of its own.
+fn small(setup: &Setup, packets: usize) -> Setup {
+    let mut small = setup.clone();
+    let listed = small.start.connections.as_ref().map_or(0, |listing| listing.len());
     // Each packet may begin a connection, and a helper's.
-    small.ct.max = small.ct.max.min((2 * packets + listed).max(LEAST_CONNECTIONS));
+    let max = &mut small.config.ct.max;
+    *max = (*max).min((2 * packets + listed).max(LEAST_CONNECTIONS));
     small
 }
 
@@ -129,37 +132,57 @@ fn small(config: &Config, packets: usize) -> Config {
 pub(super) fn conversation<'s>(
     specs: impl Iterator<Item = &'s Spec> + Clone,
     files: &[RulesFile],
-    config: &Config,
+    setup: &Setup,
 ) -> Vec<Got> {
-    let config = small(config, specs.clone().count());
-    let program = Program::new(files.iter().map(|file| Arc::clone(&file.ruleset)), config);
+    let program = program(files, &small(setup, specs.clone().count()));
     let mut evaluator = Evaluator::new(&program);
-    let ends = arrivals(specs).map(|(spec, arrival)| {
-        evaluator.handle(&mut spec.frame.clone(), &arrival, &mut Unseen).outcome.end
+    let ends = arrivals(specs, program.config()).map(|(_, mut frame, arrival)| {
+        evaluator.handle(&mut frame, &arrival, &mut Past::default()).outcome.end
     });
-    ends.map(|end| Got::of(&end, files)).collect()
+    ends.map(|end| Got::of(&end, files, &program.config().host)).collect()
 }
 
 /// The first packet whose verdict is another one.
-fn wrong_verdict(case: &Case, got: &[Got], files: &[RulesFile], config: &Config) -> Option<Wrong> {
+fn wrong_verdict(case: &Case, got: &[Got], files: &[RulesFile], setup: &Setup) -> Option<Wrong> {
     let pairs = case.packets.iter().zip(got).enumerate();
     let (packet, (expected, got)) =
         pairs.into_iter().find(|(_, (expected, got))| expected.verdict.word() != got.verdict)?;
     let which = which(case, packet);
     let mut what = format!("{which}expected {}, got {}", expected.verdict.word(), got.words());
     if got.verdict == Expect::Unknown.word()
-        && let Some(reasons) = depends_on(case, packet, files, config)
+        && let Some(story) = story(case, packet, files, setup)
     {
-        what = format!("{what}: depends on {reasons}");
+        if let Some(reasons) = story.depends_on() {
+            what = format!("{what}: depends on {reasons}");
+        }
+        what.push_str(&to_give(&story.lacks()));
     }
     Some(Wrong::new(packet, &what))
 }
 
-/// What the verdict of a packet of a case depends on: the conversation is walked once more, up to it.
-fn depends_on(case: &Case, packet: usize, files: &[RulesFile], config: &Config) -> Option<String> {
+/// What to write so that the verdict of a packet is known, which hangs on what its words do not give.
+fn to_give(lacks: &[Lack]) -> String {
+    let examples: Vec<&str> = lacks.iter().map(|lack| lack.example()).collect();
+    let mut lines: Vec<&str> = lacks.iter().filter_map(|lack| lack.default()).collect();
+    if lacks.is_empty() {
+        return String::new();
+    }
+    lines.dedup();
+    let examples = examples.join(", and ");
+    match lines.is_empty() {
+        true => format!(", which is not given: write {examples} in the packet"),
+        false => format!(
+            ", which is not given: write {examples} in the packet, or for all packets below [defaults]: {}",
+            lines.join("; ")
+        ),
+    }
+}
+
+/// The story of a packet of a case: the conversation is walked once more, up to it.
+fn story(case: &Case, packet: usize, files: &[RulesFile], setup: &Setup) -> Option<Story> {
     let specs: Vec<Spec> = case.packets.iter().take(packet + 1).map(|p| p.spec.clone()).collect();
     let (last, before) = specs.split_last()?;
-    why::of_conversation(files, &small(config, specs.len()), before, last, None).depends_on()
+    Some(why::of_conversation(files, &small(setup, specs.len()), before, last, None))
 }
 
 /// The last packet, if something else decided it.
@@ -256,16 +279,18 @@ fn not_found(texts: &[String], files: &[RulesFile]) -> Option<String> {
 }
 
 impl Got {
-    pub(super) fn of(end: &Disposition, files: &[RulesFile]) -> Self {
+    pub(super) fn of(end: &Disposition, files: &[RulesFile], host: &Host) -> Self {
         let decider = Decider::of(end, None);
         let by = PlaceName::of(&decider, files).map(|place| {
             let family = |family| files.iter().find(|file| file.ruleset.family == family);
-            let found = decider.place(family);
+            let found = decider.place(host, family);
             let is_rule = matches!(decider, Decider::Rules(_, By::Rule(_)));
             Decided { place, line: found.line.unwrap_or(0), text: found.text, is_rule }
         });
         let either = matches!(decider, Decider::Either(..)).then(|| {
-            decider.place(|family| files.iter().find(|file| file.ruleset.family == family)).text
+            decider
+                .place(host, |family| files.iter().find(|file| file.ruleset.family == family))
+                .text
         });
         Self { verdict: end.verdict.word(), by, either }
     }
@@ -316,7 +341,7 @@ impl Results {
     pub fn why_command(&self, case: &Case, packet: usize, more: &str) -> String {
         let rules = self.files.first().map_or("RULES", |file| &*file.given);
         let packets = case.packets.iter().take(packet + 1);
-        let packets = packets.map(|packet| shell::option("packet", &packet.text));
+        let packets = packets.map(|packet| shell::option("packet", &packet.typed));
         let options = self.options.clone() + &packets.collect::<String>() + more;
         shell::command("why", &[rules], &options)
     }

@@ -28,7 +28,7 @@ fn cases(text: &str) -> Cases {
 /// What is wrong about a case, `ok` if nothing is.
 fn wrong(case: &str) -> String {
     let (rules, cases) = (rules(), cases(&format!("[[case]]\nname = \"n\"\n{case}")));
-    let results = evaluate(cases, &rules, &crate::spec::config(), "");
+    let results = evaluate(cases, &rules, &crate::spec::config().into(), "");
     results.results[0].wrong.as_ref().map_or_else(|| "ok".to_owned(), |wrong| wrong.what.clone())
 }
 
@@ -115,14 +115,14 @@ fn a_conversation_runs_through_one_handler_and_a_case_starts_afresh() {
     assert!(by.starts_with("packet 2 of 2: expected drop by filter/FORWARD/3, got"), "{by}");
 }
 
-/// A case that passes and one that fails, with a name that every format has to escape.
+/// Evaluates a case that passes and a case that fails, whose name every format has to escape.
 fn two(see: impl FnOnce(&Results)) {
     let rules = rules();
     let cases = cases(&format!(
         "[[case]]\nname = 'good'\n{WEB}expect = 'accept'\n\
          [[case]]\nname = \"a <b> & \\\"c\\\", 100%:\\u0000\\n]]>d\"\n{SSH}expect = 'accept'"
     ));
-    see(&evaluate(cases, &rules, &crate::spec::config(), " --table filter"));
+    see(&evaluate(cases, &rules, &crate::spec::config().into(), " --table filter"));
 }
 
 const WHY: &str = "tamis why 'my rules.v4' --table filter --packet \
@@ -186,18 +186,52 @@ fn github_annotations_are_one_line_each() {
     });
 }
 
-/// Each case has a table of its own: thousands of cases are recorded beside each other.
+/// Each case has a table of its own: thousands of cases are recorded at the same time.
 #[test]
 fn a_case_has_room_for_its_own_connections_and_no_more() {
-    let config = Config::default();
-    assert_eq!(small(&config, 1).ct.max, 16);
-    assert_eq!(small(&config, 5000).ct.max, 10_000);
-    let mut tight = Config::default();
-    tight.ct.max = 3;
-    assert_eq!(small(&tight, 100).ct.max, 3, "--ct-max wins");
+    let setup = Setup::default();
+    assert_eq!(small(&setup, 1).config.ct.max, 16);
+    assert_eq!(small(&setup, 5000).config.ct.max, 10_000);
+    let mut tight = Setup::default();
+    tight.config.ct.max = 3;
+    assert_eq!(small(&tight, 100).config.ct.max, 3, "--ct-max wins");
     let line = "udp 17 29 src=10.0.0.1 dst=10.0.0.2 sport=1 dport=2 [UNREPLIED] src=10.0.0.2 dst=10.0.0.1 sport=2 dport=1\n";
     let listed = conntrack::Listing::parse(&line.repeat(40)).unwrap();
-    let mut config = Config::default();
-    config.ct.start = Some(std::sync::Arc::new(listed));
-    assert_eq!(small(&config, 1).ct.max, 42, "what is listed has its place");
+    let mut setup = Setup::default();
+    setup.start.connections = Some(std::sync::Arc::new(listed));
+    assert_eq!(small(&setup, 1).config.ct.max, 42, "what is listed has its place");
+}
+
+#[test]
+fn what_a_case_does_not_give_is_given_once_for_all() {
+    const RULES: &str = "*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -p tcp -m tcpmss ! --mss 536:65535 -j DROP\n\
+        -A FORWARD -m length --length 2000 -j DROP\nCOMMIT\n";
+    let rules = [RulesFile::from_text("r.v4", RULES.to_owned(), &LoadOptions::default()).unwrap()];
+    let wrong = |defaults: &str| {
+        let text = format!("{defaults}[[case]]\nname = \"n\"\n{WEB}expect = 'accept'\n");
+        let results = evaluate(cases(&text), &rules, &crate::spec::config().into(), "");
+        results.results[0].wrong.as_ref().map_or_else(String::new, |wrong| wrong.what.clone())
+    };
+    let what = wrong("");
+    assert!(what.contains("write options=mss:1460 or options=usual, and len=BYTES"), "{what}");
+    assert!(what.contains("below [defaults]: options = \"usual\"; payload = \"none\""), "{what}");
+    assert_eq!(wrong("[defaults]\noptions = \"usual\"\npayload = \"none\"\n"), "");
+    // The command that is shown tells the same story.
+    let text = format!(
+        "[defaults]\nspi = \"1\"\noptions = \"usual\"\n[[case]]\nname = \"n\"\n{WEB}expect = 'drop'"
+    );
+    let command = evaluate(cases(&text), &rules, &crate::spec::config().into(), "").text();
+    assert!(command.contains(":443 syn options=usual'"), "{command}");
+    // A packet that says it itself is as it says.
+    let own = format!(
+        "[defaults]\noptions = \"usual\"\npayload = \"none\"\n[[case]]\nname = \"n\"\n{}expect = 'drop'\n",
+        WEB.replace("syn", "syn options=none")
+    );
+    let results = evaluate(cases(&own), &rules, &crate::spec::config().into(), "");
+    assert_eq!(results.results[0].wrong, None);
+    let error = Cases::from_text("c.toml", "[defaults]\nmac = \"1:2\"\n[[case]]\n").unwrap_err();
+    assert!(
+        error.to_string().starts_with("c.toml:2:7: expected xx:xx:xx:xx:xx:xx for mac"),
+        "{error}"
+    );
 }

@@ -1,17 +1,17 @@
 //! Reads a cases file. Every error names its line and column; unknown keys are errors.
 //!
-//! Source: TOML, as [`dataplane::keys`] reads it; the keys are those of [`super`].
+//! Source: TOML, as [`dataplane::keys`] reads it; [`super`] lists the keys.
 
 use conntrack::Mode;
 use dataplane::Path;
-use dataplane::keys::{Section, Value, Wrong, document, only, string};
+use dataplane::keys::{LineStarts, Section, Value, Wrong, document, only, string};
 use host::{Network, Queues, parse_verdict};
 
 use super::{Case, Cases, Defaults, Expect, Expected, ExpectedBy, NamedFile, PlaceName};
 use crate::error::Error;
-use crate::input::{is_save_text, line_and_column, read_text};
+use crate::input::{is_save_text, read_text};
 use crate::report::ct_name;
-use crate::spec;
+use crate::spec::{self, Contents};
 
 impl Cases {
     /// Reads a file; `-` is standard input.
@@ -27,12 +27,13 @@ impl Cases {
     /// # Errors
     /// It is refused at a line and column.
     pub fn from_text(file: &str, text: &str) -> Result<Self, Error> {
-        Reader { file, text }.cases().map_err(|(span, what)| {
+        let reader = Reader { file, text, lines: LineStarts::of(text.as_bytes()) };
+        reader.cases().map_err(|(span, what)| {
             if is_save_text(text) {
                 let found = "rules (these stand first: tamis test RULES CASES.toml)";
                 return Error::Swapped { file: file.to_owned(), expected: "cases in TOML", found };
             }
-            let (line, column) = line_and_column(text.as_bytes(), span.start);
+            let (line, column) = reader.lines.place(span.start);
             Error::Cases { file: file.to_owned(), line, column, what }
         })
     }
@@ -41,6 +42,7 @@ impl Cases {
 struct Reader<'t> {
     file: &'t str,
     text: &'t str,
+    lines: LineStarts,
 }
 
 impl<'t> Reader<'t> {
@@ -54,7 +56,8 @@ impl<'t> Reader<'t> {
         let cases = top.get("case").ok_or_else(nothing)?;
         let listed = cases.get_ref().as_array();
         let listed = listed.ok_or_else(|| expected(cases, "[[case]] tables"))?;
-        let cases = listed.iter().map(|case| self.case(case)).collect::<Result<Vec<_>, _>>()?;
+        let cases = listed.iter().map(|case| self.case(case, &defaults));
+        let cases = cases.collect::<Result<Vec<_>, _>>()?;
         if cases.is_empty() {
             return Err(nothing());
         }
@@ -67,11 +70,11 @@ impl<'t> Reader<'t> {
 
     /// A file named in the cases file, at a byte of it.
     fn named(&self, byte: usize, name: &str) -> NamedFile {
-        let at = line_and_column(self.text.as_bytes(), byte);
+        let at = self.lines.place(byte);
         NamedFile { cases: self.file.to_owned(), at, name: name.to_owned() }
     }
 
-    fn case(&self, value: &Value<'t>) -> Result<Case, Wrong> {
+    fn case(&self, value: &Value<'t>, usual: &Defaults) -> Result<Case, Wrong> {
         let keys = ["name", "packet", "packets", "expect", "by", "by_text"];
         let case = Section::new("[[case]]", value, &keys, &[])?;
         let name = string(case.need("name")?)?.to_owned();
@@ -84,22 +87,47 @@ impl<'t> Reader<'t> {
         };
         let verdicts = expects(case.need("expect")?, specs.len())?;
         let packets = specs.into_iter().zip(verdicts);
-        let packets = packets.map(|(spec, verdict)| self.packet(spec, verdict));
-        let line = line_and_column(self.text.as_bytes(), value.span().start).0;
+        let packets = packets.map(|(spec, verdict)| self.packet(spec, verdict, usual));
+        let line = self.lines.place(value.span().start).0;
         Ok(Case { name, line, packets: packets.collect::<Result<_, _>>()?, by: by(&case)? })
     }
 
-    fn packet(&self, value: &Value<'t>, verdict: Expect) -> Result<Expected, Wrong> {
+    fn packet(
+        &self,
+        value: &Value<'t>,
+        verdict: Expect,
+        usual: &Defaults,
+    ) -> Result<Expected, Wrong> {
         let text = string(value)?;
-        let spec = spec::parse(text).map_err(|error| {
+        let spec = spec::parse_with(text, &usual.contents).map_err(|error| {
             // Escapes move columns: then the string itself is named.
             let written = self.text.get(value.span()).unwrap_or_default();
             let within = written.find(text).map_or(0, |at| at + error.column - 1);
             let start = value.span().start + within;
             (start..start, format!("expected {}", error.what))
         })?;
-        Ok(Expected { text: text.to_owned(), spec, verdict })
+        let at = self.lines.place(value.span().start);
+        let typed = typed(text, &usual.written);
+        Ok(Expected { text: text.to_owned(), typed, at, spec, verdict })
     }
+}
+
+/// A SPEC with what these keys say of packets that do not, where they have it.
+fn typed(text: &str, written: &[(&'static str, String)]) -> String {
+    // A line of another program takes no key.
+    let ours = spec::of_line(text).ok().flatten().map(|line| line.packet);
+    let mut typed = ours.filter(|_| !written.is_empty()).unwrap_or_else(|| text.to_owned());
+    for (key, value) in written {
+        let own = |word: &str| {
+            let found = word.split_once('=').map(|(key, _)| key);
+            found == Some(key) || (*key, found) == ("payload", Some("dns"))
+        };
+        let with_it = format!("{typed} {key}={value}");
+        if !typed.split_ascii_whitespace().any(own) && spec::parse(&with_it).is_ok() {
+            typed = with_it;
+        }
+    }
+    typed
 }
 
 /// The members of a list that is not empty.
@@ -158,7 +186,8 @@ fn by(case: &Section<'_, '_>) -> Result<Option<ExpectedBy>, Wrong> {
 }
 
 fn defaults(value: &Value<'_>) -> Result<Defaults, Wrong> {
-    let keys = ["in", "out", "net", "local", "path", "ct", "queue-verdict"];
+    let own = ["in", "out", "net", "local", "path", "ct", "queue-verdict"];
+    let keys: Vec<&str> = own.into_iter().chain(spec::USUAL_KEYS).collect();
     let table = Section::new("[defaults]", value, &keys, &[])?;
     let owned = |key: &str| table.get(key).map(|value| Ok(string(value)?.to_owned())).transpose();
     let path = |path: Path| (path.name(), Some(path));
@@ -175,7 +204,25 @@ fn defaults(value: &Value<'_>) -> Result<Defaults, Wrong> {
         path: table.choice("path", &paths, &[])?.flatten(),
         ct: table.choice("ct", &modes, &[])?,
         queues: queues(&table)?,
+        contents: contents(&table)?,
+        written: written(&table)?,
     })
+}
+
+/// Writes contents as a SPEC has them.
+fn written(table: &Section<'_, '_>) -> Result<Vec<(&'static str, String)>, Wrong> {
+    let given = spec::USUAL_KEYS.into_iter().filter_map(|key| Some((key, table.get(key)?)));
+    given.map(|(key, value)| Ok((key, string(value)?.to_owned()))).collect()
+}
+
+/// What packets hold that do not say so themselves.
+fn contents(table: &Section<'_, '_>) -> Result<Contents, Wrong> {
+    let mut contents = Contents::default();
+    for key in spec::USUAL_KEYS {
+        let Some(value) = table.get(key) else { continue };
+        contents.set(key, string(value)?).map_err(|what| expected(value, &what))?;
+    }
+    Ok(contents)
 }
 
 /// What programs on queues answer.

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::toml::defaults;
 use super::*;
 use crate::cases::{Cases, Given, evaluate};
-use crate::demo;
+use crate::{RulesFile, demo};
 use conntrack::Mode;
+use dataplane::Config;
 use host::Network;
 use rules::save::LoadOptions;
 
@@ -26,13 +27,13 @@ fn office() -> Config {
 }
 
 /// Records the demonstration's capture.
-fn recorded(rules: &[RulesFile], config: &Config, limit: usize, see: impl FnOnce(&Recording)) {
+fn recorded(rules: &[RulesFile], config: Config, limit: usize, see: impl FnOnce(&Recording)) {
     static RUNS: AtomicU32 = AtomicU32::new(0);
     let run = RUNS.fetch_add(1, Ordering::Relaxed);
     let folder = std::env::temp_dir().join(format!("tamis-record-{run}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let capture = demo::write(&folder).unwrap().capture.display().to_string();
-    let mut recording = record(rules, config, &[capture], limit).unwrap();
+    let mut recording = record(rules, &config.into(), &[capture], limit).unwrap();
     recording.pins = true;
     see(&recording);
     std::fs::remove_dir_all(&folder).unwrap();
@@ -41,14 +42,14 @@ fn recorded(rules: &[RulesFile], config: &Config, limit: usize, see: impl FnOnce
 #[test]
 fn the_demonstration_passes_as_recorded() {
     let (rules, config) = (rules(demo::RULES), office());
-    recorded(&rules, &config, 200, |recording| {
+    recorded(&rules, config, 200, |recording| {
         let toml = recording.toml([Some("rules.v4"), None], &["office.pcap".to_owned()]);
         let cases = Cases::from_text("cases.toml", &toml).unwrap();
         assert_eq!(cases.cases.len(), recording.case_count());
         let results = evaluate(
             cases.clone(),
             &rules,
-            &cases.defaults.under(crate::spec::config(), Given::default()),
+            &cases.defaults.under(crate::spec::config(), Given::default()).into(),
             "",
         );
         assert_eq!(results.failed().count(), 0, "{}", results.text());
@@ -65,7 +66,7 @@ fn the_demonstration_passes_as_recorded() {
 #[test]
 fn a_bounded_recording_says_that_it_was_cut() {
     let (rules, config) = (rules(demo::RULES), office());
-    recorded(&rules, &config, 3, |recording| {
+    recorded(&rules, config, 3, |recording| {
         assert_eq!(recording.case_count(), 3);
         assert!(recording.cut > 0);
         assert!(recording.toml([None; 2], &[]).contains("packets beyond --limit"));
@@ -75,11 +76,11 @@ fn a_bounded_recording_says_that_it_was_cut() {
 #[test]
 fn what_depends_on_a_payload_is_not_written() {
     let rules = rules(RULES);
-    recorded(&rules, &crate::spec::config(), 200, |recording| {
+    recorded(&rules, crate::spec::config(), 200, |recording| {
         let toml = recording.toml([None; 2], &[]);
         assert!(toml.contains("accept by filter/FORWARD/1"), "{toml}");
         let cases = Cases::from_text("c.toml", &toml).unwrap();
-        let results = evaluate(cases, &rules, &crate::spec::config(), "");
+        let results = evaluate(cases, &rules, &crate::spec::config().into(), "");
         assert_eq!(results.failed().count(), 0, "{}", results.text());
     });
 }
@@ -87,7 +88,7 @@ fn what_depends_on_a_payload_is_not_written() {
 #[test]
 fn options_of_the_command_line_become_defaults() {
     let mut config = Config {
-        path: Some(Path::Input),
+        path: Some(dataplane::Path::Input),
         input: Some("a\"b".to_owned()),
         output: Some("eth1".to_owned()),
         ..office()
@@ -109,7 +110,7 @@ fn a_capture_that_is_cut_off_is_said() {
     let capture = folder.join("cut.pcap");
     std::fs::write(&capture, &demo::CAPTURE[..demo::CAPTURE.len() - 7]).unwrap();
     let (rules, config) = (rules(demo::RULES), office());
-    let recording = record(&rules, &config, &[capture.display().to_string()], 9).unwrap();
+    let recording = record(&rules, &config.into(), &[capture.display().to_string()], 9).unwrap();
     assert!(recording.toml([None; 2], &[]).contains("# Warning: "), "{:?}", recording.warnings);
     std::fs::remove_dir_all(&folder).unwrap();
 }
@@ -124,12 +125,12 @@ fn what_depends_on_a_connection_is_recorded_as_a_conversation() {
         let mut config = office();
         config.ct.mode = mode;
         let rules = rules(STATEFUL);
-        recorded(&rules, &config, 200, |recording| {
+        recorded(&rules, config, 200, |recording| {
             let toml = recording.toml([None; 2], &[]);
             let cases = Cases::from_text("c.toml", &toml).unwrap();
             let config = cases.defaults.under(crate::spec::config(), Given::default());
             assert_eq!(config.ct.mode, mode);
-            let results = evaluate(cases.clone(), &rules, &config, "");
+            let results = evaluate(cases.clone(), &rules, &config.into(), "");
             assert_eq!(results.failed().count(), 0, "{}", results.text());
             // An answer to a question from inside needs the question.
             let answer = cases.cases.iter().find(|case| {

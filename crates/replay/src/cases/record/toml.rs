@@ -5,8 +5,8 @@ use std::fmt::Write;
 use dataplane::Config;
 use packet::visible::word;
 
-use super::super::Decided;
-use super::{Recorded, Recording};
+use super::kinds::{Recorded, Recording};
+use crate::cases::Decided;
 use crate::report::ct_name;
 use crate::spec::CT;
 
@@ -20,7 +20,7 @@ impl Recording {
         for (key, file) in ["rules", "rules6"].into_iter().zip(rules) {
             let _ = file.map(|file| writeln!(out, "{key} = {}", quoted(file)));
         }
-        out.push_str(&defaults(&self.config));
+        out.push_str(&defaults(&self.setup.config));
         for case in &self.cases {
             let _ = self.write_case(&mut out, case);
         }

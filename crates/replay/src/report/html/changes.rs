@@ -2,8 +2,7 @@
 
 use std::fmt::{Result, Write};
 
-use super::ROWS;
-use super::markup::{escape, line_link};
+use super::markup::{ROWS, escape, line_link};
 use super::packets::write_plain_examples;
 use super::sheets::Side;
 use crate::changes::{Changes, VerdictChange};

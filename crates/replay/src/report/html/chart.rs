@@ -6,6 +6,8 @@
 
 use std::fmt::{Result, Write};
 
+use conntrack::SECOND;
+
 use super::markup::{day, escape};
 use super::ticks::{compact, decimal_step, ticks, words};
 use crate::report::Report;
@@ -23,7 +25,6 @@ const APART: usize = 80;
 /// Verdicts from the bottom up: drop, reject, unknown, accept, skip.
 const STACK: [usize; 5] = [1, 2, 3, 0, 4];
 const ACCEPT: usize = 0;
-const SECOND: u64 = 1_000_000_000;
 
 impl Report {
     /// The chart, if its bins were gathered and there is more than one.

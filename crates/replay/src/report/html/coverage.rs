@@ -13,7 +13,7 @@ use dataplane::counters::HitCount;
 
 use super::edits::Lines;
 use super::links::Links;
-use super::markup::anchor;
+use super::markup::{anchor, escape};
 use super::packed::write_packed;
 use crate::report::text::number;
 use crate::rules_file::RulesFile;
@@ -72,6 +72,8 @@ pub(super) struct Coverage {
     effects: HashMap<u32, Effect>,
     /// Lines whose packets stand in a table above.
     with_rows: HashSet<u32>,
+    /// Why lines may have been hit.
+    maybes: HashMap<u32, String>,
 }
 
 /// What was counted, by line: rules (a line with address lists made several) and policies.
@@ -143,10 +145,12 @@ impl Coverage {
         revision: Option<Revision>,
         effects: HashMap<u32, Effect>,
         with_rows: HashSet<u32>,
+        maybes: HashMap<u32, String>,
     ) -> Self {
         let margins = margins(file, counters);
         let most = margins.values().map(|margin| margin.tally.packets).max().unwrap_or(0);
-        Self { text, margins, links: Links::of(file), most, revision, effects, with_rows }
+        let links = Links::of(file);
+        Self { text, margins, links, most, revision, effects, with_rows, maybes }
     }
 
     /// The tools, then the text.
@@ -224,7 +228,7 @@ impl Coverage {
         }
         write!(out, "><a href=\"#{id}\">{line}</a>")?;
         if let Some(margin) = margin {
-            write_margin(out, margin, self.most)?;
+            write_margin(out, margin, self.most, self.maybes.get(&line).map(|why| &**why))?;
         }
         out.push_str("<code>");
         self.links.write_line(out, self.text, line, text)?;
@@ -266,7 +270,7 @@ fn write_tools(out: &mut String, text: usize, shown: Shown) -> Result {
     Ok(())
 }
 
-fn write_margin(out: &mut String, margin: &Margin, most: u64) -> Result {
+fn write_margin(out: &mut String, margin: &Margin, most: u64, why: Option<&str>) -> Result {
     let HitCount { packets, bytes, maybe, .. } = margin.tally;
     if margin.rule || packets > 0 {
         let heat = heat(packets, most);
@@ -274,7 +278,8 @@ fn write_margin(out: &mut String, margin: &Margin, most: u64) -> Result {
         write!(out, "<i>{}</i>", number(bytes))?;
     }
     if maybe > 0 {
-        write!(out, "<u title=\"packets that may have hit\">{}?</u>", number(maybe))?;
+        let why = why.map_or_else(String::new, |why| format!(" {}", escape(why)));
+        write!(out, "<u title=\"packets that may have hit{why}\">{}?</u>", number(maybe))?;
     }
     Ok(())
 }

@@ -6,8 +6,7 @@ use std::fmt::{Result, Write};
 use dataplane::counters::HitCount;
 use rules::eval::By;
 
-use super::ENDS;
-use super::markup::{anchor, escape, line_link, write_time};
+use super::markup::{ENDS, anchor, escape, line_link, write_time};
 use crate::report::examples::End;
 use crate::report::text::{bytes, number};
 use crate::report::{Count, Report};

@@ -1,10 +1,14 @@
 //! Text into markup: everything from rules and captures passes here.
 
+use crate::time_text::time_text;
+use packet::visible::steers;
 use std::fmt::{Result, Write};
 
-use packet::visible::steers;
+/// Rows of a table before "and N more".
+pub(super) const ROWS: usize = 50;
 
-use crate::time_text::time_text;
+/// The same of what decided most, of which scripts fold all but ten away.
+pub(super) const ENDS: usize = 100;
 
 /// Text as markup that shows it: safe between tags and inside double quotes.
 ///

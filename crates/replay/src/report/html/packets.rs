@@ -3,8 +3,7 @@
 
 use std::fmt::{Result, Write};
 
-use super::ROWS;
-use super::markup::{anchor, escape, line_link, write_time};
+use super::markup::{ROWS, anchor, escape, line_link, write_time};
 use crate::report::examples::{End, Example, PathOf};
 use crate::report::text::{number, plural};
 use crate::report::{Report, UnknownReason};

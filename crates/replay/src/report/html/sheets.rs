@@ -64,8 +64,22 @@ impl Report {
             writeln!(out, "<h3>{}</h3>", escape(&file.file))?;
         }
         let rows = self.lines_with_rows(index);
-        let coverage = Coverage::of(index, file, counters, revision, self.effects(index), rows);
+        let maybes = self.maybe_lines(index);
+        let effects = self.effects(index);
+        let coverage = Coverage::of(index, file, counters, revision, effects, rows, maybes);
         coverage.write(out, &file.text)
+    }
+
+    /// Why lines of a text may have been hit, and the command that shows it; the new texts have none.
+    fn maybe_lines(&self, text: usize) -> HashMap<u32, String> {
+        let file = self.files.get(text);
+        let rules = file.into_iter().flat_map(|file| file.rules());
+        let lines = rules.filter_map(|(at, .., rule)| {
+            let reason = self.maybe_reason(text, at)?;
+            let command = self.why_command(self.numbers.show(reason.first));
+            Some((rule.line, format!("by {}\n{command}", reason.words())))
+        });
+        lines.collect()
     }
 
     /// The new text of a family, if it is shown, and its index among the texts of the page.

@@ -165,7 +165,7 @@ impl Report {
         let new = self.changes.iter().flat_map(|changes| &changes.files);
         for file in self.files.iter().chain(new) {
             let ruleset = &file.ruleset;
-            let tables: Vec<&str> = ruleset.tables.iter().map(|table| table.name).collect();
+            let tables: Vec<_> = ruleset.tables.iter().map(|table| ruleset.title(table)).collect();
             let words = format!(
                 "{}, {} in {} ({})",
                 ruleset.family.tool(),
@@ -173,7 +173,7 @@ impl Report {
                 plural(ruleset.chain_count() as u64, "chain"),
                 tables.join(", ")
             );
-            fact(out, &file.file, &words)?;
+            fact(out, &file.names(), &words)?;
         }
         for capture in self.captures.iter().take(CAPTURES) {
             fact(out, &capture.name.given, &capture_words(capture))?;

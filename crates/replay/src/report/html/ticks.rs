@@ -1,10 +1,11 @@
 //! Marks of an axis at values that people read easily, and how they are written.
 
+use conntrack::SECOND;
+
 use super::markup::day;
 use crate::report::timeline::Axis;
 use crate::time_text::time_text;
 
-const SECOND: u64 = 1_000_000_000;
 /// Steps of a clock in seconds; below they go as decimal numbers do, above they double.
 const CLOCK: [u64; 18] =
     [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400];
@@ -56,7 +57,7 @@ pub(super) fn ticks(axis: Axis, from: u64, to: u64, most: u64) -> (Vec<u64>, u64
 /// A position on an axis as words, as exact as `width` needs; days are named where they differ.
 pub(super) fn words(axis: Axis, at: u64, width: u64, dated: bool) -> String {
     if axis == Axis::Order {
-        return super::super::text::number(at);
+        return crate::report::text::number(at);
     }
     let full = time_text(at);
     let end = match width {

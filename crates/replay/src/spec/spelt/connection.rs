@@ -5,8 +5,8 @@
 
 use packet::tcp::Flags;
 
-use super::{Said, address, number, ports, value_of};
-use crate::spec::{SpecError, Word};
+use super::said::{Said, address, number, ports, value_of};
+use crate::spec::word::{SpecError, Word};
 
 pub(super) fn read(words: &[Word<'_>], end: usize) -> Result<Option<Said>, SpecError> {
     // `ipv4 2` before it, and the event of `conntrack -E`.
@@ -38,7 +38,7 @@ fn is_before(word: &str) -> bool {
     matches!(word, "ipv4" | "ipv6" | "2" | "10") || word.starts_with('[')
 }
 
-/// `unknown` has its number beside it.
+/// A protocol's name, or its number where the name is `unknown`.
 fn protocol(name: &str, number: &str) -> String {
     if name == "unknown" { number.to_owned() } else { name.to_owned() }
 }

@@ -8,10 +8,13 @@
 use std::net::IpAddr;
 
 use packet::tcp::Flags;
+use pktio::Timestamp;
 use rules::{port_number, protocol_number};
 
-use super::{Said, is_protocol, read_as};
-use crate::spec::{SpecError, Word, expected};
+use super::said::{Among, Captured, Said, is_protocol, read_as};
+use crate::spec::contents::query_len;
+use crate::spec::word::{SpecError, Word, expected};
+use conntrack::SECOND;
 
 /// Letters of TCP flags.
 const FLAGS: [(char, u8); 9] = [
@@ -28,7 +31,7 @@ const FLAGS: [(char, u8); 9] = [
 ];
 
 /// ICMP messages as they begin there, and the SPEC's words for them.
-const ICMP: [(&str, &str); 9] = [
+const ICMP: [(&str, &str); 13] = [
     ("echo request", "echo-request"),
     ("echo reply", "echo-reply"),
     ("time exceeded in-transit", "time-exceeded"),
@@ -38,6 +41,10 @@ const ICMP: [(&str, &str); 9] = [
     ("neighbor solicitation", "neighbour-solicitation"),
     ("packet too big", "packet-too-big"),
     ("redirect", "redirect"),
+    ("multicast listener query", "130"),
+    ("multicast listener report v2", "143"),
+    ("multicast listener report", "131"),
+    ("multicast listener done", "132"),
 ];
 
 /// Errors name an address or port before these words: the code of destination-unreachable.
@@ -68,6 +75,10 @@ pub(super) fn read(words: &[Word<'_>], end: usize) -> Result<Option<Said>, SpecE
     said.ports = from.zip(to).map(|(source, to)| [source, to]);
     from_verbose(&verbose, &mut said);
     message(rest, &verbose, &mut said)?;
+    let time = time(&words[..start]);
+    let sequence = sequence(rest).filter(|_| said.protocol == "tcp");
+    said.among = Among::Capture(Captured { time, rest: phrase(rest), sequence });
+    contents(rest, &mut said);
     Ok(Some(said))
 }
 
@@ -75,12 +86,49 @@ pub(super) fn read(words: &[Word<'_>], end: usize) -> Result<Option<Said>, SpecE
 fn interface(words: &[Word<'_>], said: &mut Said) {
     for pair in words.windows(2) {
         match (pair[0].1, pair[1].1) {
-            (name, "In") => said.key("in", name),
+            // To the host, to all, to a group.
+            (name, "In" | "B" | "M") => said.key("in", name),
             (name, "Out") => said.key("out", name),
             (mac, ">") if mac.split(':').count() == 6 => said.key("mac", mac),
             _ => {}
         }
     }
+}
+
+/// The time of a line, in nanoseconds from midnight or 1970, as -tt and -tttt or no option have it.
+fn time(words: &[Word<'_>]) -> Option<u64> {
+    words.iter().enumerate().find_map(|(at, (_, word))| {
+        let before = at.checked_sub(1).and_then(|at| words.get(at));
+        let date = before.and_then(|(_, date)| midnight(date)).unwrap_or(0);
+        let (whole, part) = word.split_once('.').unwrap_or((word, "0"));
+        let part: u64 = format!("{part:0<9}").get(..9)?.parse().ok()?;
+        let fields: Vec<u64> = whole.split(':').map(|n| n.parse().ok()).collect::<Option<_>>()?;
+        let seconds = match fields[..] {
+            [hour, minute, second] => {
+                (hour.checked_mul(60)?.checked_add(minute)?).checked_mul(60)?.checked_add(second)?
+            }
+            [seconds] if word.contains('.') => seconds,
+            _ => return None,
+        };
+        seconds.checked_mul(SECOND)?.checked_add(part)?.checked_add(date)
+    })
+}
+
+/// `seq 1:22,`, or `seq 22,` of what has no bytes.
+fn sequence(words: &[Word<'_>]) -> Option<[u32; 2]> {
+    let at = words.iter().position(|(_, word)| *word == "seq")?;
+    let (_, numbers) = words.get(at + 1)?;
+    let (start, end) = {
+        let numbers = numbers.trim_end_matches(',');
+        numbers.split_once(':').unwrap_or((numbers, numbers))
+    };
+    Some([start.parse().ok()?, end.parse().ok()?])
+}
+
+/// When a day begins that is written as 2026-11-26, in nanoseconds from 1970.
+fn midnight(date: &str) -> Option<u64> {
+    let time = Timestamp::parse_rfc3339(&format!("{date}T00:00:00Z"))?;
+    u64::try_from(time.as_nanos()).ok()
 }
 
 fn arp(words: &[Word<'_>], mut said: Said) -> Result<Option<Said>, SpecError> {
@@ -97,6 +145,92 @@ fn arp(words: &[Word<'_>], mut said: Said) -> Result<Option<Said>, SpecError> {
     let address = |(column, text)| read_as::<IpAddr>(column, text, "an address");
     said.between(address(sender)?, address(target)?);
     Ok(Some(said))
+}
+
+/// Reads the packet's contents from the line.
+fn contents(words: &[Word<'_>], said: &mut Said) {
+    let text = phrase(words);
+    // The line does not show all of what stands before the upper layer.
+    if text.starts_with("HBH") {
+        return;
+    }
+    let after = |name: &str| {
+        let (_, rest) = text.split_once(name)?;
+        let end = rest.find([',', ' ', ')', ':']).unwrap_or(rest.len());
+        rest.get(..end)
+    };
+    let length = after("length ").and_then(|length| length.parse::<u16>().ok());
+    match &*said.protocol {
+        "tcp" => {
+            let options = tcp_options(&text);
+            // Numbers after the first ones of a connection count from those.
+            if said.message.split(',').any(|flag| flag == "syn") {
+                said.key("seq", after("seq ").unwrap_or_default());
+                said.key("ack", after(" ack ").unwrap_or_default());
+            }
+            said.key("win", after("win ").unwrap_or_default());
+            if let Some((list, bytes)) = &options {
+                said.key("options", list);
+                let of_header = bytes.next_multiple_of(4);
+                said.length(said.header_len() + of_header, length);
+            }
+        }
+        "udp" => udp_contents(words, &text, length, said),
+        "icmp" | "icmpv6" => said.length(said.ip_len(), length),
+        "esp" | "ah" if !text.contains(": ") => {
+            said.key("spi", after("spi=").unwrap_or_default());
+            said.length(said.ip_len(), length);
+        }
+        _ => {}
+    }
+}
+
+/// `options [mss 1460,sackOK,TS val 1 ecr 0,nop,wscale 7]` as a packet spec has them, and their bytes. A line that says
+/// the length lists all options.
+fn tcp_options(text: &str) -> Option<(String, usize)> {
+    let Some((_, list)) = text.split_once("options [") else {
+        return text.contains("length ").then(|| ("none".to_owned(), 0));
+    };
+    let (list, _) = list.split_once(']')?;
+    let (mut ours, mut bytes) = (Vec::new(), 0);
+    for option in list.split(',') {
+        let words: Vec<&str> = option.split(' ').collect();
+        let (word, len) = match words[..] {
+            ["mss", mss] => (format!("mss:{mss}"), 4),
+            ["wscale", scale] => (format!("wscale:{scale}"), 3),
+            ["sackOK"] => ("sack".to_owned(), 2),
+            ["TS", "val", value, "ecr", echo] => (format!("ts:{value}:{echo}"), 10),
+            ["nop"] => ("nop".to_owned(), 1),
+            ["eol"] => ("eol".to_owned(), 1),
+            _ => return None,
+        };
+        ours.push(word);
+        bytes += len;
+    }
+    Some((ours.join(","), bytes))
+}
+
+/// The length of a datagram, and what it asks of a name server.
+fn udp_contents(words: &[Word<'_>], text: &str, length: Option<u16>, said: &mut Said) {
+    let in_brackets = |word: &str| word.strip_prefix('(')?.strip_suffix(')')?.parse::<u16>().ok();
+    if text.starts_with("UDP, length ") {
+        said.length(said.header_len(), length);
+        return;
+    }
+    // `12345+ A? example.org. (29)`.
+    let [(_, id), (_, asked), (_, name), (_, size)] = words else { return };
+    // Another flag than that of recursion stands after it, or before the question.
+    let is_query = id.strip_suffix('+').is_some_and(|id| id.parse::<u16>().is_ok());
+    let Some(size) = in_brackets(size).filter(|_| is_query) else { return };
+    said.length(said.header_len(), Some(size));
+    let size = usize::from(size);
+    let Some(record) = asked.strip_suffix('?') else { return };
+    let query = query_len(name, record);
+    let is_whole = said.len.map(usize::from) == Some(said.header_len() + size);
+    let is_plain = !name.contains('\\') && is_whole;
+    if query == Some(size) && is_plain {
+        said.key("dns", format_args!("{name} {record}"));
+    }
 }
 
 /// An address and, after a dot, a port by number or name.
@@ -128,6 +262,17 @@ fn from_verbose(verbose: &str, said: &mut Said) {
         said.key("tos", tos);
     }
     said.key("ttl", after("ttl ").or_else(|| after("hlim ")).unwrap_or_default());
+    let (id, offset) = (after(" id ").unwrap_or_default(), after("offset ").unwrap_or("0"));
+    said.key("id", id);
+    let flags = verbose.split_once("flags [").and_then(|(_, rest)| rest.split(']').next());
+    let flags = flags.unwrap_or_default();
+    if flags.contains("DF") {
+        said.key("df", "yes");
+    }
+    if offset != "0" || flags.contains('+') {
+        let more = if flags.contains('+') { "+" } else { "" };
+        said.key("frag", format_args!("{offset}{more}"));
+    }
     said.len = after(" length ").and_then(|len| len.parse().ok());
 }
 
@@ -151,7 +296,15 @@ fn message(words: &[Word<'_>], verbose: &str, said: &mut Said) -> Result<(), Spe
     let told = verbose.split_once("proto ").or_else(|| verbose.split_once("next-header "));
     let told = told.and_then(|(_, rest)| rest.split(' ').next());
     let first = words.first().map_or("", |(_, word)| *word);
-    let named = told.unwrap_or_else(|| first.split(['(', ',', ' ']).next().unwrap_or_default());
+    // `[|tcp]`, where no more was captured.
+    let bare = first.trim_start_matches("[|");
+    let named = told.unwrap_or_else(|| bare.split(['(', ',', ']']).next().unwrap_or_default());
+    let is_letters = !first.is_empty() && first.chars().all(|c| FLAGS.iter().any(|(l, _)| *l == c));
+    if is_letters && said.ports.is_some() {
+        let column = words.first().map_or(1, |(column, _)| *column);
+        let what = format!("Flags [{first}], as tcpdump prints them since 4.0, found \"{first}\"");
+        return Err(expected(column, what));
+    }
     said.protocol = match protocol(&named.to_ascii_lowercase()) {
         Some(known) => known,
         // What is in a datagram is named instead, as DNS is.

@@ -1,15 +1,15 @@
-//! The packet of `nft monitor trace`, which is in the first line of each trace:
+//! The packet of `nft monitor trace`, which is in the first line of each chain that it comes to:
 //! `trace id 5dd2c64a ip filter input packet: iif "eth0" … ip saddr 10.0.0.1 … tcp dport 22 tcp flags == syn`.
 //!
 //! Source: nft(8), `nft monitor trace`; nftables `src/netlink.c`, `trace_print_packet`.
 
 use packet::tcp::Flags;
 
-use super::{Said, address, is_protocol, number, ports};
-use crate::spec::{SpecError, Word, expected};
+use super::said::{Among, Said, address, is_protocol, number, ports};
+use crate::spec::word::{SpecError, Word, expected};
 
 pub(super) fn read(words: &[Word<'_>], end: usize) -> Result<Option<Said>, SpecError> {
-    let [(_, "trace"), (_, "id"), _, ..] = words else { return Ok(None) };
+    let [(_, "trace"), (_, "id"), (_, id), ..] = words else { return Ok(None) };
     // Its other lines tell of rules and verdicts.
     let Some(packet) = words.iter().position(|(_, word)| *word == "packet:") else {
         return Ok(None);
@@ -19,7 +19,9 @@ pub(super) fn read(words: &[Word<'_>], end: usize) -> Result<Option<Said>, SpecE
         let at = words[packet..].windows(phrase.len()).position(|run| has(&run))?;
         words.get(packet + at + phrase.len()).copied()
     };
-    let mut said = Said::default();
+    let chain: Vec<&str> = words[3..packet.max(3)].iter().map(|(_, word)| *word).collect();
+    let among = Among::Trace { id: (*id).to_owned(), chain: chain.join(" ") };
+    let mut said = Said { among, ..Said::default() };
     for (ours, theirs) in [("in", "iif"), ("out", "oif")] {
         said.key(ours, after(&[theirs]).map_or("", |(_, name)| name.trim_matches('"')));
     }
@@ -30,12 +32,30 @@ pub(super) fn read(words: &[Word<'_>], end: usize) -> Result<Option<Said>, SpecE
     for phrase in [["ip", "ttl"], ["ip6", "hoplimit"]] {
         said.key("ttl", after(&phrase).map_or("", |(_, ttl)| ttl));
     }
-    if let Some(len) = number::<usize>(after(&[ip, "length"]))? {
-        said.len = Some(if ip == "ip6" { len + 40 } else { len });
+    said.key("id", after(&["ip", "id"]).map_or("", |(_, id)| id));
+    if let Some(tos) = tos(&after, ip) {
+        said.key("tos", tos);
     }
+    said.length(if ip == "ip6" { 40 } else { 0 }, number(after(&[ip, "length"]))?);
     said.protocol = protocol(&after, end)?;
     ends(&after, &mut said)?;
     Ok(Some(said))
+}
+
+/// The type of service, of which a part is in words; `None` for 0.
+fn tos<'a>(after: &impl After<'a>, ip: &str) -> Option<u8> {
+    const ECN: [&str; 4] = ["not-ect", "ect1", "ect0", "ce"];
+    let (_, class) = after(&[ip, "dscp"])?;
+    let digit = |at: usize| class.as_bytes().get(at).map_or(0, |digit| digit.wrapping_sub(b'0'));
+    let dscp = match class.get(..2)? {
+        "0x" => u8::from_str_radix(class.get(2..)?, 16).ok()?,
+        "cs" => digit(2).checked_mul(8)?,
+        "af" => digit(2).checked_mul(8)?.checked_add(digit(3).checked_mul(2)?)?,
+        "ef" => 46,
+        _ => return None,
+    };
+    let ecn = after(&[ip, "ecn"]).and_then(|(_, name)| ECN.iter().position(|ecn| *ecn == name));
+    Some(dscp.checked_mul(4)? | ecn.unwrap_or(0) as u8).filter(|tos| *tos != 0)
 }
 
 /// What stands after some words in a row.
@@ -64,6 +84,7 @@ fn ends<'a>(after: &impl After<'a>, said: &mut Said) -> Result<(), SpecError> {
         && let Some((column, text)) = after(&["tcp", "flags", "=="])
     {
         said.flags(flags(column, text)?);
+        said.key("win", after(&["tcp", "window"]).map_or("", |(_, window)| window));
     }
     if let Some((_, kind)) = after(&[&name, "type"]) {
         let code = after(&[&name, "code"]).and_then(|(_, code)| code.parse().ok());

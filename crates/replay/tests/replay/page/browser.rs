@@ -1,21 +1,22 @@
 //! A headless browser that opens a page, runs a probe in it and hands back what the probe found.
 //!
 //! Needs Chromium (Debian: `chromium`); `CHROMIUM` names another. Nothing is downloaded, and the browser is
-//! told to leave the network alone.
+//! kept away from the network.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use base64ct::{Base64, Encoding};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 /// Collects what goes wrong in the page; stands before any script of it.
-const LISTEN: &str = "<script>window.tamisErrors=[];\
+const LISTEN: &str = "window.tamisErrors=[];\
     addEventListener('error',(e)=>tamisErrors.push(String(e.message)));\
     addEventListener('securitypolicyviolation',(e)=>tamisErrors.push(`policy: ${e.violatedDirective}`));\
-    for(const level of ['error','warn'])console[level]=(...words)=>tamisErrors.push(words.join(' '));\
-    </script>";
+    for(const level of ['error','warn'])console[level]=(...words)=>tamisErrors.push(words.join(' '));";
 const PROBE: &str = include_str!("probe.js");
 const PATIENCE: Duration = Duration::from_secs(120);
 const QUIET: [&str; 11] = [
@@ -53,7 +54,11 @@ pub(crate) fn probe(program: &Path, page: &str, width: u32, dir: &Path) -> Value
 pub(crate) fn run(program: &Path, probe: &str, page: &str, width: u32, dir: &Path) -> Value {
     fs::create_dir_all(dir).unwrap();
     let file = dir.join("page.html");
-    let page = page.replacen("<style>", &format!("{LISTEN}<style>"), 1);
+    let own = [LISTEN, probe]
+        .map(|script| format!("'sha256-{}' ", Base64::encode_string(&Sha256::digest(script))));
+    // Its policy stays in force for all but these two.
+    let page = page.replacen("script-src ", &format!("script-src {}", own.concat()), 1);
+    let page = page.replacen("<style>", &format!("<script>{LISTEN}</script><style>"), 1);
     let end = page.rfind("</body>").expect("a page ends with </body>");
     let page = format!("{}<script>{probe}</script>{}", &page[..end], &page[end..]);
     fs::write(&file, framed(&page, width)).unwrap();

@@ -1,4 +1,4 @@
-//! The page in a real browser: its counts are those of the JSON of the same replay, its filters, search and
+//! The page in a real browser: its counts equal the JSON's of the same replay, its filters, search and
 //! links do what they promise, nothing runs that came from rules or captures, and it fits a phone.
 
 // Clippy allows it in test functions only; here all are part of tests.
@@ -36,7 +36,7 @@ const HOSTILE6: &str = "*filter
 COMMIT
 ";
 
-/// A directory of one test, gone when it ends.
+/// A directory of one test, removed when it ends.
 struct Dir(PathBuf);
 
 impl Dir {
@@ -65,7 +65,7 @@ fn opened(
     opened_against(files, None, capture, dir, width, nets)
 }
 
-/// The same, with rules to compare with.
+/// Opens the page of a replay as [`opened`] does, with rules to compare with.
 fn opened_against(
     files: &[RulesFile],
     versus: Option<Vec<RulesFile>>,
@@ -81,7 +81,8 @@ fn opened_against(
     let nets = nets.iter().map(|(name, net)| ((*name).to_owned(), Network::parse(net).unwrap()));
     let config = Config { nets: nets.collect(), ..Config::default() };
     let mut wanted = Wanted { page: true, versus, ..Wanted::default() };
-    let report = run::replay(files, &[capture.to_owned()], &config, &mut wanted).unwrap();
+    let report =
+        run::replay(files, &[capture.to_owned()], &config.clone().into(), &mut wanted).unwrap();
     let page = report.html("tamis replay <i>rules</i> 'a capture'");
     let found = browser::probe(&program, &page, width, &dir.0.join("browser"));
     assert_well_behaved(&found, &report);

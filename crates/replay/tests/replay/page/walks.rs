@@ -27,7 +27,8 @@ fn packets_open_to_the_paths_that_why_tells() {
         for (example, path) in examples.zip(row["paths"].as_array().unwrap()) {
             let number = example.trim_start_matches('#').replace(',', "");
             let captures = [capture.clone()];
-            let story = why::of_capture(&files, &config(), &captures, &number, None).unwrap();
+            let story =
+                why::of_capture(&files, &config().into(), &captures, &number, None).unwrap();
             let text = story.text(false);
             let (_, told) = text.split_once('\n').unwrap();
             assert_eq!(path, told, "packet {number}");
@@ -110,7 +111,7 @@ fn texts_beyond_ten_thousand_lines_are_packed_and_lose_nothing() {
     let lines = text.lines().count();
     let files = [RulesFile::from_text("long.v4", text, &LoadOptions::default()).unwrap()];
     let mut wanted = Wanted { page: true, ..Wanted::default() };
-    let report = run::replay(&files, &[capture], &config(), &mut wanted).unwrap();
+    let report = run::replay(&files, &[capture], &config().into(), &mut wanted).unwrap();
     let page = report.html("tamis replay");
     assert!(page.len() < 1_000_000, "{} bytes", page.len());
     let script = include_str!("packed.js");

@@ -8,18 +8,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use conntrack::{Listing, Mode};
-use dataplane::Config;
+use dataplane::{Config, Start};
 use host::{Host, Network};
 use proptest::prelude::*;
 use proptest::test_runner::{Config as Runs, TestRunner};
 use replay::run::{self, Wanted};
+use replay::walk::Setup;
 use replay::{Alone, RulesFile};
 use rules::save::LoadOptions;
 use tempfile::TempDir;
 
 use world::{Net, World, address, worlds};
 
-/// Rules of a nat table: those that keep ports, those whose ports count as one, and some that one worker has to see.
+/// Rules of a nat table: some keep ports, some have ports that count as one, and some need one worker.
 fn nat_rules(v6: bool) -> Vec<(u32, String)> {
     let own = address(Net::Own, 1, v6);
     let to = |net, host: u8, ports: &str| match (v6, ports) {
@@ -132,7 +133,7 @@ fn ruleset(v6: bool, nat: &[prop::sample::Index], filter: &[usize]) -> String {
     format!("*nat\n{chains}{nat}COMMIT\n*filter\n{hooks}{filter}COMMIT\n")
 }
 
-fn config(case: &Case) -> Config {
+fn setup(case: &Case) -> Setup {
     let v6 = case.world.v6;
     let own = address(Net::Own, 1, v6);
     let network = |text: String| Network::parse(&text).unwrap();
@@ -140,18 +141,19 @@ fn config(case: &Case) -> Config {
     let all = if v6 { "::/0" } else { "0.0.0.0/0" };
     let local = network(own.to_string());
     let listing = case.world.listing().map(|text| Arc::new(Listing::parse(&text).unwrap()));
-    let start = listing.filter(|listing| !listing.is_empty());
+    let connections = listing.filter(|listing| !listing.is_empty());
     let addresses = case.is_told.then(|| ("wan0".to_owned(), local.addr));
-    Config {
+    let config = Config {
         nets: vec![("lan0".to_owned(), network(lan)), ("wan0".to_owned(), network(all.to_owned()))],
-        ct: conntrack::Config { mode: case.mode, max: case.max, start, ..Default::default() },
+        ct: conntrack::Config { mode: case.mode, max: case.max, ..Default::default() },
         host: Host {
             local: Some(vec![local]),
             addresses: addresses.into_iter().collect(),
             ..Host::default()
         },
         ..Config::default()
-    }
+    };
+    Setup { config, start: Start { connections, ..Start::default() } }
 }
 
 /// Everything that came out, and why one worker did it all.
@@ -166,7 +168,7 @@ fn outcome(case: &Case, captures: &[String], threads: usize) -> Outcome {
         if case.world.v6 { rules::model::Family::Ipv6 } else { rules::model::Family::Ipv4 };
     let options = LoadOptions { family: Some(family), ..LoadOptions::default() };
     let rules = [RulesFile::from_text("rules", case.rules.clone(), &options).unwrap()];
-    let config = config(case);
+    let setup = setup(case);
     let [mut verdicts, mut packets] = [const { Vec::new() }; 2];
     let mut wanted = Wanted {
         verdicts: Some(&mut verdicts),
@@ -174,7 +176,7 @@ fn outcome(case: &Case, captures: &[String], threads: usize) -> Outcome {
         threads,
         ..Wanted::default()
     };
-    let mut report = run::replay(&rules, captures, &config, &mut wanted).unwrap();
+    let mut report = run::replay(&rules, captures, &setup, &mut wanted).unwrap();
     drop(wanted);
     report.elapsed_s = 1.0;
     let mut json = Vec::new();

@@ -149,7 +149,7 @@ impl Step {
             0..4 => vec![(frame(sent, false), false)],
             4 => vec![(frame(sent.back(), true), false)],
             5 => vec![(frame(translated.back(), true), false)],
-            // To the next port, which is often the one that was drawn.
+            // To the next port, which is often the drawn one.
             6 => vec![(frame(Ends([server, (own.0, own.1 + 1)]), true), false)],
             7 => vec![(frame(Ends([inner, client]), true), false)],
             8 => vec![(error(router, own, translated), false)],
@@ -166,7 +166,7 @@ impl Step {
         }
     }
 
-    /// The same, cut off or a fragment at times.
+    /// The bytes of a frame, at times cut off or of a fragment.
     fn odd(&self, mut craft: Craft, world: &World) -> Vec<u8> {
         if world.is_odd && self.odd == 0 && !world.v6 {
             craft.fragment = Some(Fragment { offset: 0, more: true });

@@ -25,7 +25,7 @@ pub(crate) struct Packet {
     pub(crate) cooked: bool,
     pub(crate) is_cut: bool,
     pub(crate) v6: bool,
-    /// Its capture has no times, if it is the first in there.
+    /// The packet's capture has no times, if it is the first in there.
     pub(crate) is_timeless: bool,
     /// Milliseconds after the packet before; negative ones run backwards.
     pub(crate) after: i16,

@@ -1,7 +1,7 @@
 //! However many workers there are, and whatever the rules are laid out as: everything that comes out of a replay is what
 //! one thread makes of it that walks the rules as they were read.
 //!
-//! Each capture is a batch of its own, so many small ones are shared out as one large one would be.
+//! Each capture is a batch of its own, so small captures are shared out as one large one would be.
 
 // Clippy allows it in test functions only; here all are part of tests.
 
@@ -15,8 +15,8 @@ use conntrack::Mode;
 use proptest::prelude::*;
 use replay::groups::GroupBy;
 use replay::run::{self, List, Wanted};
+use replay::walk::Setup;
 use replay::{Alone, Selection};
-use rules::layout::Kind;
 
 use made::{Made, packets};
 use outcome::{Asked, Outcome, Outputs, outcome};
@@ -140,14 +140,11 @@ proptest! {
     }
 
     #[test]
-    fn any_layout_gives_what_the_rules_as_read_give(asked in asked(), packets in packets()) {
+    fn packed_rules_give_what_the_rules_as_read_give(asked in asked(), packets in packets()) {
         let made = Made::new(&packets);
-        let mut asked = Asked { layout: None, ..asked };
-        let model = outcome(&asked, &made, 1);
-        for kind in Kind::ALL {
-            asked.layout = Some(kind);
-            same(&model, &outcome(&asked, &made, 1), kind.name())?;
-        }
+        let packed = outcome(&asked, &made, 1);
+        let asked = Asked { reference: true, ..asked };
+        same(&outcome(&asked, &made, 1), &packed, "packed")?;
     }
 }
 
@@ -209,8 +206,7 @@ fn rejected(segments: u16) -> Vec<made::Packet> {
     (0..segments).map(segment).chain((0..segments).map(reset)).collect()
 }
 
-/// Of packets that were refused a bounded number is kept, whoever sent them: what is given up then one worker has to
-/// know.
+/// A bounded number of refused packets is kept, over all senders: one worker has to know which are given up.
 #[test]
 fn answers_are_given_up_for_all_packets_together() {
     let rules = "*filter\n:FORWARD ACCEPT [0:0]\n:OUTPUT DROP [0:0]\n\
@@ -236,7 +232,7 @@ fn a_stop_at_a_new_start_loses_nothing_that_was_written() {
     packets[170].fragment = true;
     let made = Made::new(&packets);
     let rules = [outcome::load("rules.v4", &ruleset(&[5, 8], false))];
-    let config = dataplane::Config::default();
+    let setup = Setup::default();
     let stop = Arc::new(AtomicBool::new(false));
     let (mut reads, mut verdicts) = (0, Vec::new());
     let mut progress = |_, _| {
@@ -251,7 +247,7 @@ fn a_stop_at_a_new_start_loses_nothing_that_was_written() {
         threads: 2,
         ..Wanted::default()
     };
-    let report = run::replay(&rules, &made.captures, &config, &mut wanted).unwrap();
+    let report = run::replay(&rules, &made.captures, &setup, &mut wanted).unwrap();
     drop(wanted);
     assert_eq!((report.one_worker, report.interrupted), (Some(Alone::Fragments), true));
     let written = verdicts.iter().filter(|byte| **byte == b'\n').count();
@@ -278,8 +274,8 @@ fn a_stop_ends_walks_that_are_too_long() {
             threads: 1,
             ..Wanted::default()
         };
-        let config = dataplane::Config::default();
-        let report = run::replay(&rules, &made.captures, &config, &mut wanted).unwrap();
+        let setup = Setup::default();
+        let report = run::replay(&rules, &made.captures, &setup, &mut wanted).unwrap();
         assert_eq!(report.verdicts.unknown.packets, 1);
         report.unknown_reasons().into_iter().map(|(_, what, _)| what).collect::<Vec<_>>()
     };

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use conntrack::Mode;
-use dataplane::Config;
+use dataplane::{Config, Start};
 use replay::groups::GroupBy;
 use replay::report::Style;
 use replay::run::{self, List, Wanted};
+use replay::walk::Setup;
 use replay::{Alone, RulesFile, Selection};
-use rules::layout::Kind;
 use rules::save::LoadOptions;
 
 use super::made::Made;
@@ -22,15 +22,15 @@ pub(crate) struct Asked {
     pub(crate) groups: Vec<GroupBy>,
     pub(crate) mode: Mode,
     pub(crate) ct_max: usize,
-    /// What the rules are walked as; `None` as they were read.
-    pub(crate) layout: Option<Kind>,
+    /// The rules are walked as they were read.
+    pub(crate) reference: bool,
     pub(crate) selection: Selection,
     /// A bans file that changes nothing in time.
     pub(crate) bans: Option<String>,
     pub(crate) outputs: Outputs,
 }
 
-/// What is written beside the report.
+/// What is written besides the report.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outputs {
     pub(crate) verdicts: bool,
@@ -54,7 +54,7 @@ impl Default for Asked {
             groups: Vec::new(),
             mode: Mode::Midstream,
             ct_max: 262_144,
-            layout: Some(Kind::default()),
+            reference: false,
             selection: Selection::default(),
             bans: None,
             outputs: Outputs::ALL,
@@ -83,14 +83,13 @@ pub(crate) fn outcome(asked: &Asked, made: &Made, threads: usize) -> Outcome {
     });
     let Outputs { verdicts: says, page, packets: lists, split: splits, annotate } = asked.outputs;
     let config = Config {
-        bans,
-        layout: asked.layout,
+        reference: asked.reference,
         ct: conntrack::Config { mode: asked.mode, max: asked.ct_max, ..Default::default() },
         ..Config::default()
     };
+    let setup = Setup { config, start: Start { bans, ..Start::default() } };
     let [mut verdicts, mut packets, mut annotated] = [const { Vec::new() }; 3];
-    let layout = asked.layout.map_or("model", Kind::name);
-    let split = made.dir.path().join(format!("split-{layout}-{threads}"));
+    let split = made.dir.path().join(format!("split-{}-{threads}", asked.reference));
     let mut wanted = Wanted {
         list: asked.list.map(|(list, limit)| (list.into(), limit)),
         groups: asked.groups.clone(),
@@ -104,7 +103,7 @@ pub(crate) fn outcome(asked: &Asked, made: &Made, threads: usize) -> Outcome {
         threads,
         ..Wanted::default()
     };
-    let mut report = run::replay(&rules, &made.captures, &config, &mut wanted).unwrap();
+    let mut report = run::replay(&rules, &made.captures, &setup, &mut wanted).unwrap();
     drop(wanted);
     report.elapsed_s = 1.0;
     let mut json = Vec::new();

@@ -1,6 +1,6 @@
 //! Where a walk ends before its end: it takes too many steps, or nobody waits for it.
 
-use super::Walk;
+use super::walk::Walk;
 use crate::eval::budget::MAX_STEPS;
 use crate::eval::{Cause, Observer, RuleRef, Source};
 use crate::transit::Transit;

@@ -1,17 +1,22 @@
 //! The walk itself, over whatever holds the rules: see [`super::Source`].
 
+mod chains;
 mod limits;
+mod taken;
+mod walk;
 
+use self::chains::{Entry, Frame, Stack, verdict};
 use self::limits::ASK_EVERY;
+use self::walk::{Place, Walk};
 use super::header::Key;
 use super::source::{Source, Step, Stored, Test};
-use super::{Alive, By, Cause, Memories, Observer, RuleRef, Verdict, Verdicts, header};
+use super::{Alive, By, Cause, Memories, Observer, Proof, RuleRef, Verdict, Verdicts, header};
 use crate::ext::Effect;
-use crate::model::{Action, FallThrough, Policy, Rule};
+use crate::model::{Action, Policy, Rule};
 use crate::nat::{self, Translation};
 use crate::outcome::Outcome;
 use crate::transit::Transit;
-use conntrack::{CtState, Side, States};
+use conntrack::Side;
 use packet::Mark;
 use smallvec::SmallVec;
 
@@ -19,7 +24,7 @@ use smallvec::SmallVec;
 ///
 /// Most walks meet no rule that does more than count, accept or drop, and so need no stack of chains: the built-in chain
 /// is swept here, and what else it comes to is walked on from there.
-pub(crate) fn run<'r, S: Source<'r>, O: Observer>(
+pub fn run<'r, S: Source<'r>, O: Observer>(
     source: Option<&S>,
     number: u32,
     transit: &mut Transit<'_, '_>,
@@ -174,90 +179,10 @@ fn walk_on<'r, 'p, S: Source<'r>, O: Observer>(
     verdicts
 }
 
-/// Where the packet is in the state that it is taken for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// Nobody asks, or that is not known any more.
-    Open,
-    /// In this state, at the next rule of the chain that lies so deep; what is walked may lie deeper.
-    Walks(CtState, u32),
-    /// It goes on with the policy of the built-in chain.
-    Returned,
-    /// It has met its verdict.
-    Ended,
-}
-
-impl Place {
-    fn of(transit: &Transit<'_, '_>) -> Self {
-        transit.ct.walks_as.map_or(Self::Open, |state| Self::Walks(state, 0))
-    }
-}
-
 /// What rules are told of the packet. Ports are answered at sight only where nobody wants to see matches asked.
 #[inline]
 fn key<'p, O: Observer>(transit: &Transit<'p, '_>) -> Key<'p> {
     if O::SEES_RULES { Key::of(transit) } else { Key::with_ports(transit) }
-}
-
-struct Walk<'s, 'o, 'p, S, O> {
-    source: &'s S,
-    number: u32,
-    /// That of the built-in chain.
-    policy: Policy,
-    verdicts: &'o mut Verdicts,
-    memories: &'o mut Memories,
-    observer: &'o mut O,
-    /// How surely the packet is at the next rule.
-    here: Alive,
-    key: &'o mut Key<'p>,
-    /// Steps taken so far.
-    steps: u32,
-    /// Steps at which the observer is asked whether to stop.
-    ask_at: u32,
-    /// Why it is not to go on.
-    over: Option<Cause>,
-    /// The states in which the last rule matches, if nothing else of it is open.
-    open: Option<States>,
-    /// The states of all packets, once those of the one under way are fewer.
-    full: Option<States>,
-    /// Where the packet is in the state that it is taken for.
-    taken: Place,
-    /// Whether the rule at hand matches it in that state, with which it is at it.
-    takes: bool,
-    /// How many chains lie around the innermost one.
-    depth: u32,
-}
-
-/// The chain being walked, and those that it was jumped to from, the built-in one first. Few rulesets nest deeper than
-/// what is kept in place.
-struct Stack<C> {
-    innermost: Frame<C>,
-    callers: SmallVec<[Frame<C>; 8]>,
-}
-
-/// A chain being walked.
-struct Frame<C> {
-    /// Index of the chain.
-    index: u32,
-    /// The next rule, in the source and by its number.
-    cursor: C,
-    next: u32,
-    /// How surely the packet was at the rule that came here.
-    before: Alive,
-    /// The states that the packet's connection may have had there.
-    states: States,
-    entry: Entry,
-    /// Some packet may have returned.
-    returned: bool,
-    /// Some packet may have met its end in here.
-    ended: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Entry {
-    Base,
-    Jump { sure: bool },
-    Goto { sure: bool },
 }
 
 impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
@@ -287,11 +212,36 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
                 return self.give_up(chain, rule, cause, transit);
             }
             match found {
-                Some((stored, at, outcome)) => {
+                Some((stored, at, mut outcome)) => {
+                    if O::SEES_RULES && outcome.may_match() {
+                        outcome = self.proved(at, outcome, stack);
+                    }
                     self.reached(stored, at, outcome, stack, transit);
                 }
                 None if self.leave(stack, transit) => {}
                 None => return,
+            }
+        }
+    }
+
+    /// What a rule says by what is proved of it.
+    fn proved(&mut self, at: RuleRef, outcome: Outcome, stack: &mut Stack<S::Cursor>) -> Outcome {
+        match self.observer.proof(at) {
+            Proof::Nothing => return outcome,
+            Proof::Matches => self.open = None,
+            Proof::Came => self.settle(stack),
+        }
+        Outcome::YES
+    }
+
+    /// The packet is at a rule: it went into each chain on the way, and met no verdict there.
+    fn settle(&mut self, stack: &mut Stack<S::Cursor>) {
+        *self.verdicts = Verdicts::default();
+        (self.here, self.open, self.taken) = (Alive::Certain, None, Place::Open);
+        for frame in stack.callers.iter_mut().chain([&mut stack.innermost]) {
+            (frame.before, frame.returned, frame.ended) = (Alive::Certain, false, false);
+            if let Entry::Jump { sure } | Entry::Goto { sure } = &mut frame.entry {
+                *sure = true;
             }
         }
     }
@@ -409,10 +359,15 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
         }
         self.open = self.open.filter(|_| opens == 1);
         self.observer.rule(at, outcome, self.here, transit);
-        if let (Some(cause), false) = (cause, outcome.is_known())
-            && (decides(&rule.action) || outcome.may_hot_drop())
-        {
-            self.observer.unknown(at, cause);
+        if O::SEES_RULES && self.observer.opens(at) {
+            (outcome, cause, self.open) = (Outcome::MAYBE, Some(Cause::Past), None);
+        }
+        match (cause, outcome.is_known()) {
+            (Some(cause), false) if decides(&rule.action) || outcome.may_hot_drop() => {
+                self.observer.unknown(at, cause);
+            }
+            (Some(cause), false) => self.observer.may_count(at, cause),
+            _ => {}
         }
         outcome
     }
@@ -534,59 +489,6 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
         self.verdicts.may_claim(translation, moves_source);
     }
 
-    /// Whether a rule that may match does in the state that the packet is taken for, if it is at that rule.
-    #[inline]
-    fn is_taken_by(&mut self, sure: bool, open: Option<States>) -> bool {
-        let Place::Walks(state, depth) = self.taken else { return false };
-        if depth != self.depth {
-            return false;
-        }
-        if !sure && open.is_none() {
-            self.taken = Place::Open;
-        }
-        sure || open.is_some_and(|open| open.may_be(state))
-    }
-
-    /// More than states is open: what becomes of the packet in the state that it is taken for is not known, if it is here.
-    #[inline]
-    fn lose_taken(&mut self) {
-        if matches!(self.taken, Place::Walks(_, depth) if depth == self.depth) {
-            self.taken = Place::Open;
-        }
-    }
-
-    /// What the rule at hand does with the packet in the state that it is taken for is not known, if it does anything.
-    fn doubt_taken(&mut self) {
-        if std::mem::take(&mut self.takes) {
-            self.lose_taken();
-        }
-    }
-
-    /// In the state that it is taken for, the packet meets this verdict.
-    fn meet_taken(&mut self, verdict: Verdict, by: By) {
-        self.taken = Place::Ended;
-        self.verdicts.meet_as_taken(verdict, by);
-    }
-
-    /// From here on the packet has these states, if that says anything.
-    fn narrow(&mut self, to: Option<States>, transit: &mut Transit<'p, '_>) {
-        let states = &mut transit.ct.view.states;
-        if let Some(fewer) = to.filter(|to| to != states) {
-            self.full.get_or_insert(*states);
-            *states = fewer;
-        }
-    }
-
-    /// The packet goes back to the chain that jumped here.
-    fn go_back(&mut self, sure: bool, stack: &mut Stack<S::Cursor>) {
-        if let (true, Place::Walks(state, depth)) = (self.takes, self.taken) {
-            let caller = depth.checked_sub(1);
-            self.taken = caller.map_or(Place::Returned, |caller| Place::Walks(state, caller));
-        }
-        stack.innermost.returned = true;
-        self.here = if sure { Alive::Gone } else { Alive::Maybe };
-    }
-
     /// A verdict that ends the packet's walk through this table.
     fn end(&mut self, verdict: Verdict, by: Option<By>, sure: bool, stack: &mut Stack<S::Cursor>) {
         self.verdicts.add(verdict, by);
@@ -615,117 +517,9 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
         transit: &mut Transit<'p, '_>,
     ) {
         self.either(at, false, stack);
+        self.verdicts.claim_anything();
         transit.mark = Mark { value: 0, unknown: u32::MAX };
         transit.forget_net(0..transit.packet.len());
-    }
-
-    fn enter(
-        &mut self,
-        to: u32,
-        entry: Entry,
-        sure: bool,
-        open: Option<States>,
-        stack: &mut Stack<S::Cursor>,
-        transit: &mut Transit<'p, '_>,
-    ) {
-        let states = transit.ct.view.states;
-        stack.enter(Frame::new(self.source.enter(to), (self.here, states), entry));
-        self.depth += 1;
-        if let (true, Place::Walks(state, _)) = (self.takes, self.taken) {
-            // From where a goto leads, it does not come back to here.
-            let is_jump = matches!(entry, Entry::Jump { .. });
-            self.taken = if is_jump { Place::Walks(state, self.depth) } else { Place::Open };
-        }
-        if !sure {
-            self.here = Alive::Maybe;
-        }
-        // Who goes in has one of these.
-        let others = open.and_then(|open| States::ANY.without(open));
-        self.narrow(others.and_then(|others| states.without(others)), transit);
-    }
-
-    /// Leaves the innermost chain: at its end, or because no packet is left in it. Whether there is one around it.
-    fn leave(&mut self, stack: &mut Stack<S::Cursor>, transit: &mut Transit<'p, '_>) -> bool {
-        if self.here != Alive::Gone {
-            let certain = self.here == Alive::Certain;
-            self.observer.off_end(self.number, stack.innermost.index, certain);
-            self.at_end(stack);
-        }
-        let frame = &stack.innermost;
-        // Where all went in, and nobody came back early, who comes out is who is left.
-        if let Some(full) = self.full
-            && (frame.returned || frame.entry != (Entry::Jump { sure: true }))
-        {
-            // In there a target may have changed what is known of its connection.
-            let is_known = frame.states.without(full).is_none();
-            transit.ct.view.states = if is_known { frame.states } else { full };
-        }
-        let leaves = frame.returned || self.here != Alive::Gone;
-        let Some(mut caller) = stack.callers.pop() else {
-            self.fall_off(frame, leaves, transit);
-            return false;
-        };
-        caller.ended |= frame.ended;
-        self.depth -= 1;
-        if let Place::Walks(state, depth) = self.taken {
-            self.taken = Place::Walks(state, depth.min(self.depth));
-        }
-        self.here = match frame.entry {
-            Entry::Goto { sure } => {
-                caller.returned |= leaves;
-                if sure { Alive::Gone } else { Alive::Maybe }
-            }
-            // Whoever went in came out again.
-            _ if leaves && !frame.ended => frame.before,
-            Entry::Jump { sure: true } if !leaves => Alive::Gone,
-            _ => Alive::Maybe,
-        };
-        stack.innermost = caller;
-        true
-    }
-
-    /// The end of a user chain that has a policy.
-    fn at_end(&mut self, stack: &mut Stack<S::Cursor>) {
-        let index = stack.innermost.index;
-        let FallThrough::Policy(policy) = self.source.fall_through(index) else { return };
-        let by = By::Policy { table: self.number, chain: index };
-        self.takes = self.is_taken_by(true, None);
-        self.end(verdict(policy), Some(by), true, stack);
-    }
-
-    /// The policy of the built-in chain.
-    fn fall_off(&mut self, frame: &Frame<S::Cursor>, leaves: bool, transit: &mut Transit<'p, '_>) {
-        if leaves {
-            let (table, chain) = (self.number, frame.index);
-            let certain = !frame.ended && frame.before == Alive::Certain;
-            let by = By::Policy { table, chain };
-            self.observer.policy(table, chain, certain, transit);
-            self.verdicts.add(verdict(self.policy), Some(by));
-            if matches!(self.taken, Place::Walks(..) | Place::Returned) {
-                self.meet_taken(verdict(self.policy), by);
-            }
-        }
-    }
-}
-
-impl<C> Stack<C> {
-    /// Goes into a chain.
-    fn enter(&mut self, chain: Frame<C>) {
-        self.callers.push(std::mem::replace(&mut self.innermost, chain));
-    }
-}
-
-impl<C> Frame<C> {
-    #[inline]
-    fn new((index, cursor): (u32, C), (before, states): (Alive, States), entry: Entry) -> Self {
-        Self { index, cursor, next: 0, before, states, entry, returned: false, ended: false }
-    }
-}
-
-fn verdict(policy: Policy) -> Verdict {
-    match policy {
-        Policy::Accept => Verdict::Accept,
-        Policy::Drop => Verdict::Drop,
     }
 }
 

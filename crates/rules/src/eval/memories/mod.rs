@@ -15,6 +15,7 @@ use crate::model::{Family, Ruleset};
 use crate::one::One;
 use crate::outcome::Outcome;
 use crate::transit::Transit;
+use shared::State;
 
 /// One state for each match that remembers, by the index in [`crate::ext::MatchUse::memory`].
 #[derive(Debug, Default)]
@@ -36,29 +37,17 @@ pub struct Memories {
 
 /// The state of one match.
 #[derive(Debug)]
-pub(crate) struct Remembered {
+struct Remembered {
     /// Name of its rule.
     of: u64,
     state: One<State>,
 }
 
-#[derive(Debug)]
-struct State {
-    memory: Box<dyn Memory>,
-    /// A packet may or may not have reached it: nothing is known of it any more.
-    indeterminate: bool,
-}
-
 impl Remembered {
     /// Nothing remembered yet; `None` for a match that never does.
-    pub(crate) fn fresh(used: &MatchUse, of: u64) -> Option<Self> {
+    fn fresh(used: &MatchUse, of: u64) -> Option<Self> {
         let state = State { memory: used.body.memory()?, indeterminate: false };
         Some(Self { of, state: One::Own(state) })
-    }
-
-    /// The same for the rule that took the place of its own.
-    pub(crate) fn inherited(self, of: u64) -> Self {
-        Self { of, ..self }
     }
 }
 
@@ -79,13 +68,7 @@ impl Memories {
     /// Fresh states for a ruleset, whose lists nobody else has.
     #[must_use]
     pub fn of(ruleset: &Ruleset) -> Self {
-        Self::among(ruleset.family, Arc::default()).fresh(ruleset)
-    }
-
-    /// With fresh states for a ruleset.
-    #[must_use]
-    pub fn fresh(self, ruleset: &Ruleset) -> Self {
-        let mut memories = self;
+        let mut memories = Self::among(ruleset.family, Arc::default());
         for (rule, used) in ruleset.rules().flat_map(|r| r.matches.iter().map(|used| (r.id, used)))
         {
             if let (Some(at), Some(state)) = (used.memory, Remembered::fresh(used, rule)) {
@@ -110,20 +93,6 @@ impl Memories {
         }
     }
 
-    /// Forgets all but the lists, and what is shared.
-    pub fn forget(&mut self) {
-        self.slots.clear();
-        self.doubted = 0;
-    }
-
-    /// Fresh states for a ruleset, and the lists of this one as far as its rules name them.
-    #[must_use]
-    pub fn restored(self, ruleset: &Ruleset) -> Self {
-        let fresh = self.anew().fresh(ruleset);
-        fresh.succeed(self);
-        fresh
-    }
-
     /// How many states it has room for.
     #[must_use]
     pub fn room(&self) -> usize {
@@ -131,28 +100,13 @@ impl Memories {
     }
 
     /// Puts a state in its place, and into the lists that it shares.
-    pub(crate) fn put(&mut self, at: u32, mut state: Remembered) {
+    fn put(&mut self, at: u32, mut state: Remembered) {
         let at = at as usize;
         state.state.hold().memory.join(&mut self.lists);
         if self.slots.len() <= at {
             self.slots.resize_with(at + 1, || None);
         }
         self.slots[at] = Some(state);
-    }
-
-    /// Takes a state out.
-    pub(crate) fn take(&mut self, at: u32) -> Option<Remembered> {
-        self.slots.get_mut(at as usize)?.take()
-    }
-
-    /// None yet, for other rules that take the place of these.
-    pub(crate) fn anew(&self) -> Self {
-        Self { lists: self.lists.anew(), ..Self::default() }
-    }
-
-    /// Takes the place of these: lists that no rule names any more end.
-    pub(crate) fn succeed(&self, before: Self) {
-        self.lists.succeed(before.lists);
     }
 
     /// The family has no rules any more: its lists end, unless another family names them.

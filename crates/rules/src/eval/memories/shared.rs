@@ -11,8 +11,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::State;
-use crate::ext::SharedLists;
+use crate::ext::{Memory, SharedLists};
 use crate::one::lock;
 
 /// What the kernel has once of one family's rules.
@@ -28,6 +27,14 @@ struct States {
     by_place: Vec<Option<(u64, Arc<Mutex<State>>)>>,
     /// A walk was given up when rules whose names are below this were there: nothing is known of their states.
     doubted: u64,
+}
+
+/// What a match remembers.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) memory: Box<dyn Memory>,
+    /// A packet may or may not have reached it: nothing is known of it any more.
+    pub(super) indeterminate: bool,
 }
 
 impl SharedMemories {

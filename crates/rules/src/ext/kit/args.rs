@@ -1,15 +1,84 @@
-//! The options of one match or target: what it declares ([`Opt`]) and what a rule gave it ([`Args`]).
+//! The kinds of matches and targets ([`MatchKind`], [`TargetKind`]) and the options of each: what it declares ([`Opt`])
+//! and what a rule gave it ([`Args`]).
 //!
 //! The front end collects options by these declarations, so that each extension's `parse` sees only
 //! its own, in order, with their columns.
 
+use std::fmt;
+
 use crate::error::What;
+use crate::ext::extension::{Match, Target};
 use crate::ext::kit::opaque::OpaqueWord;
 use crate::family::{Family, Hook};
 use crate::header::{Field, FieldTest, ProtocolTest};
 use crate::lexer::Word;
 
-use crate::ext::MatchKind;
+/// What tamis does with an extension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Support {
+    /// Evaluated as the kernel does.
+    Evaluated,
+    /// Parsed and printed; what depends on it is unknown.
+    Parsed,
+}
+
+/// A set of families, for the kinds below.
+pub type Families = &'static [Family];
+
+/// IPv4 and IPv6.
+pub const IP: Families = &[Family::Ipv4, Family::Ipv6];
+/// IPv4 alone.
+pub const V4: Families = &[Family::Ipv4];
+/// IPv6 alone.
+pub const V6: Families = &[Family::Ipv6];
+/// ARP alone.
+pub const ARP: Families = &[Family::Arp];
+/// Bridges alone.
+pub const BRIDGE: Families = &[Family::Bridge];
+
+/// A kind of match: its name, its options and how to read it.
+pub struct MatchKind {
+    /// Name after `-m`, as printed.
+    pub name: &'static str,
+    /// Other names after `-m`.
+    pub aliases: &'static [&'static str],
+    /// Families that have it.
+    pub families: Families,
+    /// Protocol number whose `-p` loads it without `-m`.
+    pub protocol: Option<u8>,
+    /// The options of the match.
+    pub options: &'static [Opt],
+    /// Evaluated or only parsed.
+    pub support: Support,
+    /// Makes the match from its options.
+    pub parse: fn(&Args<'_>) -> Result<Box<dyn Match>, What>,
+}
+
+impl fmt::Debug for MatchKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// A kind of target.
+pub struct TargetKind {
+    /// Name after `-j`.
+    pub name: &'static str,
+    /// Families that have it.
+    pub families: Families,
+    /// The options of the target.
+    pub options: &'static [Opt],
+    /// Evaluated or only parsed.
+    pub support: Support,
+    /// Makes the target from its options.
+    pub parse: fn(&Args<'_>) -> Result<Box<dyn Target>, What>,
+}
+
+impl fmt::Debug for TargetKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
 
 /// One option that an extension declares.
 #[derive(Debug)]
@@ -20,7 +89,7 @@ pub struct Opt {
     pub aliases: &'static [&'static str],
     /// Number of words it takes.
     pub values: u8,
-    /// Its value may be missing: the next word is then an option, a `!` or the end.
+    /// The value may be missing: the next word is then an option, a `!` or the end.
     pub optional: bool,
     /// May be preceded by `!`.
     pub invert: bool,
@@ -47,25 +116,25 @@ impl Opt {
         Self { name, aliases: &[], values: 2, optional: false, invert: false, many: false }
     }
 
-    /// The same option, whose value may be missing.
+    /// Makes the value of the option optional.
     #[must_use]
     pub const fn optional(self) -> Self {
         Self { optional: true, ..self }
     }
 
-    /// The same option, with other spellings.
+    /// Adds other spellings of the option.
     #[must_use]
     pub const fn alias(self, aliases: &'static [&'static str]) -> Self {
         Self { aliases, ..self }
     }
 
-    /// The same option, which may be preceded by `!`.
+    /// Allows `!` before the option.
     #[must_use]
     pub const fn invertible(self) -> Self {
         Self { invert: true, ..self }
     }
 
-    /// The same option, which may be given more than once.
+    /// Allows the option more than once.
     #[must_use]
     pub const fn repeatable(self) -> Self {
         Self { many: true, ..self }
@@ -93,7 +162,7 @@ pub struct Given<'a> {
     pub invert: bool,
     /// Column of the option word.
     pub column: u32,
-    /// Its values.
+    /// The option's values.
     pub values: Vec<Word<'a>>,
 }
 
@@ -111,13 +180,13 @@ impl Given<'_> {
     }
 
     /// An error at the value: `--name: expected …, found "value"`.
-    pub fn expected(&self, what: impl std::fmt::Display) -> What {
+    pub fn expected(&self, what: impl fmt::Display) -> What {
         let column = self.values.first().map_or(self.column, |word| word.column);
         What::new(column, format!("{what} for --{}, found \"{}\"", self.name, self.text()))
     }
 
     /// An error at the second value.
-    pub fn second_expected(&self, what: impl std::fmt::Display) -> What {
+    pub fn second_expected(&self, what: impl fmt::Display) -> What {
         let column = self.values.get(1).map_or(self.column, |word| word.column);
         What::new(column, format!("{what} for --{}, found \"{}\"", self.name, self.second()))
     }
@@ -126,7 +195,7 @@ impl Given<'_> {
 /// A match or target that a rule has named, with the options it was given so far.
 #[derive(Debug)]
 pub(crate) struct Loading<'a, K: 'static> {
-    /// What it is; `None` for one that tamis does not know.
+    /// The kind of match or target; `None` if tamis does not know it.
     pub(crate) kind: Option<&'static K>,
     pub(crate) name: Word<'a>,
     pub(crate) given: Vec<Given<'a>>,
@@ -161,7 +230,7 @@ pub struct Args<'a> {
     pub name: &'a str,
     /// Column of that name.
     pub column: u32,
-    /// Its options in the order given.
+    /// The options in the order given.
     pub given: &'a [Given<'a>],
     /// The matches of the rule, for targets that ask for one.
     pub(crate) matches: &'a [Loading<'a, MatchKind>],
@@ -261,7 +330,7 @@ impl<'a> Args<'a> {
     }
 
     /// An error at the name of the extension: `expected … with NAME`.
-    pub fn expected(&self, what: impl std::fmt::Display) -> What {
+    pub fn expected(&self, what: impl fmt::Display) -> What {
         What::new(self.column, format!("{what} with {}", self.name))
     }
 }

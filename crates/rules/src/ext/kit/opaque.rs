@@ -1,32 +1,48 @@
 //! A match or target that tamis does not know: its words are kept and printed back, and everything that
 //! depends on it is unknown.
 
-use crate::ext::{Match, Printer, Target};
+use crate::ext::{Course, Match, Printer, Target};
+use crate::lexer::Word;
+use crate::nat::Gives;
 
 /// The words of an extension, as the rule gave them.
 #[derive(Debug)]
 pub struct Opaque {
-    /// Options and values after the name, unquoted.
+    /// Options and values after the name.
     pub words: Vec<OpaqueWord>,
+    /// A target of table nat, which may give a flow any other addresses.
+    pub translates: bool,
 }
 
 /// A word whose meaning only the extension knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum OpaqueWord {
-    /// An option, or the `!` before it: never quoted.
-    Option(Box<str>),
-    /// What follows an option.
-    Value(Box<str>),
+pub struct OpaqueWord {
+    text: Box<str>,
+    /// Whether the word stands in quotes.
+    quoted: bool,
+}
+
+impl OpaqueWord {
+    /// A word as a rule gives it.
+    pub(crate) fn of(word: &Word<'_>) -> Self {
+        let comes_apart = |c: char| c.is_ascii_whitespace() || c == '"';
+        let quoted = word.quoted || word.text.contains(comes_apart);
+        Self { text: word.text.as_ref().into(), quoted }
+    }
+
+    /// A word without quotes.
+    pub(crate) fn bare(text: impl Into<Box<str>>) -> Self {
+        Self { text: text.into(), quoted: false }
+    }
 }
 
 impl Opaque {
     fn print_words(&self, to: &mut Printer) {
-        for word in &self.words {
-            match word {
-                OpaqueWord::Option(option) => to.word(option),
-                // It was quoted if it looks like an option.
-                OpaqueWord::Value(value) if value.starts_with('-') => to.in_quotes(value),
-                OpaqueWord::Value(value) => to.plain(value),
+        for OpaqueWord { text, quoted } in &self.words {
+            if *quoted {
+                to.in_quotes(text)
+            } else {
+                to.word(text)
             };
         }
     }
@@ -41,5 +57,21 @@ impl Match for Opaque {
 impl Target for Opaque {
     fn print(&self, to: &mut Printer) {
         self.print_words(to);
+    }
+
+    fn course(&self) -> Course {
+        Course::Depends
+    }
+
+    fn tracks(&self) -> bool {
+        self.translates
+    }
+
+    fn translates(&self) -> bool {
+        self.translates
+    }
+
+    fn gives(&self) -> Gives {
+        Gives::Left
     }
 }

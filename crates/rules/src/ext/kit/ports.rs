@@ -3,7 +3,7 @@
 use packet::{L4, Read};
 
 use crate::error::What;
-use crate::ext::{Args, Given, Opt, Printer};
+use crate::ext::{Args, Given, Opt, PortRanges, Printer};
 use crate::outcome::Outcome;
 use crate::predicate::{Field, Predicate};
 use crate::transit::Transit;
@@ -31,8 +31,8 @@ impl PortTest {
         args.get(name).map_or(Ok(Self::ANY), Self::from_given)
     }
 
-    /// The same for a match whose older tools took and saved ranges that run backwards, such as
-    /// `60000:29`: no port passes those, or with `!` every port.
+    /// Parses the option for a match whose older tools took and saved ranges that run backwards, such as `60000:29`: no
+    /// port passes those, or with `!` every port.
     pub(crate) fn parse_backwards(args: &Args<'_>, name: &str) -> Result<Self, What> {
         let Some(given) = args.get(name) else { return Ok(Self::ANY) };
         match value::port_ends(given.text()).filter(|_| !args.strict) {
@@ -97,19 +97,8 @@ impl PortTest {
     }
 }
 
-/// All that a match tests: that both ports of a header are in these ranges, ends included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PortRanges {
-    /// Protocol that the rule's own `-p` has to ask for.
-    pub protocol: u8,
-    /// Lowest and highest source port.
-    pub source: (u16, u16),
-    /// Likewise of destinations.
-    pub destination: (u16, u16),
-}
-
 impl PortRanges {
-    /// Two tests as ranges; those that are none, inverted or backwards, have to be asked.
+    /// Returns two tests as ranges; `None` for inverted or backward tests, which have to be evaluated.
     pub(crate) fn of(protocol: u8, source: PortTest, destination: PortTest) -> Option<Self> {
         let range = |test: PortTest| {
             (!test.invert && test.low <= test.high).then_some((test.low, test.high))

@@ -67,7 +67,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The same packet, of which only the first `len` bytes were captured.
+    /// Cuts the packet: only its first `len` bytes were captured.
     pub(crate) fn cut(self, len: usize) -> Self {
         Self { bytes: &self.bytes[..len], ..self }
     }
@@ -95,7 +95,7 @@ impl<'a> Frame<'a> {
         self.evaluate_in(&Host::default(), rule)
     }
 
-    /// The same, on a host.
+    /// Evaluates the matches on a given host.
     pub(crate) fn evaluate_in(self, host: &Host, rule: &str) -> Outcome {
         let ruleset = read(self.family, rule).unwrap();
         let matches = &ruleset.tables[0].chains[0].rules[0].matches;

@@ -27,10 +27,11 @@ impl Queued {
         args.table == TableKind::NAT
     }
 
-    /// What becomes of a packet: known if the answer is the same in every queue that it may come to. A program that
-    /// nobody tells of may change what it accepts.
+    /// Queues the packet; its fate is known if the answer is the same in every queue that it may come to. An unknown
+    /// program may change what it accepts.
     pub(crate) fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
         let effect = self.effect(&transit.host.queues);
+        transit.queued = true;
         if effect == Effect::Either {
             transit.mark = Mark { value: 0, unknown: u32::MAX };
             transit.forget_net(0..transit.packet.len());

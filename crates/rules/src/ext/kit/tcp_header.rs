@@ -46,7 +46,7 @@ pub(crate) fn len_of(words: u8) -> usize {
 
 /// Offset in the frame and length in bytes of the header that a target rewrites, options included; or what
 /// the target does without one: it leaves what has no header alone, and drops a header that is short or
-/// claims more than there is.
+/// claims more than there is. A described packet has one, and nothing is known of what a target could rewrite in it.
 pub(crate) fn whole(transit: &Transit<'_, '_>) -> Result<(usize, usize), Effect> {
     let headers = transit.packet.headers();
     let tcp = match headers.l4 {
@@ -59,7 +59,8 @@ pub(crate) fn whole(transit: &Transit<'_, '_>) -> Result<(usize, usize), Effect>
         return Err(Effect::Drop);
     }
     let Read::Known([words]) = transit.packet.read(tcp + WORDS) else {
-        return Err(Effect::Unknown);
+        let is_sound = transit.packet.described().is_some();
+        return Err(if is_sound { Effect::Continue } else { Effect::Unknown });
     };
     let len = len_of(words);
     if available < len || len < MIN_LEN {
@@ -68,8 +69,8 @@ pub(crate) fn whole(transit: &Transit<'_, '_>) -> Result<(usize, usize), Effect>
     Ok((tcp, len))
 }
 
-/// Writes `bytes` at `at` of the TCP header that starts at `tcp` in the frame. `words` are the 16-bit
-/// words that the checksum is told to exchange, old and new.
+/// Writes `bytes` at `at` of the TCP header that starts at `tcp` in the frame. `words` are the 16-bit words that the
+/// checksum exchanges, old and new.
 pub(crate) fn write(
     transit: &mut Transit<'_, '_>,
     tcp: usize,

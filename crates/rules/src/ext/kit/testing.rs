@@ -26,7 +26,7 @@ pub(crate) fn evaluate(matched: &dyn Match, bytes: &[u8]) -> Outcome {
     evaluate_cut(matched, bytes, bytes.len())
 }
 
-/// The same of a packet of which `captured` bytes were captured.
+/// Evaluates a match on a packet of which `captured` bytes were captured.
 pub(crate) fn evaluate_cut(matched: &dyn Match, bytes: &[u8], captured: usize) -> Outcome {
     with_transit(bytes, captured, |transit| matched.evaluate(transit))
 }

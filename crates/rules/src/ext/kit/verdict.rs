@@ -21,7 +21,7 @@ pub(crate) fn parse(args: &Args<'_>, option: &str, default: Effect) -> Result<Ef
         .ok_or_else(|| given.expected("ACCEPT, DROP, CONTINUE or RETURN"))
 }
 
-/// Its name.
+/// Returns the verdict's name.
 pub(crate) fn name(verdict: Effect) -> &'static str {
     VERDICTS.iter().find(|(_, effect)| *effect == verdict).map_or("CONTINUE", |(name, _)| *name)
 }

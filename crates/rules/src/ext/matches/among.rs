@@ -30,7 +30,7 @@ const OPTIONS: [&str; 2] = ["among-src", "among-dst"];
 
 #[derive(Debug)]
 struct Among {
-    /// Of sources and of destinations.
+    /// The lists of sources and of destinations.
     lists: [Option<List>; 2],
 }
 

@@ -75,6 +75,9 @@ impl Match for Connbytes {
         match transit.ct.flow() {
             // What went before the capture began is not known.
             KnownFlow::Flow(flow) if flow.is_assumed() || flow.is_listed() => Outcome::MAYBE,
+            KnownFlow::Flow(_) if self.mode != "packets" && transit.packet.is_open() => {
+                Outcome::MAYBE
+            }
             KnownFlow::Flow(flow) => {
                 let count = self.count(flow);
                 let inside = self.low <= count && count <= self.high;

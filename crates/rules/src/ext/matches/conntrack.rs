@@ -13,7 +13,7 @@ use crate::outcome::Outcome;
 use crate::predicate::{Field, Predicate};
 use crate::transit::Transit;
 use crate::value;
-use conntrack::{CtState, Direction, Flow, States, Status};
+use conntrack::{CtState, Direction, Flow, SECOND, States, Status};
 
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "conntrack",
@@ -282,7 +282,7 @@ pub(crate) fn states(bits: u8, ct: &Connection<'_>) -> Outcome {
 }
 
 impl Test {
-    /// The same as data, where it asks for states and what was translated.
+    /// Returns the test as a predicate, where it asks for states and what was translated.
     fn predicate(&self) -> Option<Predicate> {
         let Value::State(bits) = self.value else { return None };
         let states = states_of(bits & !(SNAT | DNAT), false).map(Predicate::State);
@@ -318,7 +318,7 @@ impl Test {
                 flow.status().bits() & u32::from(*bits) != 0
             }
             Value::Expire(low, high) => {
-                let seconds = flow.expires_in(now) / 1_000_000_000;
+                let seconds = flow.expires_in(now) / SECOND;
                 (u64::from(*low)..=u64::from(*high)).contains(&seconds)
             }
             Value::Direction(word) => (*word == "ORIGINAL") == (direction == Direction::Original),

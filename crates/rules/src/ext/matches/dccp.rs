@@ -96,9 +96,14 @@ fn base_len(kind: u8) -> usize {
 
 /// Whether the header at `offset` holds the option. One whose data offset makes no sense is dropped,
 /// before `!` is applied: `! --dccp-option` matches what it drops (measured).
-fn find_option(transit: &Transit<'_, '_>, offset: usize, header: &[u8], wanted: u8) -> Outcome {
-    let base = base_len(header[TYPE]);
-    let Some(len) = (usize::from(header[WORDS]) * 4).checked_sub(base) else {
+fn find_option(transit: &Transit<'_, '_>, offset: usize, kind: u8, wanted: u8) -> Outcome {
+    let base = base_len(kind);
+    let words = match header_start::<1>(transit, offset + WORDS, HEADER - WORDS) {
+        Ok([words]) => words,
+        Err(Outcome::MAYBE) => return Outcome::MAYBE.or(Outcome::HOT_DROP),
+        Err(outcome) => return outcome,
+    };
+    let Some(len) = (usize::from(words) * 4).checked_sub(base) else {
         return Outcome::HOT_DROP;
     };
     match transit.packet.read_slice(offset + base, len) {
@@ -128,19 +133,19 @@ impl Dccp {
         if self.types.is_none() && self.option.is_none() {
             return Outcome::YES;
         }
-        let header = match header_start::<{ TYPE + 1 }>(transit, offset, HEADER) {
-            Ok(header) => header,
+        let [byte] = match header_start::<1>(transit, offset + TYPE, HEADER - TYPE) {
+            Ok(byte) => byte,
             Err(_) if let Some((_, invert)) = self.option => return anything(invert),
             Err(outcome) => return outcome,
         };
-        let kind = header[TYPE] >> 1 & 0x0f;
+        let kind = byte >> 1 & 0x0f;
         let types = self.types.is_none_or(|(types, invert)| (types >> kind & 1 != 0) != invert);
-        Outcome::from_bool(types).and_then(|| self.evaluate_option(transit, offset, &header))
+        Outcome::from_bool(types).and_then(|| self.evaluate_option(transit, offset, byte))
     }
 
-    fn evaluate_option(&self, transit: &Transit<'_, '_>, offset: usize, header: &[u8]) -> Outcome {
+    fn evaluate_option(&self, transit: &Transit<'_, '_>, offset: usize, kind: u8) -> Outcome {
         let Some((wanted, invert)) = self.option else { return Outcome::YES };
-        find_option(transit, offset, header, wanted).invert_drop(invert)
+        find_option(transit, offset, kind, wanted).invert_drop(invert)
     }
 }
 

@@ -1,6 +1,6 @@
 //! `-m devgroup`: the group of the incoming or outgoing interface.
 //!
-//! Groups are those of the host's links. Source: iptables-extensions(8); kernel `net/netfilter/xt_devgroup.c`.
+//! The host's links have the groups. Source: iptables-extensions(8); kernel `net/netfilter/xt_devgroup.c`.
 
 use crate::error::What;
 use crate::ext::kit::number;
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn groups_are_those_of_the_links() {
-        // The probe's packets come by eth0 and go by eth1.
+        // The probe's packets enter through eth0 and leave through eth1.
         let links =
             "1: eth0: <UP> mtu 1500 group default qlen 1\n2: eth1: <UP> mtu 1500 group 12\n";
         let host = Host { links: Links::parse(links).unwrap(), ..Host::default() };

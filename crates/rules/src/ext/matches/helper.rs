@@ -1,4 +1,4 @@
-//! `-m helper`: the connection is one that a conntrack helper expected.
+//! `-m helper`: a conntrack helper expected the connection.
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_helper.c`.
 

@@ -35,6 +35,7 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
 fn packet_len(transit: &Transit<'_, '_>) -> Read<u32> {
     match transit.family {
         // The payload length is not asked: with hop-by-hop options it may be 0.
+        Family::Ipv6 if transit.packet.is_open() => Read::Unknown,
         Family::Ipv6 => Read::Known(transit.packet.len() as u32),
         _ => transit.net(ipv4::TOTAL_LEN.start).map(|len| match u16::from_be_bytes(len) {
             0 => transit.packet.len() as u32,

@@ -19,7 +19,7 @@ pub(crate) static KIND: MatchKind = MatchKind {
     parse,
 };
 
-/// The same on a bridge, where `--mark /MASK` asks for any bit of the mask.
+/// The match on a bridge, where `--mark /MASK` asks for any bit of the mask.
 pub(crate) static FRAME_KIND: MatchKind =
     MatchKind { families: BRIDGE, parse: parse_any_bit, ..KIND };
 

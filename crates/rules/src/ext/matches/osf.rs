@@ -159,8 +159,7 @@ impl<'p> Syn<'p> {
         }
     }
 
-    /// The segment size that its options give, 0 without one; `None` where they are others than those of the
-    /// fingerprint.
+    /// Returns the segment size that the options give, 0 without one; `None` if they differ from the fingerprint's.
     fn segment_size(&self, known: &Fingerprint) -> Option<u32> {
         let len: usize = known.options.iter().map(|(_, len)| usize::from(*len)).sum();
         if len != self.options.len() || len > MAX_OPTIONS {

@@ -61,7 +61,7 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
     }))
 }
 
-/// Numbers, or `root`: other names are those of the host.
+/// Reads numbers, or `root`: other names depend on the host.
 fn parse_ids(given: &Given<'_>) -> Result<Ids, What> {
     let text = given.text();
     let ends = match text.split_once(['-', ':']) {
@@ -84,7 +84,7 @@ impl Owner {
     }
 }
 
-/// The packet came in by an interface and goes out again.
+/// Whether an interface received the packet, which leaves again.
 pub(super) fn is_forwarded(transit: &Transit<'_, '_>) -> bool {
     transit.hook == Hook::Postrouting && transit.input != Iface::Absent
 }

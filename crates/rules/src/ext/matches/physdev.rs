@@ -1,9 +1,8 @@
-//! `-m physdev`: the bridge ports that a bridged packet comes in and goes out by.
+//! `-m physdev`: the bridge ports that a bridged packet enters and leaves through.
 //!
-//! The kernel knows the port that a packet came in by wherever a bridge hands packets to the rules, the one that it
-//! goes out by only where the bridge passes it on, in FORWARD and POSTROUTING. Of a packet without a note
-//! every test fails, and every inverted one holds. Of a packet with one, `--physdev-out` fails where there is no such
-//! port, inverted or not.
+//! The kernel knows a packet's input port wherever a bridge hands packets to the rules, but its output port only where
+//! the bridge passes it on, in FORWARD and POSTROUTING. For a packet without a note every test fails, and every
+//! inverted one holds. For a packet with one, `--physdev-out` fails where there is no such port, inverted or not.
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_physdev.c` (`physdev_mt`, `physdev_mt_check`),
 //! `net/bridge/br_netfilter_hooks.c` (`setup_pre_routing`, `br_nf_forward_ip`).
@@ -76,7 +75,7 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
     Ok(Box::new(Physdev { tests: tests? }))
 }
 
-/// A local packet has no bridge port to leave by when OUTPUT sees it.
+/// Refuses OUTPUT: a local packet has no output port there yet.
 fn refuse_output(args: &Args<'_>) -> Result<(), What> {
     use Hook::{Forward, Input, Postrouting, Prerouting};
     args.needs_hook(&[Prerouting, Input, Forward, Postrouting])

@@ -1,13 +1,12 @@
 //! `-m pkttype`: whom the link layer addressed.
 //!
-//! A packet that this host sends is `unicast` to every hook that it passes, as is one that came without
-//! an Ethernet header; so `outgoing` of a cooked capture, which no hook sees, is read as `unicast`.
-//! Source: iptables-extensions(8); kernel `net/netfilter/xt_pkttype.c`; `PACKET_*` of
-//! `linux/if_packet.h`.
+//! A packet that this host sends is `unicast` to every hook that it passes, as is a packet received without an Ethernet
+//! header; so `outgoing` of a cooked capture, which no hook sees, is read as `unicast`. Source: iptables-extensions(8);
+//! kernel `net/netfilter/xt_pkttype.c`; `PACKET_*` of `linux/if_packet.h`.
 
 use crate::ext::{Args, BRIDGE, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::value;
-use packet::{Read, ethernet};
+use packet::{L3, Read, ethernet, ipv4, ipv6};
 
 use crate::error::What;
 use crate::family::Hook;
@@ -39,7 +38,7 @@ const NAMES: [(&str, u8); 7] = [
     ("host", HOST),
 ];
 
-/// The same on a bridge, where a frame that is to be forwarded is addressed to another host.
+/// The match on a bridge, where a frame that is to be forwarded is addressed to another host.
 pub(crate) static FRAME_KIND: MatchKind = MatchKind {
     families: BRIDGE,
     options: &[Opt::value("pkttype-type").invertible()],
@@ -104,16 +103,33 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
 }
 
 /// `skb->pkt_type` at this hook.
-fn packet_type(transit: &Transit<'_, '_>) -> u8 {
+fn packet_type(transit: &Transit<'_, '_>) -> Option<u8> {
     match transit.hook {
-        Hook::Output => return HOST,
+        Hook::Output => return Some(HOST),
         // A router forwards no others; a bridge does, and they stay what they were.
-        Hook::Postrouting if transit.to_host != Some(false) => return HOST,
+        Hook::Postrouting if transit.to_host != Some(false) => return Some(HOST),
+        _ if transit.packet.described().is_some() => return by_address(transit),
         _ => {}
     }
-    match transit.packet.headers().link.packet_type {
+    Some(match transit.packet.headers().link.packet_type {
         None | Some(OUTGOING) => HOST,
         Some(kind) => kind,
+    })
+}
+
+/// The type of a packet that somebody described without its frame, where its destination tells.
+fn by_address(transit: &Transit<'_, '_>) -> Option<u8> {
+    match transit.packet.headers().l3 {
+        L3::Ipv4 { .. } => match transit.packet.net::<4>(ipv4::DESTINATION.start).known()? {
+            [255, 255, 255, 255] => Some(BROADCAST),
+            [224..=239, ..] => Some(MULTICAST),
+            _ => None,
+        },
+        L3::Ipv6 => match transit.packet.net::<16>(ipv6::DESTINATION.start).known()? {
+            [0xff, ..] => Some(MULTICAST),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
@@ -124,7 +140,8 @@ impl Match for PacketType {
     }
 
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
-        Outcome::from_bool((packet_type(transit) == self.kind) != self.invert)
+        let kind = packet_type(transit);
+        kind.map_or(Outcome::MAYBE, |kind| Outcome::from_bool((kind == self.kind) != self.invert))
     }
 
     fn predicate(&self) -> Option<Predicate> {

@@ -12,6 +12,9 @@ use crate::ext::{Args, IP, Match, MatchKind, Memory, NamedLists, Opt, Printer, S
 use crate::outcome::Outcome;
 use crate::transit::Transit;
 
+/// Bytes of the longest packet.
+const LONGEST: u64 = 40 + u16::MAX as u64;
+
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "quota",
     aliases: &[],
@@ -70,7 +73,14 @@ impl Left {
 
 impl Memory for Left {
     fn evaluate(&mut self, transit: &mut Transit<'_, '_>, _lists: &mut NamedLists) -> Outcome {
-        self.take(transit.packet.len() as u64, transit.certain).invert(self.invert)
+        let (len, certain) = (transit.packet.len() as u64, transit.certain);
+        if !transit.packet.is_open() {
+            return self.take(len, certain).invert(self.invert);
+        }
+        // It takes as much as a packet can have, or less, or nothing.
+        let may_take = self.most >= len;
+        self.least = self.least.saturating_sub(LONGEST);
+        if may_take { Outcome::MAYBE } else { Outcome::NO.invert(self.invert) }
     }
 
     fn remark(&self) -> Option<String> {

@@ -1,4 +1,4 @@
-//! `-m rpfilter`: a reply to the packet would leave by the interface it came in by.
+//! `-m rpfilter`: a reply to the packet would leave through its input interface.
 //!
 //! The host's routes and policy rules answer; the mark counts with `--validmark` only. Source: iptables-extensions(8);
 //! kernel `net/ipv4/netfilter/ipt_rpfilter.c`, `net/ipv6/netfilter/ip6t_rpfilter.c`.
@@ -150,7 +150,7 @@ anycast 2001:db8:: dev eth0 table local proto kernel metric 0
         }
     }
 
-    /// What the rule says of a packet that came in by an interface with a mark.
+    /// Returns the rule's answer for a packet with an input interface and a mark.
     fn ask(host: &Host, rule: &str, bytes: &[u8], input: Iface<'_>, mark: Mark) -> Outcome {
         let mut bytes = bytes.to_vec();
         let family = Frame::ip(&bytes).family;
@@ -191,7 +191,7 @@ anycast 2001:db8:: dev eth0 table local proto kernel metric 0
             ("--accept-local", "10.1.0.5", "10.0.0.5", "eth0", O::NO),
             ("--accept-local --loose", "10.1.0.5", "10.0.0.5", "eth0", O::YES),
             ("--accept-local --loose", "10.0.0.255", "10.0.0.5", "eth0", O::NO),
-            // The loopback, and who has no address yet.
+            // The loopback, and a host without an address yet.
             ("", "10.0.0.5", "10.0.0.5", "lo", O::YES),
             ("", "0.0.0.0", "255.255.255.255", "eth1", O::YES),
             ("", "0.0.0.0", "224.0.0.22", "eth1", O::YES),

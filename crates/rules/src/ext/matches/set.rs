@@ -1,6 +1,6 @@
 //! `-m set`: membership in an ipset.
 //!
-//! Rules are read without the sets: one that does not exist makes the match unknown. Source:
+//! Rules are read without the sets: a set that does not exist makes the match unknown. Source:
 //! iptables-extensions(8); kernel `net/netfilter/xt_set.c`.
 
 use crate::error::What;

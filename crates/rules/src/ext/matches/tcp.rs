@@ -10,8 +10,8 @@ use crate::backend::Backend;
 use crate::error::What;
 use crate::ext::kit::native;
 use crate::ext::kit::option_walk::has_option;
-use crate::ext::kit::ports::{DPORT, PortRanges, PortTest, SPORT, upper_start};
-use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
+use crate::ext::kit::ports::{DPORT, PortTest, SPORT, upper_start};
+use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, PortRanges, Printer, Support};
 use crate::outcome::Outcome;
 use crate::predicate::{Field, Predicate};
 use crate::transit::Transit;
@@ -23,6 +23,8 @@ const HEADER: usize = 20;
 const NEEDED: usize = 14;
 /// Offset of the flags in the header.
 const FLAGS_AT: usize = 13;
+/// The byte whose upper half is the header's length in words of 32 bits.
+const WORDS_AT: usize = 12;
 
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "tcp",
@@ -190,28 +192,47 @@ impl Tcp {
         }
         match self.option {
             None => Outcome::YES,
-            Some((kind, invert)) => find_option(transit, offset, header[12] >> 4, kind, invert),
+            Some((kind, invert)) => {
+                find_option(transit, offset, header[WORDS_AT] >> 4, kind, invert)
+            }
         }
     }
 
     /// The capture holds only part of the header: what it holds may still decide.
     fn evaluate_cut(&self, transit: &Transit<'_, '_>) -> Outcome {
         match upper_start::<4>(transit, HEADER) {
-            Ok((_, b)) => {
+            Ok((offset, b)) => {
                 let source = u16::from_be_bytes([b[0], b[1]]);
                 let destination = u16::from_be_bytes([b[2], b[3]]);
                 if !self.source.accepts(source) || !self.destination.accepts(destination) {
                     return Outcome::NO;
                 }
-                let plain = self.flags.mask == 0 && self.flags.set == 0 && !self.flags.invert;
-                match (plain, self.option) {
-                    (true, None) => Outcome::YES,
-                    (_, None) => Outcome::MAYBE,
-                    (_, Some(_)) => Outcome::MAYBE.or(Outcome::HOT_DROP),
+                let flags = self.cut_flags(transit);
+                match self.option {
+                    _ if flags == Outcome::NO => Outcome::NO,
+                    None => flags,
+                    Some((kind, invert)) => match transit.packet.read(offset + WORDS_AT) {
+                        Read::Known([words]) => flags
+                            .and_then(|| find_option(transit, offset, words >> 4, kind, invert)),
+                        _ => Outcome::MAYBE.or(Outcome::HOT_DROP),
+                    },
                 }
             }
             Err(_) if self.option.is_some() => Outcome::MAYBE.or(Outcome::HOT_DROP),
             Err(_) => Outcome::MAYBE,
+        }
+    }
+}
+
+impl Tcp {
+    /// The test of flags, of a header of which other bytes are not known.
+    fn cut_flags(&self, transit: &Transit<'_, '_>) -> Outcome {
+        let FlagsTest { mask, set, invert } = self.flags;
+        let L4::Upper(upper) = transit.upper_layer() else { return Outcome::MAYBE };
+        match transit.packet.upper(&upper, FLAGS_AT) {
+            Read::Known([flags]) => Outcome::from_bool(((flags & mask) == set) != invert),
+            _ if mask == 0 => Outcome::from_bool((set == 0) != invert),
+            Read::Unknown | Read::Absent => Outcome::MAYBE,
         }
     }
 }

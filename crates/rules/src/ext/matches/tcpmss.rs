@@ -47,8 +47,9 @@ impl Match for Tcpmss {
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
         let open = Outcome::MAYBE.or(Outcome::HOT_DROP);
         let Some(tcp) = tcp_header::offset(transit) else { return open };
-        let words = match header_start::<{ tcp_header::WORDS + 1 }>(transit, tcp, MIN_LEN) {
-            Ok(header) => header[tcp_header::WORDS],
+        let at = tcp + tcp_header::WORDS;
+        let words = match header_start(transit, at, MIN_LEN - tcp_header::WORDS) {
+            Ok([words]) => words,
             Err(Outcome::MAYBE) => return open,
             Err(outcome) => return outcome,
         };

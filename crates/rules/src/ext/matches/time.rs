@@ -1,6 +1,6 @@
 //! `-m time`: date, time of day, weekday and day of the month, of the packet's own time.
 //!
-//! It is UTC unless `--kerneltz` asks for the zone that the kernel was told of ([`host::Zone`]). The kernel looks at whole
+//! It is UTC unless `--kerneltz` asks for the zone that the kernel holds ([`host::Zone`]). The kernel looks at whole
 //! seconds that it counts on with its tick: near the second at which the answer changes it is open.
 //!
 //! Without `--datestop` the tool stores the last second of 31 bits, and prints it. Source:
@@ -11,11 +11,11 @@ use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
 use crate::transit::Transit;
 use crate::value;
+use conntrack::SECOND;
 
 const DAY: u32 = 86_400;
-/// A tick of the slowest clock, in nanoseconds: by so much the kernel's seconds may be late.
+/// A tick of the slowest clock, in nanoseconds: the kernel's seconds may be late by this.
 const TICK: u64 = 10_000_000;
-const SECOND: u64 = 1_000_000_000;
 const LAST_OF_DAY: u32 = DAY - 1;
 const LAST_DATE: u32 = i32::MAX as u32;
 const ALL_WEEKDAYS: u32 = 0xfe;
@@ -219,7 +219,7 @@ impl Time {
             && (self.monthdays == ALL_MONTHDAYS || self.monthdays >> civil(day).2 & 1 == 1)
     }
 
-    /// The same second in the rule's zone, counted since the epoch; `None` where the zone is not known.
+    /// Returns the second in the rule's zone, counted since the epoch; `None` where the zone is not known.
     fn in_zone(&self, second: u64, transit: &Transit<'_, '_>) -> Option<i64> {
         let second = i64::try_from(second).ok()?;
         match (self.kernel_zone, &transit.host.zone) {
@@ -231,7 +231,9 @@ impl Time {
 
 impl Match for Time {
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
-        let Some(now) = transit.time else { return Outcome::MAYBE };
+        // Packets that somebody described come one after the other, and nobody knows on which day.
+        let is_described = transit.packet.described().is_some();
+        let Some(now) = transit.time.filter(|_| !is_described) else { return Outcome::MAYBE };
         let at = |time: u64| match self.in_zone(time / SECOND, transit) {
             Some(second) => Outcome::from_bool(self.holds(second)),
             None => Outcome::MAYBE,

@@ -5,8 +5,8 @@
 use crate::backend::Backend;
 use crate::error::What;
 use crate::ext::kit::native;
-use crate::ext::kit::ports::{DPORT, PortRanges, PortTest, SPORT, ports};
-use crate::ext::{Args, IP, Match, MatchKind, Printer, Support};
+use crate::ext::kit::ports::{DPORT, PortTest, SPORT, ports};
+use crate::ext::{Args, IP, Match, MatchKind, PortRanges, Printer, Support};
 use crate::outcome::Outcome;
 use crate::predicate::Predicate;
 use crate::transit::Transit;

@@ -1,6 +1,6 @@
 //! `-j CHECKSUM`: fills in the checksum that the sending host left to its network card, and goes on.
 //!
-//! A packet that came in by a wire holds its checksum already, so nothing changes.
+//! A packet from a wire holds its checksum already, so nothing changes.
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_CHECKSUM.c`.
 
 use crate::error::What;

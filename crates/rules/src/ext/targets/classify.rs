@@ -15,7 +15,7 @@ pub(crate) static KIND: TargetKind = TargetKind {
     parse,
 };
 
-/// The same for ARP, whose tool prints numbers without leading zeros.
+/// The target for ARP, whose tool prints numbers without leading zeros.
 pub(crate) static ARP_KIND: TargetKind = TargetKind { families: ARP, ..KIND };
 
 #[derive(Debug)]

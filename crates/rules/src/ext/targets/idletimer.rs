@@ -1,4 +1,4 @@
-//! `-j IDLETIMER`: starts a timer anew that tells a program of idle interfaces, and goes on.
+//! `-j IDLETIMER`: restarts a timer that reports idle interfaces to a program, and goes on.
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_IDLETIMER.c`.
 

@@ -103,4 +103,8 @@ impl Target for Log {
     fn only_watches(&self) -> bool {
         true
     }
+
+    fn log_prefix(&self) -> Option<&str> {
+        Some(&self.prefix)
+    }
 }

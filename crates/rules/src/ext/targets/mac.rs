@@ -1,6 +1,6 @@
 //! `-j snat`, `-j dnat`, `-j redirect`: other Ethernet addresses for a frame.
 //!
-//! With `--snat-arp`, `snat` writes the sender of an ARP packet too, and drops one that is too short for it;
+//! With `--snat-arp`, `snat` writes the sender of an ARP packet too, and drops a packet that is too short for it;
 //! `redirect` writes the bridge's own address, which is not known here.
 //!
 //! Source: ebtables-nft(8); kernel `net/bridge/netfilter/ebt_snat.c`, `ebt_dnat.c`, `ebt_redirect.c`.

@@ -26,7 +26,7 @@ pub(crate) static KIND: TargetKind = TargetKind {
     parse,
 };
 
-/// The same for ARP, whose tool knows three spellings, all of them hexadecimal.
+/// The target for ARP, whose tool knows three spellings, all of them hexadecimal.
 pub(crate) static ARP_KIND: TargetKind = TargetKind {
     families: ARP,
     options: &[Opt::value("set-mark"), Opt::value("and-mark"), Opt::value("or-mark")],

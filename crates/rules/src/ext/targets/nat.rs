@@ -31,7 +31,7 @@ pub(crate) enum From {
     Rule(Side),
     /// The interface that the packet goes out by; for the source.
     Output,
-    /// The interface that the packet came in by; for the destination.
+    /// The input interface of the packet; for the destination.
     Input,
 }
 

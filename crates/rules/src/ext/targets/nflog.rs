@@ -78,4 +78,8 @@ impl Target for Nflog {
     fn only_watches(&self) -> bool {
         true
     }
+
+    fn log_prefix(&self) -> Option<&str> {
+        Some(&self.prefix)
+    }
 }

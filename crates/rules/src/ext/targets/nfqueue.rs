@@ -76,6 +76,10 @@ impl Target for Nfqueue {
         self.queued.apply(transit)
     }
 
+    fn queues(&self) -> bool {
+        true
+    }
+
     fn course(&self) -> Course {
         Course::Ends(Effect::Either)
     }

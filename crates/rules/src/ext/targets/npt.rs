@@ -1,5 +1,5 @@
-//! `-j SNPT` and `-j DNPT`: IPv6 network prefix translation, without state, after which the walk goes on: the prefix of an address is replaced and
-//! one 16-bit word adjusted so that no checksum changes.
+//! `-j SNPT` and `-j DNPT`: IPv6 network prefix translation, without state, after which the walk goes on: the prefix of
+//! an address is replaced and one 16-bit word adjusted so that no checksum changes.
 //!
 //! Source: RFC 6296, section 3; kernel `net/ipv6/netfilter/ip6t_NPT.c` for what it does where the RFC
 //! leaves a choice.
@@ -53,7 +53,7 @@ const ICMPV6_HEADER: usize = 8;
 struct Npt {
     /// Offset in the IPv6 header of the address that is translated.
     addr_at: usize,
-    /// The same address in a packet that an ICMPv6 error quotes, which came the other way.
+    /// Where a packet of the other direction, quoted by an ICMPv6 error, has the address.
     quoted_at: usize,
     from: Prefix,
     to: Prefix,

@@ -1,9 +1,10 @@
 //! `-j TCPMSS`: lowers the MSS option of a SYN, or adds one.
 //!
-//! `--clamp-mss-to-pmtu` goes by the smaller MTU of the packet's way and of the way back to its source, as the host's
-//! links and routes, or the ports of a wire, give them; where those are not given, the value of the option is unknown afterwards. A header that
-//! gets an option grows by four bytes; where it is not certain that it does, the TCP header and the lengths before it
-//! become unknown. The checksum takes the change as an aligned word even where the option lies across two.
+//! `--clamp-mss-to-pmtu` uses the smaller MTU of the packet's way and of the way back to its source, as the host's
+//! links and routes, or the ports of a wire, give them; where those are not given, the value of the option is unknown
+//! afterwards. A header that gets an option grows by four bytes; where it is not certain that it does, the TCP header
+//! and the lengths before it become unknown. The checksum takes the change as an aligned word even where the option
+//! lies across two.
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_TCPMSS.c`.
 
@@ -19,7 +20,7 @@ use crate::predicate::{Change, Field};
 use crate::transit::Transit;
 use crate::value;
 use host::{Outgoing, Routed};
-use packet::{Read, ipv4, ipv6};
+use packet::{L4, Read, ipv4, ipv6};
 use std::net::IpAddr;
 
 pub(crate) static KIND: TargetKind = TargetKind {
@@ -180,6 +181,12 @@ fn lose_growth(transit: &mut Transit<'_, '_>, tcp: usize, len: usize) {
     }
     let net = tcp - transit.packet.headers().network;
     transit.forget_net(net + WORDS..net + len);
+    lose_length(transit);
+}
+
+/// How long the packet is now is not known.
+fn lose_length(transit: &mut Transit<'_, '_>) {
+    transit.packet.open();
     match transit.family {
         Family::Ipv6 => transit.forget_net(ipv6::PAYLOAD_LEN),
         _ => {
@@ -208,11 +215,18 @@ impl Target for SetMss {
                 set(transit, tcp, len, size);
                 Effect::Continue
             }
-            Err(effect) => effect,
+            Err(effect) => {
+                // Described, with a header of which nobody said how long it is, nor so where the payload begins.
+                let headers = transit.packet.headers();
+                if effect == Effect::Continue && matches!(headers.l4, L4::Upper(_)) {
+                    lose_length(transit);
+                }
+                effect
+            }
         }
     }
 
-    /// Those with a broken header, or on a way that carries no segment, are dropped; no predicate tells of them.
+    /// Packets with a broken header, or on a way that carries no segment, are dropped; no predicate covers them.
     fn course(&self) -> Course {
         Course::Passes(Alters::Unnamed)
     }
@@ -292,12 +306,14 @@ mod tests {
 
     #[test]
     fn a_header_that_would_grow_is_open_unless_payload_follows() {
-        let bare = ipv4(6, &syn(5, &[]));
-        for then in ["-m length --length 40", "-p tcp -m tcpmss --mss 1000"] {
-            assert_ne!(Frame::ip(&bare).apply(SET, then).2, Outcome::NO, "{then}");
-            assert!(!Frame::ip(&bare).apply(SET, then).2.is_known(), "{then}");
+        for (bare, len) in [(ipv4(6, &syn(5, &[])), 40), (ipv6(6, &syn(5, &[])), 60)] {
+            for then in [format!("-m length --length {len}"), "-p tcp -m tcpmss --mss 1000".into()]
+            {
+                assert_ne!(Frame::ip(&bare).apply(SET, &then).2, Outcome::NO, "{then}");
+                assert!(!Frame::ip(&bare).apply(SET, &then).2.is_known(), "{then}");
+            }
+            assert_eq!(Frame::ip(&bare).apply(SET, "-p tcp --sport 0").2, Outcome::YES);
         }
-        assert_eq!(Frame::ip(&bare).apply(SET, "-p tcp --sport 0").2, Outcome::YES);
         let with_payload = ipv4(6, &[syn(5, &[]), vec![1]].concat());
         let then = "-m length --length 41";
         assert_eq!(Frame::ip(&with_payload).apply(SET, then).2, Outcome::YES);

@@ -2,6 +2,8 @@
 //!
 //! Source: iptables-extensions(8); kernel `net/netfilter/xt_TEE.c`.
 
+use std::net::IpAddr;
+
 use crate::error::What;
 use crate::ext::{Args, Effect, IP, Opt, Printer, Support, Target, TargetKind};
 use crate::transit::Transit;
@@ -44,6 +46,15 @@ impl Target for Tee {
 
     fn apply(&self, _transit: &mut Transit<'_, '_>) -> Effect {
         Effect::Continue
+    }
+
+    fn copies_to(&self) -> Option<(IpAddr, &str)> {
+        let [a, b, c, d, ..] = self.gateway;
+        let gateway = match self.addr_len {
+            4 => IpAddr::from([a, b, c, d]),
+            _ => IpAddr::from(self.gateway),
+        };
+        Some((gateway, &self.oif))
     }
 
     fn only_watches(&self) -> bool {

@@ -89,4 +89,8 @@ impl Target for Ulog {
     fn only_watches(&self) -> bool {
         true
     }
+
+    fn log_prefix(&self) -> Option<&str> {
+        Some(&self.prefix)
+    }
 }

@@ -1,13 +1,13 @@
 //! Encoded rules, changed, compared and checked.
 
-use super::{
+use super::head::{
     ADDRESS_WORDS, INPUT, LEN, MATCHES, MORE, OUTPUT, PAIR, PORTS, STEP_GOTO, STEP_JUMP,
     STEP_TARGET, destination_form, has_operand, source_form, step_bits,
 };
 
 /// A rule taken apart: its head, its addresses (a pair or the source, and the destination), its ports. Of its
 /// interfaces the rule itself is asked.
-pub(in crate::layout) fn parts(words: &[u64]) -> (u64, [&[u64]; 2], Option<u64>) {
+pub fn parts(words: &[u64]) -> (u64, [&[u64]; 2], Option<u64>) {
     let head = words[0];
     let first = match head & PAIR {
         0 => ADDRESS_WORDS[source_form(head) as usize],
@@ -43,7 +43,7 @@ pub(super) fn interfaces_of(words: &[u64]) -> [Option<u64>; 2] {
 }
 
 /// Words of the rule that starts with this head.
-pub(in crate::layout) fn len_of(head: u64) -> usize {
+pub fn len_of(head: u64) -> usize {
     (head & LEN) as usize
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn says_all(words: &[u64]) -> bool {
 }
 
 /// Where the rule of this number starts, or the end.
-pub(in crate::layout) fn offset_of(words: &[u64], number: usize) -> usize {
+pub fn offset_of(words: &[u64], number: usize) -> usize {
     let mut at = 0;
     for _ in 0..number {
         let Some(head) = words.get(at) else { break };
@@ -94,7 +94,7 @@ pub(in crate::layout) fn offset_of(words: &[u64], number: usize) -> usize {
 }
 
 /// Changes what a jump holds, if the rule is one.
-pub(in crate::layout) fn patch(rule: &mut [u64], change: impl FnOnce(u32) -> u32) {
+pub fn patch(rule: &mut [u64], change: impl FnOnce(u32) -> u32) {
     if let [head, .., operand] = rule
         && has_operand(*head)
     {
@@ -111,12 +111,8 @@ pub(super) fn last(words: &[u64]) -> u32 {
     words.last().map_or(0, |word| *word as u32)
 }
 
-/// The first rule that is not whole, by its number; `jump` tells what operands lead somewhere.
-pub(in crate::layout) fn fault(
-    words: &[u64],
-    rules: usize,
-    mut jump: impl FnMut(u32) -> bool,
-) -> Option<usize> {
+/// Returns the number of the first rule that is not whole; `jump` says which operands lead somewhere.
+pub fn fault(words: &[u64], rules: usize, mut jump: impl FnMut(u32) -> bool) -> Option<usize> {
     let mut at = 0;
     for number in 0..rules {
         let Some(rule) = words.get(at).and_then(|head| words.get(at..at + len_of(*head))) else {

@@ -15,8 +15,8 @@
 //!        bits 15..18  what it does (`STEP_…`)
 //!        bit  18      one word: source and destination ports, all that its first match tests
 //!        bit  19      there are matches to ask
-//!        bits 20, 21  one word: the interface that the packet came in by, !
-//!        bits 22, 23  one word: the interface that it goes out by, !
+//!        bits 20, 21  one word: the input interface, !
+//!        bits 22, 23  one word: the output interface, !
 //!        bits 24..30  protocol: 0 none, else its code, from 33 on !
 //!        bits 30, 31  nothing
 //!        bits 32..64  where its counters stand
@@ -24,72 +24,40 @@
 //!
 //! Addresses are the bytes of the packet, the first one lowest. Ports are four numbers of 16 bits, the lowest first:
 //! the first source port and how many others follow it, and likewise of destinations. An interface is the word of its
-//! name ([`word_of`]); of a name that shares its word with others the rule is asked, too.
+//! name (`eval::iface_word`); of a name that shares its word with others the rule is asked, too.
 //!
 //! Protocols that rules name have codes, so that one shift of a word that a packet brings along tells whether a rule's
 //! test refuses it; of others the rule is asked.
 //!
-//! `run` reads rules one after the other, `pass` those of one shape that refuse a packet, `test` says what they say of
-//! one, `protocol` has the codes, `edit` changes, compares and checks them. The idea of rules that carry nothing they do not need is that of
-//! "Xtables2: Love for blobs" (2010).
+//! `run` reads rules one after the other, `pass` skips runs of rules of one shape that refuse a packet, `test` says
+//! what a rule says of a packet, `protocol` has the codes, `edit` changes, compares and checks rules. The idea of rules
+//! that carry nothing they do not need comes from "Xtables2: Love for blobs" (2010).
 
 mod edit;
+mod head;
 mod pass;
 mod protocol;
 mod run;
 mod test;
 
 pub(crate) use edit::{each, hash_of, operand, same_words, says_all};
-pub(super) use edit::{fault, len_of, offset_of, parts, patch};
-pub(crate) use run::{Coded, Run};
-pub(super) use test::{has_addresses, refuses_addresses, rest};
+pub use edit::{fault, len_of, offset_of, parts, patch};
+pub use head::{only_counts, slot};
+pub use run::{Coded, Run};
+pub use test::{has_addresses, refuses_addresses, rest};
 
 use crate::eval::word_of;
 use crate::ext::PortRanges;
 use crate::header::{Header, IfaceTest, MaskedAddr};
 use crate::model::{Action, Rule};
+use head::{
+    DESTINATION, INPUT, MATCHES, MORE, NOT_DESTINATION, NOT_INPUT, NOT_OUTPUT, NOT_SOURCE, OUTPUT,
+    PAIR, PORTS, PROTOCOL, SLOT, SOURCE, STEP, STEP_ACCEPT, STEP_COUNT, STEP_DROP, STEP_GOTO,
+    STEP_JUMP, STEP_RETURN, STEP_TARGET, V4, V6, V6_MASKED,
+};
 
-const LEN: u64 = 0x1f;
-const SOURCE: u32 = 5;
-const DESTINATION: u32 = 7;
-const PAIR: u64 = 1 << 9;
-const NOT_SOURCE: u64 = 1 << 10;
-const NOT_DESTINATION: u64 = 1 << 11;
-const MORE: u64 = 1 << 14;
-const STEP: u32 = 15;
-const PORTS: u64 = 1 << 18;
-const MATCHES: u64 = 1 << 19;
-const INPUT: u64 = 1 << 20;
-const NOT_INPUT: u64 = 1 << 21;
-const OUTPUT: u64 = 1 << 22;
-const NOT_OUTPUT: u64 = 1 << 23;
-const PROTOCOL: u32 = 24;
-const SLOT: u32 = 32;
-
-const V4: u64 = 1;
-const V6: u64 = 2;
-const V6_MASKED: u64 = 3;
-
-const STEP_COUNT: u64 = 0;
-const STEP_ACCEPT: u64 = 1;
-const STEP_DROP: u64 = 2;
-const STEP_RETURN: u64 = 3;
-const STEP_JUMP: u64 = 4;
-const STEP_GOTO: u64 = 5;
-const STEP_TARGET: u64 = 6;
-
-/// The bits of a head that say what is tested.
-const TESTS: u64 = 0x7fe0 | PORTS | MATCHES | INPUT | OUTPUT | protocol::CODE << PROTOCOL;
-/// Two IPv4 addresses and nothing else.
-const ONLY_PAIR: u64 = PAIR;
-/// Two IPv6 addresses and nothing else.
-const ONLY_V6: u64 = V6 << SOURCE | V6 << DESTINATION;
-
-/// Words of an address in each form.
-const ADDRESS_WORDS: [usize; 4] = [0, 1, 2, 4];
-
-/// Appends a rule. `jump` tells what a jump to the chain of this index holds.
-pub(crate) fn encode(rule: &Rule, is_v6: bool, jump: impl Fn(u32) -> u32, to: &mut Vec<u64>) {
+/// Appends a rule. `jump` returns what a jump to the chain of this index holds.
+pub fn encode(rule: &Rule, is_v6: bool, jump: impl Fn(u32) -> u32, to: &mut Vec<u64>) {
     let start = to.len();
     to.push(0);
     let (step, operand) = match rule.action {
@@ -203,36 +171,4 @@ fn first(bytes: &[u8; 16]) -> u64 {
 fn halves(bytes: [u8; 16]) -> [u64; 2] {
     let wide = u128::from_le_bytes(bytes);
     [wide as u64, (wide >> 64) as u64]
-}
-
-/// Whether a rule does nothing but count.
-#[inline]
-pub(super) fn only_counts(head: u64) -> bool {
-    step_bits(head) == STEP_COUNT
-}
-
-/// Where a rule's counters stand.
-#[inline]
-pub(super) fn slot(head: u64) -> u32 {
-    (head >> SLOT) as u32
-}
-
-#[inline]
-fn step_bits(head: u64) -> u64 {
-    head >> STEP & 7
-}
-
-#[inline]
-fn has_operand(head: u64) -> bool {
-    matches!(step_bits(head), STEP_JUMP | STEP_GOTO)
-}
-
-#[inline]
-fn source_form(head: u64) -> u64 {
-    head >> SOURCE & 3
-}
-
-#[inline]
-fn destination_form(head: u64) -> u64 {
-    head >> DESTINATION & 3
 }

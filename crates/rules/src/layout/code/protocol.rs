@@ -7,7 +7,7 @@ use packet::{dccp, esp, gre, icmpv4, icmpv6, sctp, tcp, udp};
 pub(super) const CODE: u64 = 0x3f;
 /// What is added to the code of an inverted test.
 const NOT: u64 = 32;
-/// The protocols that have codes, from 1 on: those that extensions look into, and those that firewalls let pass.
+/// The protocols that have codes, from 1 on: those that extensions look into, and those that firewalls usually accept.
 const CODED: [u8; 15] = [
     tcp::PROTOCOL,
     udp::PROTOCOL,
@@ -25,7 +25,7 @@ const CODED: [u8; 15] = [
     112,
     136,
 ];
-/// The code of each protocol, 0 of one that has none.
+/// The code of each protocol; 0 for a protocol without one.
 static CODES: [u8; 256] = codes();
 
 const fn codes() -> [u8; 256] {
@@ -51,7 +51,7 @@ pub(super) fn refused(protocol: Option<u8>) -> u64 {
     const PLAIN: u64 = 0xffff_fffe;
     let Some(protocol) = protocol else { return 0 };
     let is = 1 << CODES[usize::from(protocol)];
-    // Of a protocol without a code that is the bit of no test, and the one that no inverted test has.
+    // For a protocol without a code, `is` is the bit of no plain test, and `is << NOT` of no inverted test.
     PLAIN & !is | is << NOT
 }
 

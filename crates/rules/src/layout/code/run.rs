@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use super::edit::last;
-use super::test::test;
-use super::{
+use super::head::{
     LEN, STEP_ACCEPT, STEP_DROP, STEP_GOTO, STEP_JUMP, STEP_RETURN, STEP_TARGET, only_counts, slot,
     step_bits,
 };
+use super::test::test;
 use crate::eval::{HeaderTest, Key, Step, Stored};
 use crate::model::Rule;
 
 /// Rules that follow each other, with the rules they came from.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Run<'r> {
-    /// Those that are left.
+pub struct Run<'r> {
+    /// The words of the rules that are left.
     words: &'r [u64],
     /// All of them, and how many have been read.
     rules: &'r [Arc<Rule>],
@@ -22,13 +22,15 @@ pub(crate) struct Run<'r> {
 }
 
 impl<'r> Run<'r> {
-    pub(in crate::layout) fn new(words: &'r [u64], rules: &'r [Arc<Rule>]) -> Self {
+    /// Rules as words, and as they were read.
+    #[must_use]
+    pub fn new(words: &'r [u64], rules: &'r [Arc<Rule>]) -> Self {
         Self { words, rules, read: 0 }
     }
 
     /// The next rule.
     #[inline]
-    pub(in crate::layout) fn next(&mut self) -> Option<Coded<'r>> {
+    pub fn next_rule(&mut self) -> Option<Coded<'r>> {
         let (words, after) = first_rule(self.words)?;
         let rule = Coded { words, rule: &self.rules[self.read] };
         self.words = after;
@@ -38,7 +40,7 @@ impl<'r> Run<'r> {
 
     /// See [`crate::eval::Source::sweep`].
     #[inline]
-    pub(in crate::layout) fn sweep(
+    pub fn sweep(
         &mut self,
         key: &Key<'_>,
         mut count: impl FnMut(u32),
@@ -61,7 +63,7 @@ impl<'r> Run<'r> {
         loop {
             let (words, rules) = key.skip(self.words, count);
             self.skip(words, rules);
-            let stored = self.next()?;
+            let stored = self.next_rule()?;
             match key.rest(stored.words[0], stored.words) {
                 HeaderTest::No => {}
                 HeaderTest::Yes if stored.only_counts() => {
@@ -74,14 +76,14 @@ impl<'r> Run<'r> {
         }
     }
 
-    /// So many words, which are so many rules, have been read.
+    /// Skips `words` words, which hold `rules` rules.
     #[inline]
     fn skip(&mut self, words: usize, rules: usize) {
         self.words = self.words.get(words..).unwrap_or_default();
         self.read += rules;
     }
 
-    /// The same of a packet whose addresses are not known.
+    /// [`Self::seek`] for a packet whose addresses are not known: asks each rule.
     #[cold]
     fn ask_each(
         &mut self,
@@ -89,7 +91,7 @@ impl<'r> Run<'r> {
         count: &mut impl FnMut(u32),
     ) -> Option<(Coded<'r>, HeaderTest)> {
         loop {
-            let stored = self.next()?;
+            let stored = self.next_rule()?;
             match stored.test(key) {
                 HeaderTest::No => {}
                 HeaderTest::Yes if stored.only_counts() => count(stored.slot()),
@@ -107,7 +109,7 @@ fn first_rule(words: &[u64]) -> Option<(&[u64], &[u64])> {
 
 /// One encoded rule.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Coded<'r> {
+pub struct Coded<'r> {
     words: &'r [u64],
     rule: &'r Arc<Rule>,
 }

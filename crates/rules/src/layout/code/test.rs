@@ -5,11 +5,12 @@
 //! whole ([`super::fault`]): one of none would be read for ever.
 
 use super::edit::{addresses_of, interfaces_of, len_of, ports_of};
-use super::{
+use super::head::{
     ADDRESS_WORDS, DESTINATION, INPUT, MATCHES, MORE, NOT_DESTINATION, NOT_INPUT, NOT_OUTPUT,
     NOT_SOURCE, OUTPUT, PAIR, PORTS, PROTOCOL, SOURCE, V4, V6, V6_MASKED, destination_form,
-    protocol, source_form,
+    source_form,
 };
+use super::protocol;
 use crate::eval::{HeaderTest, Key, Port};
 
 /// The bits of a head that say which addresses are tested, and how.
@@ -37,7 +38,7 @@ pub(super) fn test(words: &[u64], key: &Key<'_>) -> HeaderTest {
     }
 }
 
-/// Whether the interfaces pass; `None` where one that is tested is not known.
+/// Whether the interfaces pass; `None` where a tested interface is not known.
 fn interfaces(head: u64, words: &[u64], key: &Key<'_>) -> Option<bool> {
     let [input, output] = interfaces_of(words);
     let one = |test: Option<u64>, port: &Port<'_>, invert: u64| {
@@ -52,13 +53,13 @@ fn interfaces(head: u64, words: &[u64], key: &Key<'_>) -> Option<bool> {
 
 /// Whether the rule tests an address.
 #[inline]
-pub(in crate::layout) fn has_addresses(head: u64) -> bool {
+pub fn has_addresses(head: u64) -> bool {
     head & ADDRESSES != 0
 }
 
 /// What is left to say once the addresses have passed; `ports` is the word of ports, if there is one.
 #[inline]
-pub(in crate::layout) fn rest(head: u64, ports: Option<u64>, key: &Key<'_>) -> HeaderTest {
+pub fn rest(head: u64, ports: Option<u64>, key: &Key<'_>) -> HeaderTest {
     if refuses_protocol(head, protocol::refused(key.protocol)) {
         return HeaderTest::No;
     }
@@ -78,9 +79,9 @@ pub(in crate::layout) fn rest(head: u64, ports: Option<u64>, key: &Key<'_>) -> H
     }
 }
 
-/// What rules are told of a packet whose addresses are known; its protocol and its ports may be missing.
+/// What rules say of a packet whose addresses are known; its protocol and its ports may be missing.
 impl Key<'_> {
-    /// Skips rules that refuse the packet, and of those that [`Key::pass_like`] passes the ones that match and only count:
+    /// Skips rules that refuse the packet, and rules passed by [`Key::pass_like`] that match and only count. Returns
     /// words and number of the rules before the first other one.
     ///
     /// What refuses most rules is asked first: the protocol, for which a rule's head is enough, and ports.
@@ -176,13 +177,9 @@ fn refuses_packed(head: u64, words: &[u64], key: &Key<'_>) -> bool {
     refuses_addresses(head, [words, after], key)
 }
 
-/// The same of tests apart: a pair or the source's, and the destination's.
+/// Tests the addresses where they lie apart: a pair or the source's, and the destination's.
 #[inline]
-pub(in crate::layout) fn refuses_addresses(
-    head: u64,
-    [first, destination]: [&[u64]; 2],
-    key: &Key<'_>,
-) -> bool {
+pub fn refuses_addresses(head: u64, [first, destination]: [&[u64]; 2], key: &Key<'_>) -> bool {
     if head & PAIR != 0 {
         return first.first() != Some(&key.pair());
     }

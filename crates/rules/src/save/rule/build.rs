@@ -6,10 +6,12 @@ use super::{RuleLine, Verdict};
 use crate::error::What;
 use crate::ext::kit::args::Loading;
 use crate::ext::{
-    Args, Match, MatchKind, MatchUse, Opaque, Support, Target, TargetKind, TargetUse,
+    self, Args, Match, MatchKind, MatchUse, Opaque, OpaqueWord, Support, Target, TargetKind,
+    TargetUse,
 };
 use crate::family::{Family, Hook, TableKind};
 use crate::header::{Header, HeaderTests, MaskedAddr};
+use crate::lexer::Word;
 
 /// What the reader of a rule has to know of its surroundings.
 #[derive(Debug, Clone, Copy)]
@@ -97,7 +99,8 @@ impl<'a> RuleLine<'a> {
                 (Cow::Borrowed(kind.name), kind.support, (kind.parse)(&self.args(loading, at))?)
             }
             None => {
-                (loading.name.text.to_string().into(), Support::Parsed, Box::new(opaque(loading)))
+                let body = Box::new(Opaque { words: loading.words.clone(), translates: false });
+                (loading.name.text.to_string().into(), Support::Parsed, body)
             }
         };
         Ok(MatchUse::new(name, support, body))
@@ -113,7 +116,7 @@ impl<'a> RuleLine<'a> {
                 (Cow::Borrowed(kind.name), kind.support, (kind.parse)(&self.args(loading, at))?)
             }
             None => {
-                (loading.name.text.to_string().into(), Support::Parsed, Box::new(opaque(loading)))
+                return unknown_target(&loading.name, loading.words.clone(), at.table, at.family);
             }
         };
         Ok(TargetUse { name, support, body: body.into() })
@@ -139,7 +142,28 @@ impl<'a> RuleLine<'a> {
     }
 }
 
-/// The words of an extension that tamis does not know.
-fn opaque<K>(loading: &Loading<'_, K>) -> Opaque {
-    Opaque { words: loading.words.clone() }
+/// The target that `-j` names where the table has no such chain and tamis knows no such target: kept, unless it is
+/// rather a misspelt one, or a chain that is missing. Targets are written in capitals; what has options is no chain.
+pub(in crate::save) fn unknown_target(
+    name: &Word<'_>,
+    words: Vec<OpaqueWord>,
+    table: &str,
+    family: Family,
+) -> Result<TargetUse, What> {
+    let text = &*name.text;
+    let refused = |hint: &str| {
+        let what = format!("a chain of table {table} or a target, found \"{text}\"{hint}");
+        Err(What::new(name.column, what))
+    };
+    if let Some(meant) = ext::misspelt_target(text, family) {
+        return refused(&format!(" (is it {meant}?)"));
+    }
+    let is_capital = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+    let of_another_family = ext::TARGETS.iter().any(|kind| kind.name == text);
+    if of_another_family || words.is_empty() && !text.bytes().all(is_capital) {
+        return refused("");
+    }
+    let translates = family.is_ip() && table == TableKind::NAT;
+    let body: Box<dyn Target> = Box::new(Opaque { words, translates });
+    Ok(TargetUse { name: text.to_owned().into(), support: Support::Parsed, body: body.into() })
 }

@@ -3,11 +3,11 @@
 mod build;
 
 use super::dialect::Part;
-use super::options::{Arguments, Extensions, Newest, is_bang};
-use super::{LineWarnings, header};
+use super::header;
+use super::options::{Arguments, Extensions, is_bang};
+use super::warnings::LineWarnings;
 use crate::error::What;
 use crate::ext;
-use crate::ext::kit::args::Loading;
 use crate::family::Family;
 use crate::header::HeaderTests;
 use crate::lexer::Word;
@@ -15,7 +15,7 @@ use crate::model::Counters;
 use header::Addresses;
 use smallvec::smallvec;
 
-pub(super) use build::Setting;
+pub(super) use build::{Setting, unknown_target};
 
 /// Where a rule goes in its chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,6 +114,11 @@ pub(super) fn command<'a>(words: &mut Arguments<'a>) -> Result<(Position, Word<'
     Ok((position, words.value(&command.text)?))
 }
 
+/// A warning that an extension is not known.
+pub(super) fn unevaluated(option: &str, name: &str) -> String {
+    format!("{option} {name}: not evaluated, kept as it stands")
+}
+
 impl<'a> RuleLine<'a> {
     /// A rule without any test.
     pub(super) fn new(position: Position, chain: Word<'a>, family: Family) -> Self {
@@ -143,6 +148,16 @@ impl<'a> RuleLine<'a> {
         while let Some(word) = words.next() {
             self.option(word, words, &is_chain, warnings)?;
         }
+        match self.extensions.take_bare_target() {
+            Some(name) => self.verdict = Some(Verdict::Jump(name)),
+            None => {
+                let unknown =
+                    self.extensions.target.as_ref().filter(|target| target.kind.is_none());
+                unknown
+                    .into_iter()
+                    .for_each(|target| warnings.add(unevaluated("-j", &target.name.text)));
+            }
+        }
         Ok(())
     }
 
@@ -165,11 +180,14 @@ impl<'a> RuleLine<'a> {
     ) -> Result<(), What> {
         let (invert, word) = if is_bang(&word) { (true, words.value("!")?) } else { (false, word) };
         if word.quoted || !word.text.starts_with('-') {
+            if invert && self.extensions.has_unknown() {
+                return self.extensions.keep(&word, invert, words);
+            }
             return Err(What::new(word.column, format!("an option, found \"{}\"", word.text)));
         }
 
         let word = words.split_option(word);
-        // `--proto` is also an option of `-m policy`, which has it once it is loaded.
+        // `--proto` is also an option of a loaded `-m policy`, and maybe of an unknown extension.
         let known = self.extensions.family.dialect().part(&word.text);
         match known.filter(|_| !self.extensions.declare(&word.text)) {
             Some((part, name)) => self.test(part, name, invert, &word, words, warnings),
@@ -220,7 +238,7 @@ impl<'a> RuleLine<'a> {
         Ok(())
     }
 
-    /// The options that take no `!`, and those of extensions.
+    /// Takes an option that allows no `!`, or an option of an extension.
     fn plain_option(
         &mut self,
         word: Word<'a>,
@@ -290,10 +308,13 @@ impl<'a> RuleLine<'a> {
         }
         let kind = ext::find_match(&name.text, self.extensions.family);
         if kind.is_none() {
-            warnings.add(format!("-m {}: not evaluated, kept as it stands", name.text));
+            if let Some(meant) = ext::misspelt_match(&name.text, self.extensions.family) {
+                let what = format!("a match after -m, found \"{}\" (is it {meant}?)", name.text);
+                return Err(What::new(name.column, what));
+            }
+            warnings.add(unevaluated("-m", &name.text));
         }
         self.extensions.load(kind, name);
-        self.extensions.newest = Newest::Match;
         Ok(())
     }
 
@@ -307,13 +328,8 @@ impl<'a> RuleLine<'a> {
             chain if is_chain(chain) => Some(Verdict::Jump(name)),
             target => {
                 let kind = ext::find_target(target, self.extensions.family);
-                if kind.is_none() && !ext::is_foreign_target(target) {
-                    Some(Verdict::Jump(name))
-                } else {
-                    self.extensions.target = Some(Loading::new(kind, name));
-                    self.extensions.newest = Newest::Target;
-                    None
-                }
+                self.extensions.load_target(kind, name);
+                None
             }
         };
         Ok(())

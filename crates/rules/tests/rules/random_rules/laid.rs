@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rules::eval::{Alive, Cause, Memories, Observer, RuleRef, Verdicts, walk};
-use rules::layout::{Kind, Laid, Layout};
 use rules::model::{Family, Ruleset};
 use rules::{Outcome, Transit};
 
+use super::layouts::{Kind, Laid, Layout};
 use super::made::{Action, Packet, Ports, Rule, Table, packets, tables};
 use super::sound::{Unknown, at_hook, ruleset, runner, unknowns};
 

@@ -30,7 +30,7 @@ fn ruleset(text: &str) -> Ruleset {
 
 fn first(text: &str) -> (Revision, Numbers) {
     let mut numbers = Numbers::default();
-    let revision = Revision::first(&ruleset(text), &mut numbers).unwrap();
+    let revision = Revision::first(&ruleset(text), &mut numbers);
     (revision, numbers)
 }
 
@@ -112,7 +112,7 @@ fn random_changes_do_what_they_say() {
     TestRunner::new(config).run(&changes(), |changes| changed_as_the_lists_are(&changes)).unwrap();
 }
 
-/// The same changes at once are the same rules.
+/// Changes made at once give the same rules as one by one.
 #[test]
 fn one_transaction_is_all_of_its_changes_or_none() {
     let config = Config { cases: 500, failure_persistence: None, ..Config::default() };
@@ -164,7 +164,7 @@ fn a_reload_keeps_the_rules_that_stay() {
     assert_eq!(next.verify(), Ok(()));
 }
 
-/// A chain that takes the place of one that was deleted comes last, and rules that are given come in their order.
+/// A chain that takes the place of a deleted one comes last, and given rules come in their order.
 #[test]
 fn chains_are_printed_in_the_order_in_which_they_came() {
     let in_order = |revision: &Revision| {
@@ -219,14 +219,39 @@ fn a_reload_may_turn_jumps_around() {
     assert_eq!(printed(&next), new);
 }
 
+const LOOPED: &str = "*filter\n:INPUT ACCEPT [0:0]\n:a - [0:0]\n:b - [0:0]\n:c - [0:0]\n\
+                      -A a -j b\n-A b -j a\n-A c -j b\nCOMMIT\n";
+
 #[test]
-fn loops_are_refused_wherever_they_are() {
-    let mut numbers = Numbers::default();
-    let looped = "*filter\n:a - [0:0]\n:b - [0:0]\n-A a -j b\n-A b -j a\nCOMMIT\n";
-    assert!(Revision::first(&ruleset(looped), &mut numbers).is_err());
+fn a_loop_is_refused_where_a_packet_gets_to_it() {
+    let (revision, mut numbers) = first(LOOPED);
+    assert_eq!(printed(&revision), LOOPED);
+    for to in ["a", "b", "c"] {
+        let text = format!("*filter\n-A INPUT -j {to}\n");
+        let refused = revision.changed_by(&text, &mut numbers).unwrap_err();
+        assert_eq!((refused.line, refused.column), (2, 4), "{refused}");
+    }
     let (revision, mut numbers) = first(START);
-    let refused = revision.changed_by("*filter\n-A a -g b\n-A b -j a\n", &mut numbers).unwrap_err();
-    assert_eq!((refused.line, refused.column), (3, 4), "{refused}");
+    let text = "*filter\n-A a -g b\n-A b -j a\n-A INPUT -j b\n";
+    let refused = revision.changed_by(text, &mut numbers).unwrap_err();
+    assert_eq!((refused.line, refused.column), (4, 4), "{refused}");
+    let reached = revision.changed_by("*filter\n-A INPUT -j a\n-A a -j b\n", &mut numbers).unwrap();
+    for closes in ["-A b -j a", "-A a -j a", "-A b -g b"] {
+        let text = format!("*filter\n{closes}\n");
+        let refused = reached.changed_by(&text, &mut numbers).unwrap_err();
+        assert_eq!((refused.line, refused.column), (2, 4), "{refused}");
+    }
+}
+
+#[test]
+fn rules_with_a_loop_that_no_packet_gets_to_take_the_place_of_others() {
+    let old = "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n:a - [0:0]\n:d - [0:0]\n\
+               -A INPUT -j d\n-A FORWARD -j a\n-A d -j a\nCOMMIT\n";
+    let (revision, mut numbers) = first(old);
+    let looped = revision.replaced_by(ruleset(LOOPED), &mut numbers).unwrap();
+    assert_eq!(printed(&Revision::clone(&looped)).lines().count(), LOOPED.lines().count() + 1);
+    let back = looped.replaced_by(ruleset(old), &mut numbers).unwrap();
+    assert_eq!(print_ruleset(&back.in_order(), false, |_, _, _| Counters::default()), old);
 }
 
 #[test]
@@ -269,6 +294,9 @@ fn is_summed_up(revision: &Revision) -> Result<(), TestCaseError> {
     prop_assert_eq!(revision.tracks(), rules.tracks());
     prop_assert_eq!(revision.translates(), rules.translates());
     prop_assert_eq!(revision.asks_for_ports(), rules.asks_for_ports());
+    prop_assert_eq!(revision.proxies(), rules.proxies());
+    let remembers = |rule: &Rule| rule.matches.iter().any(|used| used.body.memory().is_some());
+    prop_assert_eq!(revision.remembers(), rules.rules().any(remembers));
     prop_assert_eq!(revision.rule_count(), rules.rules().count());
     if let Some(bound) = revision.class_bound() {
         let class = rules.class_of_sharers();
@@ -300,7 +328,7 @@ fn rules_that_somebody_else_has_are_copied() {
     let (revision, mut numbers) = first(text);
     // A revision shares the rules that it was made of.
     let given = ruleset(text);
-    let holder = Revision::first(&given, &mut Numbers::default()).unwrap();
+    let holder = Revision::first(&given, &mut Numbers::default());
     let other = revision.changed_by("*filter\n-I INPUT -p tcp\nCOMMIT\n", &mut numbers).unwrap();
     let next = other.replaced_by(given, &mut numbers).unwrap();
     assert_eq!(printed(&next), text);
@@ -308,7 +336,7 @@ fn rules_that_somebody_else_has_are_copied() {
     assert_eq!(printed(&holder), text);
     // Of another rule it has its own.
     let given = ruleset(&text.replace("udp", "icmp"));
-    let holder = Revision::first(&given, &mut Numbers::default()).unwrap();
+    let holder = Revision::first(&given, &mut Numbers::default());
     let next = next.replaced_by(given, &mut numbers).unwrap();
     let rule = |revision: &Revision| Arc::clone(revision.rule("filter", "INPUT", 0).unwrap());
     assert!(!Arc::ptr_eq(&rule(&next), &rule(&holder)));
@@ -327,7 +355,7 @@ fn the_same_rules_change_nothing() {
     assert_eq!((next.made().len(), next.dropped()), (0, &Dropped::default()));
     assert_eq!((next.rule_count(), next.verify()), (3, Ok(())));
     assert_eq!(printed(&next), printed(&revision));
-    // Beside one that is new the others stay, too, whatever counters their text once gave them.
+    // With a new one, the others stay, too, whatever counters their text once gave them.
     let (mut given, mut more) =
         (next.ruleset(), ruleset("*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -p tcp\nCOMMIT\n"));
     given.tables[0].chains[0].rules.append(&mut more.tables[0].chains[0].rules);
@@ -340,7 +368,7 @@ fn the_same_rules_change_nothing() {
 fn no_name_is_given_twice() {
     let text = "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -m limit --limit 1/hour\nCOMMIT\n";
     let (mut revision, mut numbers) = first(text);
-    let other = Revision::first(&ruleset(text), &mut numbers).unwrap();
+    let other = Revision::first(&ruleset(text), &mut numbers);
     let mut names: HashSet<u64> =
         revision.rules().chain(other.rules()).map(|rule| rule.id).collect();
     let again = "*filter\n-R INPUT 1 -m limit --limit 1/hour\nCOMMIT\n";

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 /// Rules of the test, in canonical form without the chain.
-const RULES: [&str; 8] = [
+const RULES: [&str; 9] = [
     "-s 10.0.0.1/32",
     "-s 10.0.0.1/32 -j ACCEPT",
     "! -s 10.0.0.0/8 -d 10.0.0.2/32 -j DROP",
@@ -13,6 +13,7 @@ const RULES: [&str; 8] = [
     "-s 10.0.0.1/32 -d 10.0.0.2/32",
     "-m conntrack --ctstate NEW -j ACCEPT",
     "-m physdev --physdev-in eth0",
+    "-m limit --limit 3/sec",
 ];
 
 /// Names that user chains have, get and lose.
@@ -151,20 +152,44 @@ impl Naive {
         }
     }
 
-    fn reaches(&self, from: usize, to: usize) -> bool {
-        let chain = self.chains.iter().find(|chain| chain.id == from).unwrap();
-        from == to
-            || chain.rules.iter().any(|rule| match rule {
-                Rule::Jump(_, next) => self.reaches(*next, to),
-                Rule::Plain(_) => false,
-            })
+    /// The chains that are reached from one, by their names that never change, that one among them.
+    fn reached(&self, from: usize) -> Vec<usize> {
+        let (mut all, mut at) = (vec![from], 0);
+        while let Some(id) = all.get(at).copied() {
+            at += 1;
+            let chain = self.chains.iter().find(|chain| chain.id == id).unwrap();
+            for rule in &chain.rules {
+                match rule {
+                    Rule::Jump(_, next) if !all.contains(next) => all.push(*next),
+                    _ => {}
+                }
+            }
+        }
+        all
+    }
+
+    /// Whether a packet gets to a chain that is reached from itself, if this chain jumps to that one, too.
+    fn loops(&mut self, chain: usize, rule: &Rule) -> bool {
+        self.chains[chain].rules.push(rule.clone());
+        let next = |id: &usize| {
+            let chain = self.chains.iter().find(|chain| chain.id == *id).unwrap();
+            let jumps = chain.rules.iter().filter_map(|rule| match rule {
+                Rule::Jump(_, next) => Some(*next),
+                Rule::Plain(_) => None,
+            });
+            jumps.collect::<Vec<_>>()
+        };
+        let met: Vec<usize> = (0..3).flat_map(|built_in| self.reached(built_in)).collect();
+        let is_looped = |id: &usize| next(id).iter().any(|next| self.reached(*next).contains(id));
+        let loops = met.iter().any(is_looped);
+        self.chains[chain].rules.pop();
+        loops
     }
 
     /// A rule that may be put into a chain.
-    fn fits(&self, chain: usize, what: &What) -> Option<Rule> {
+    fn fits(&mut self, chain: usize, what: &What) -> Option<Rule> {
         let rule = self.rule(what)?;
-        let loops = matches!(rule, Rule::Jump(_, to) if self.reaches(to, self.chains[chain].id));
-        (!loops).then_some(rule)
+        (!self.loops(chain, &rule)).then_some(rule)
     }
 
     /// Does what the command says; whether it is to be taken.

@@ -4,17 +4,13 @@ use conntrack::Side;
 use host::{Host, Queues, parse_verdict};
 use packet::craft::{Addresses, Craft, Message};
 use packet::{Checksums, Link, Mark, Packet, Read};
-use rules::eval::{Alive, Claim, Memories, Observer, Verdict, Verdicts, walk};
+use rules::eval::{Alive, Claim, Memories, Nobody, Verdict, Verdicts, walk};
 use rules::model::Family::{self, Ipv4, Ipv6};
 use rules::model::{Action, Hook, Ruleset};
 use rules::nat::{Ports, Range, Translation, forget};
-use rules::{Backend, Iface, Transit};
+use rules::{Iface, Transit};
 
 use super::ruleset;
-
-struct Silent;
-
-impl Observer for Silent {}
 
 fn udp(family: Family) -> Vec<u8> {
     let addresses = match family {
@@ -41,7 +37,7 @@ fn walked<R>(
     walked_by(rules, hook, Iface::Absent, frame, see)
 }
 
-/// Likewise, where it came in by an interface.
+/// Walks a packet that an interface received: see [`walked`].
 fn walked_by<R>(
     rules: &Ruleset,
     hook: Hook,
@@ -52,7 +48,7 @@ fn walked_by<R>(
     walked_on(&Host::default(), rules, (hook, input), frame, see)
 }
 
-/// Likewise, on a host.
+/// Walks a packet on a given host: see [`walked`].
 fn walked_on<R>(
     host: &Host,
     rules: &Ruleset,
@@ -66,11 +62,10 @@ fn walked_on<R>(
         input,
         output: Iface::Absent,
         mark: Mark { value: 0x55, unknown: 0 },
-        backend: Backend::Legacy,
         ..Transit::new(&mut packet, rules.family, hook, host)
     };
     let mut memories = Memories::of(rules);
-    let verdicts = walk(rules, 0, &mut transit, Alive::Certain, &mut memories, &mut Silent);
+    let verdicts = walk(rules, 0, &mut transit, Alive::Certain, &mut memories, &mut Nobody);
     see(&verdicts, &transit)
 }
 
@@ -296,10 +291,9 @@ fn a_translation_that_is_not_certain_makes_the_address_unknown() {
     let host = Host::default();
     let mut transit = Transit {
         input: Iface::Absent,
-        backend: Backend::Legacy,
         ..Transit::new(&mut packet, Ipv6, Hook::Postrouting, &host)
     };
-    walk(&rules, 0, &mut transit, Alive::Certain, &mut Memories::of(&rules), &mut Silent);
+    walk(&rules, 0, &mut transit, Alive::Certain, &mut Memories::of(&rules), &mut Nobody);
     assert_eq!(transit.net::<2>(8), Read::Unknown);
     assert_eq!(transit.net(24), Read::Known(v6("2001:db8::9")));
 }

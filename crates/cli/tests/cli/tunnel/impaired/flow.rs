@@ -16,13 +16,13 @@ const PORT: u16 = 5_002;
 /// Who hears nothing for as long has heard everything.
 const SILENCE: Duration = Duration::from_secs(2);
 
-/// Sends packets at this interval: numbers of those that came, in their order.
+/// Sends packets at this interval; returns the numbers of received packets, in their order.
 ///
 /// # Panics
-/// If any is not one that was sent.
+/// If a received packet was not sent.
 pub(in crate::tunnel) fn run(hosts: &Hosts, packets: u64, interval: Duration) -> Vec<u64> {
     let receiver = hosts.within(1, || UdpSocket::bind((INSIDE[1], PORT)).unwrap());
-    // Who is slow loses nothing.
+    // A slow receiver loses nothing.
     set_socket_recv_buffer_size_force(&receiver, 8 << 20).unwrap();
     let sender = hosts.within(0, || UdpSocket::bind((INSIDE[0], PORT)).unwrap());
     let receives = thread::spawn(move || receive(&receiver));

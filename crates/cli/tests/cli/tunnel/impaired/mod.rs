@@ -20,7 +20,7 @@ use crate::ran::skipped;
 
 const PACKETS: u64 = 1_500;
 const INTERVAL: Duration = Duration::from_micros(2_500);
-/// Bytes of a connection beside that.
+/// Bytes of a connection besides that.
 const STREAM: usize = 256 << 10;
 /// Handshakes are repeated each 5 s; that eight in a row fail on a path that loses a tenth is one case in 600,000.
 const PATIENCE: Duration = Duration::from_secs(45);
@@ -230,7 +230,7 @@ fn is_same(came: &[u64], expected: &[u64], told: &str) {
     );
 }
 
-/// What the second host tells of the first is what happened.
+/// Asserts that what the second host reports of the first is what happened.
 #[track_caller]
 fn adds_up(hosts: &Hosts, way: &Way) {
     let peer = hosts.peer(1);

@@ -34,7 +34,7 @@ pub(super) struct Recording {
 pub(super) struct Way {
     /// What the first host sent, by its number.
     sent: BTreeMap<Number, Vec<u8>>,
-    /// Its sessions, one after the other.
+    /// Sessions of the first host, one after the other.
     sessions: Vec<[u8; 4]>,
     /// What came to the second host, in its order: whatever of it is as it was sent.
     came: Vec<Number>,
@@ -124,7 +124,7 @@ impl Way {
         self.came.len() - self.came.iter().collect::<BTreeSet<_>>().len()
     }
 
-    /// How many are missing of those before the last one that came of each session.
+    /// How many are missing before the last that came, over all sessions.
     pub(super) fn missing(&self) -> u64 {
         let mut sessions: BTreeMap<[u8; 4], BTreeSet<u64>> = BTreeMap::new();
         for (session, counter) in &self.came {

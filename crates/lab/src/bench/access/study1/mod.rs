@@ -115,11 +115,11 @@ fn speed_ups(plan: &Plan, prepared: &Prepared, out: &mut Rows) -> Result<SpeedUp
     let Some(serial) = serial.systems.first() else { return Ok(SpeedUps::new()) };
     out.push(serial.row(prepared, None));
     let mut found = SpeedUps::new();
-    for figures in firewalls.iter().flat_map(|firewall| &firewall.systems) {
-        out.push(figures.row(prepared, Some(("serial", serial))));
-        let Setting { engine, orchestration, threads, origin, .. } = figures.setting;
+    for measured in firewalls.iter().flat_map(|firewall| &firewall.systems) {
+        out.push(measured.row(prepared, Some(("serial", serial))));
+        let Setting { engine, orchestration, threads, origin, .. } = measured.setting;
         let model = if origin == Origin::PerWorker { origin.name() } else { orchestration.name() };
-        found.insert((engine.name(), model, threads), speed_up(figures, serial));
+        found.insert((engine.name(), model, threads), speed_up(measured, serial));
     }
     Ok(found)
 }
@@ -144,19 +144,19 @@ impl Firewall {
 
     /// Every system once.
     fn round(&mut self, prepared: &Prepared) -> Result<(), String> {
-        for figures in &mut self.systems {
-            let ran = run_once(&figures.setting, prepared, &mut self.engine)?;
-            figures.holds(&ran)?;
-            figures.add(&ran.outcome);
-            figures.look(&self.engine);
+        for measured in &mut self.systems {
+            let ran = run_once(&measured.setting, prepared, &mut self.engine)?;
+            measured.holds(&ran)?;
+            measured.add(&ran.outcome);
+            measured.look(&self.engine);
         }
         Ok(())
     }
 }
 
-fn speed_up(figures: &Figures, serial: &Figures) -> Vec<f64> {
+fn speed_up(measured: &Figures, serial: &Figures) -> Vec<f64> {
     let serial = mean(&serial.rates);
-    figures.rates.iter().map(|rate| rate / serial).collect()
+    measured.rates.iter().map(|rate| rate / serial).collect()
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -173,12 +173,12 @@ fn stripes(plan: &Plan, threads: usize, out: &mut Rows) -> Result<Vec<(usize, Ve
         ..setting(Kind::Striped, model, threads)
     };
     let settings = STUDY1_STRIPES.map(|(stripes, _)| of(stripes));
-    let (figures, _) = contest(&settings, &prepared, plan.runs)?;
+    let (measured, _) = contest(&settings, &prepared, plan.runs)?;
     let mut found = Vec::new();
-    for figures in figures {
-        let stripes = figures.setting.tuning.stripes.unwrap_or_default();
+    for measured in measured {
+        let stripes = measured.setting.tuning.stripes.unwrap_or_default();
         let millis: Vec<f64> =
-            figures.rates.iter().map(|rate| plan.packets as f64 / rate * 1e3).collect();
+            measured.rates.iter().map(|rate| plan.packets as f64 / rate * 1e3).collect();
         out.push(
             Row::new("access.stripes", "striped", "ms", &millis)
                 .with("stripes", stripes)

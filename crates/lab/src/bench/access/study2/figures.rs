@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::super::figure::{self, Axes, Caption, Panel, Point, Scale, Series, Strip};
 use super::super::published::{STUDY2, Study2System};
-use super::{TABLES, systems};
+use super::system::{System, TABLES, systems};
 use crate::bench::recorded::{Measured, Recorded, runs};
 
 const BOTH: [usize; 2] = [100, 1_000];
@@ -161,7 +161,7 @@ impl Figures<'_> {
 
 /// A row for each system: least, median and most of each of some rows.
 fn strips(rows: &[&Measured], published: impl Fn(&Study2System) -> Vec<f64>) -> Vec<Strip> {
-    let strip = |(table, way): super::System| {
+    let strip = |(table, way): System| {
         let (table, way) = (table.name(), way.name());
         let these = rows.iter().filter(|row| system(row) == (table, way));
         let theirs = STUDY2.iter().find(|one| (one.table, one.way) == (table, way));

@@ -11,8 +11,8 @@ use engines::catalogue::{Built, Kind};
 use engines::matrix;
 
 use super::super::figure::{self, Axes, Panel, Point, Scale, Series};
-use super::super::{Plan, Prepared, Row, Setting, Start, Tuning};
-use super::{Loop, TABLES, pass};
+use super::super::{Plan, Prepared, Row, Setting, Start, Tuning, run_once};
+use super::system::{Loop, TABLES, pass};
 use crate::bench::Rows;
 use crate::bench::recorded::{Measured, Recorded, runs};
 use crate::workload::{PRESETS, Preset, Variant};
@@ -52,7 +52,7 @@ pub(super) fn run(plan: &Plan, out: &mut Rows) -> Result<(), String> {
 /// Of a table that has seen the stream.
 fn bytes(table: Kind, prepared: &Prepared) -> Result<usize, String> {
     let mut engine = prepared.engine(table, Tuning::default())?;
-    super::run_once(&Setting::pool(table, 1), prepared, &mut engine)?;
+    run_once(&Setting::pool(table, 1), prepared, &mut engine)?;
     match engine {
         Built::Shared(engine) => Ok(engine.bytes()),
         Built::Alone(_) => Err(format!("{}: expected a table that threads share", table.name())),

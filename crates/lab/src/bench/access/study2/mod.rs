@@ -11,54 +11,24 @@
 mod figures;
 mod growth;
 mod settings;
+mod system;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
-use std::time::Instant;
 
-use crate::bench::{Rows, limit};
+use crate::bench::Rows;
 use crate::studies::orchestrate::{Bins, Orchestration};
 use engines::catalogue::Kind;
+use system::{Loop, THREADS, pass, preset, systems};
 
 use super::published::{STUDY2, STUDY2_SIZES};
-use super::{Part, Plan, Prepared, Row, Setting, Start, Track, run_once};
+use super::{Part, Plan, Prepared, Row, Setting, Start, Track};
 use crate::bench::Recorded;
-use crate::workload::{PRESETS, Preset, Variant};
-
-/// The study's machine had 8 logical cores, and it used as many threads.
-const THREADS: usize = 8;
-/// The study's tables, its future work, and ours.
-const TABLES: [Kind; 7] = [
-    Kind::Matrix,
-    Kind::ConcurrentMap,
-    Kind::StripedMap,
-    Kind::SplitOrdered,
-    Kind::CachedExact,
-    Kind::CachedEpoch,
-    Kind::Tamis,
-];
-
-/// A table under a way to share work.
-type System = (Kind, Orchestration);
+use crate::workload::Variant;
 
 /// By table, way, packets and addresses.
 type Times = BTreeMap<(&'static str, &'static str, usize, usize), Vec<Loop>>;
-
-/// Milliseconds of one loop.
-#[derive(Debug, Clone, Copy)]
-struct Loop {
-    /// The table's making.
-    made: f64,
-    critical: f64,
-    overall: f64,
-}
-
-fn systems() -> impl Iterator<Item = System> {
-    let ways = [Orchestration::WorkerPool, Orchestration::Stream];
-    let all = ways.into_iter().flat_map(|way| TABLES.map(|table| (table, way)));
-    all.chain([(Kind::Serial, Orchestration::Serial)])
-}
 
 /// Runs the study.
 ///
@@ -116,11 +86,6 @@ fn sizes(plan: &Plan) -> Vec<(usize, usize)> {
     all.filter(|(packets, _)| *packets <= plan.packets).collect()
 }
 
-/// Preset 1 with the next power of two of addresses.
-fn preset(addresses: usize) -> Preset {
-    Preset { addresses_log: addresses.next_power_of_two().ilog2(), ..PRESETS[0] }
-}
-
 fn setting(table: Kind, way: Orchestration) -> Setting {
     let threads = if way == Orchestration::Serial { 1 } else { THREADS };
     Setting {
@@ -133,28 +98,6 @@ fn setting(table: Kind, way: Orchestration) -> Setting {
 /// As many loops as the plan has, fewer of many packets, but two.
 fn loops(plan: &Plan, packets: usize) -> usize {
     plan.runs.min((500_000 / packets).max(2))
-}
-
-/// This number of loops of each setting, which take turns; each loop on a table of its own.
-fn pass(settings: &[Setting], prepared: &Prepared, loops: usize) -> Result<Vec<Vec<Loop>>, String> {
-    let mut found = vec![Vec::with_capacity(loops); settings.len()];
-    for _ in limit::rounds(loops) {
-        for (setting, found) in settings.iter().zip(&mut found) {
-            found.push(one_loop(setting, prepared)?);
-        }
-    }
-    Ok(found)
-}
-
-fn one_loop(setting: &Setting, prepared: &Prepared) -> Result<Loop, String> {
-    let millis = |time: std::time::Duration| time.as_secs_f64() * 1e3;
-    let started = Instant::now();
-    let mut engine = prepared.empty(setting.engine, setting.tuning)?;
-    let made = started.elapsed();
-    prepared.tell(&mut engine);
-    let ran = run_once(setting, prepared, &mut engine)?;
-    let [made, critical, took] = [made, ran.outcome.elapsed, ran.took].map(millis);
-    Ok(Loop { made, critical, overall: made + took })
 }
 
 fn rows(loops: &[Loop], setting: &Setting, prepared: &Prepared) -> Vec<Row> {

@@ -12,7 +12,7 @@ use engines::striped_map::Settings;
 use super::super::contest::contest;
 use super::super::figure::{self, Axes, Panel, Point, Scale, Series};
 use super::super::{Plan, Prepared, Row, Setting, Start, Tuning};
-use super::{THREADS, preset};
+use super::system::{THREADS, preset};
 use crate::bench::Rows;
 use crate::bench::recorded::{Measured, Recorded};
 use crate::workload::Variant;

@@ -12,8 +12,8 @@ use std::thread;
 use std::time::Duration;
 
 use dataplane::Config;
-use dataplane::run::config::{OnPanic, Order, Other, Slot, Workers};
-use dataplane::run::{BoxedPort, Driver, Ends, Hosted, Middlebox, Polled, Run, Verdict, Waiting};
+use live::config::{OnPanic, Order, Other, Slot, Workers};
+use live::{BoxedPort, Driver, Hosted, Middlebox, Polled, Run, Verdict, Waiting, WireSpec};
 use packet::craft::{Addresses, Craft, Message};
 use pktio::{Burst, FrameMeta, LinkType, Port, PortError, Readiness, Stats};
 use rules::save::{LoadOptions, load};
@@ -66,7 +66,7 @@ impl Way {
         let ports: [(String, BoxedPort); 2] =
             [("left".to_owned(), Box::new(port)), ("right".to_owned(), Box::new(Nowhere))];
         let (crossings, order) = (Default::default(), Order::Flow);
-        let ends = vec![Ends { ports, crossings, other: Other::Pass, order }];
+        let ends = vec![WireSpec { ports, crossings, other: Other::Pass, order }];
         let rules = load("*filter\n:FORWARD ACCEPT [0:0]\nCOMMIT\n", &LoadOptions::default());
         let rules = [Arc::new(rules.expect("rules").ruleset)];
         let mut make = |_| -> Box<dyn Middlebox> {
@@ -81,7 +81,7 @@ impl Way {
             Self::Polled => Driver::Hosted(Slot::default(), 256),
         };
         let (config, workers) = (Config::default(), Workers::default());
-        let started = Run::start_driven(ends, &rules, config, OnPanic::Closed, &workers, driver);
+        let started = Run::start_driven(ends, (&rules, config), OnPanic::Closed, &workers, driver);
         let (run, hosted) = started.expect("a run");
         let polling: Vec<_> =
             hosted.into_iter().map(|hosted| thread::spawn(|| poll(hosted))).collect();

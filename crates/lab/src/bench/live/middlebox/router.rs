@@ -4,7 +4,7 @@
 //! Contract: TCP and UDP over IPv4 with whole headers; everything else passes as it is. Checksums are kept by RFC 1624
 //! updates, and a datagram without one stays without. The same in another language is measured beside it.
 
-use dataplane::run::{Middlebox, Offsets, Shown, Verdict, Waiting};
+use live::{Middlebox, Offsets, Shown, Verdict, Waiting};
 use packet::{checksum, ethertype};
 
 const TCP: u8 = 6;

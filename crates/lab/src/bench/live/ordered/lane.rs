@@ -7,7 +7,7 @@ use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dataplane::ordered::{Batch, Came, Lane, Part, Shape, Way};
+use live::reorder::{Batch, Came, Lane, Part, Shape, Way};
 
 use super::load::{BURST, Left, Load, Packet, Sink, Source, Work, before_others, soon};
 

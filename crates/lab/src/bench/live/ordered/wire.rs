@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dataplane::Config;
-use dataplane::run::config::{Cores, OnPanic, Order, Other, Workers};
-use dataplane::run::{BoxedPort, Ends, Run};
+use live::config::{Cores, OnPanic, Order, Other, Workers};
+use live::{BoxedPort, Run, WireSpec};
 use packet::craft::{Addresses, Craft, Message};
 use pktio::{Burst, FaultPort, FaultRates, FrameMeta, LinkType, Port, PortError, Readiness, Stats};
 use rules::save::{LoadOptions, load};
@@ -163,10 +163,10 @@ pub fn row(frames: u64) -> Row {
     let ports: [(String, BoxedPort); 2] =
         [("left".to_owned(), Box::new(near)), ("right".to_owned(), Box::new(far))];
     let crossings = Default::default();
-    let ends = vec![Ends { ports, crossings, other: Other::Pass, order: Order::Wire }];
+    let ends = vec![WireSpec { ports, crossings, other: Other::Pass, order: Order::Wire }];
     let rules = [Arc::new(load(&rules(), &LoadOptions::default()).expect("rules").ruleset)];
     let workers = Workers { cores: Cores::Any, count: Some(WORKERS) };
-    let run = Run::start_on(ends, &rules, Config::default(), OnPanic::Closed, &workers);
+    let run = Run::start_on(ends, (&rules, Config::default()), OnPanic::Closed, &workers);
     let told = Mutex::new(Vec::new());
     let tell = |what: &str| {
         told.lock().unwrap_or_else(PoisonError::into_inner).push(what.to_owned());

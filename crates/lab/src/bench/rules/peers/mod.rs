@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rules::layout::Kind;
+use crate::layouts::Kind;
 use rules::model::Family;
 use serde_json::json;
 use tempfile::TempDir;
@@ -19,11 +19,12 @@ use tempfile::TempDir;
 use link::Loop;
 use tool::{BackEnd, Tool, added, finish, nft_bans};
 
+use super::clock;
 use super::count::Counting;
+use super::plan::{Part, Plan, params, row};
 use super::update::{self, Live, Site};
 use super::walk::{Laying, linear_name};
 use super::workload::Linear;
-use super::{Part, Plan, clock, params, row};
 use crate::bench::document::{Peer, Row, Runs};
 use crate::bench::limit;
 use crate::bench::rows::Rows;

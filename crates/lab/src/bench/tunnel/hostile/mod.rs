@@ -2,24 +2,22 @@
 //!
 //! Contract: they come from a third host, whose address is nobody's. The same datagrams from the same core go to a closed
 //! port of the same host and to the tunnel's own, in turn, so what an implementation pays for them is told apart from
-//! what sending them costs this machine.
+//! what sending them costs this machine. Then, at a fixed rate, initiations from forged sources ([`flood`]).
 
+mod beside;
 pub(super) mod cost;
 mod datagrams;
+mod flood;
 mod sender;
 
 use std::io;
 
-use super::Plan;
-use super::iperf::{Amount, Load, transfer};
 use super::overlay::{Overlay, VETH};
-use super::rounds::{Better, Figure, Measure, Sheet};
+use super::plan::Plan;
+use super::rounds::{Better, Figure, Measure, OURS, Sheet};
 use super::site::{PORT, Pair};
+use beside::{CLOSED, beside};
 use datagrams::{Recording, pool};
-use sender::Sender;
-
-/// Nobody listens there.
-const CLOSED: u16 = 9;
 
 /// All of one overlay's turn in a round.
 pub(super) fn measure(overlay: &dyn Overlay, plan: &Plan, sheet: &mut Sheet<'_>) -> io::Result<()> {
@@ -46,14 +44,7 @@ pub(super) fn measure(overlay: &dyn Overlay, plan: &Plan, sheet: &mut Sheet<'_>)
     let memory = Measure::new("tunnel.hostile_memory", "bytes", Better::Less);
     sheet.note(memory, Ok(Figure::new(grown).seen("before", before)));
     // It must be alive, and not by what was on its way.
-    pair.near.reach(pair.far.end.address)
-}
-
-/// Bits per second by TCP while datagrams are sent, and how many of those a second.
-fn beside(pair: &Pair, plan: &Plan, datagrams: &[Vec<u8>], port: u16) -> io::Result<(f64, f64)> {
-    let sender = Sender::start(&pair.third, (pair.target(), port), datagrams.to_vec())?;
-    let load = Load::Tcp { streams: 1 };
-    let arrived = transfer(&pair.near, &pair.far, load, Amount::Seconds(plan.tcp()));
-    let sent = sender.stop()?;
-    Ok((arrived?.rate, sent))
+    pair.near.reach(pair.far.end.address)?;
+    // The others have initiations of their own.
+    if overlay.name() == OURS { flood::measure(&mut pair, overlay, plan, sheet) } else { Ok(()) }
 }

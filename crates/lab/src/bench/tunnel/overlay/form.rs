@@ -8,10 +8,11 @@ use std::process::Stdio;
 use tunnel::PublicKey;
 
 use super::{Daemon, End, INNER, MTU, Namespace, Overlay};
-use crate::bench::tunnel::COMMAND;
 use crate::bench::tunnel::namespace::program;
 use crate::studies::overlay::{Peer, Settings};
 
+/// The command of `tamis-bench` that is one end by a form of the study's.
+pub const COMMAND: &str = "tunnel-end";
 /// What an end says once its device is there.
 pub(in crate::bench::tunnel) const READY: &str = "ready";
 

@@ -23,6 +23,7 @@ use tunnel::{PrivateKey, PublicKey};
 
 use super::namespace::Namespace;
 use crate::bench::live::counts::{resident_together, spent_by};
+pub use form::COMMAND;
 pub(super) use form::{READY, StudyForm};
 pub(super) use tamis::Tamis;
 pub(super) use uapi::{PEERS, WireGuard};
@@ -207,9 +208,4 @@ fn wait_for(
 fn quiet(mut command: Command) -> Command {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command
-}
-
-/// Bytes as hexadecimal digits.
-fn hex(bytes: &[u8; 32]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

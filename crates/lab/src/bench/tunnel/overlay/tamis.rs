@@ -108,7 +108,7 @@ fn configuration(end: &End, workers: Option<usize>, folder: &Path) -> String {
 mod tests {
     use super::*;
     use crate::bench::tunnel::overlay::Peer;
-    use dataplane::run::config::tunnel::TunnelSettings;
+    use live::config::tunnel::TunnelSettings;
     use tunnel::PrivateKey;
 
     #[test]

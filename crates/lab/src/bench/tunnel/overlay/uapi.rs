@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use tunnel::PublicKey;
 
-use super::{Daemon, End, INNER, MTU, Namespace, Overlay, hex, quiet, wait_for};
+use super::{Daemon, End, INNER, MTU, Namespace, Overlay, quiet, wait_for};
 use crate::bench::tunnel::namespace::program;
+use crate::hex::hex;
 
 /// What is looked for, and by which options it stays in the foreground with an interface of a name that follows.
 pub(in crate::bench::tunnel) const PEERS: [(&str, &[&str]); 3] = [

@@ -2,10 +2,11 @@
 //!
 //! What 16 bytes cost is rounded by the rate of the kernel's clock, which is not known: each rate is followed on its own.
 //!
-//! Contract: levels are in the kernel's credits; a full bucket is those of a second.
+//! Contract: levels are in the kernel's credits; a full bucket holds the credits of a second.
 
-use super::{SECOND, TICK, Visit};
+use super::table::{TICK, Visit};
 use crate::outcome::Outcome;
+use conntrack::SECOND;
 
 /// Credits a second of kernels whose clock ticks 100, 250 or 1000, and 300 times a second.
 const CREDITS: [i64; 3] = [3_355_443_200, 4_194_304_000, 2_516_582_400];
@@ -30,9 +31,9 @@ pub(super) struct Bytes {
 #[derive(Debug, Clone, Copy)]
 struct Clock {
     full: i64,
-    /// A tick's worth.
+    /// Credits of a tick.
     tick: i64,
-    /// Of 16 bytes.
+    /// Credits that 16 bytes cost.
     cost: i64,
     level: Credit,
 }
@@ -40,7 +41,7 @@ struct Clock {
 /// What a bucket holds.
 #[derive(Debug, Clone, Copy)]
 struct Credit {
-    /// It holds at least this.
+    /// The bucket holds at least this.
     sure: i64,
     /// What it holds and the time since the last tick add up to, at least and at most.
     low: i64,

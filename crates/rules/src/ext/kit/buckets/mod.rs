@@ -5,13 +5,14 @@
 //! entry where the table is full is a hot drop.
 //!
 //! Contract: what is computed with the kernel's clock, which ticks at a rate and from a time that are not known, lies
-//! between bounds ([`TICK`]), and so does what packets in doubt leave behind. Entries are bounded as the kernel bounds
-//! them.
+//! between bounds ([`table::TICK`]), and so does what packets in doubt leave behind. Entries are bounded as the kernel
+//! bounds them.
 //!
 //! Source: Linux 6.18 `net/netfilter/xt_hashlimit.c`, revision 3.
 
 mod bytes;
 mod packets;
+mod table;
 mod window;
 
 use std::collections::HashMap;
@@ -19,55 +20,14 @@ use std::collections::HashMap;
 use crate::outcome::Outcome;
 use bytes::Bytes;
 use packets::Packets;
+use table::{MOST, TICK};
 use window::Windows;
 
-/// The longest tick of the kernel's clock (100 a second) and a tenth of it, for a tick that is late and for what the
-/// kernel rounds off, in nanoseconds.
-const TICK: u64 = 11_000_000;
-const SECOND: u64 = 1_000_000_000;
-/// Buckets of a table at most, and entries.
-const MOST: u32 = 1 << 20;
-/// Buckets that the kernel makes of its own on a machine with 64 MiB, and on one with more than 1 GiB.
-const USUAL_SIZE: [u32; 2] = [512, 8192];
+pub use table::TableConfig;
+pub(crate) use table::{Key, Speed, Visit, by};
+
 /// Entries that are no reason to look for dead ones.
 const FEW: usize = 1024;
-
-/// What of a packet tells entries apart.
-pub(crate) mod by {
-    pub(crate) const SOURCE: u8 = 1;
-    pub(crate) const SOURCE_PORT: u8 = 2;
-    pub(crate) const DESTINATION: u8 = 4;
-    pub(crate) const DESTINATION_PORT: u8 = 8;
-}
-
-/// A table as the first rule says that names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TableConfig {
-    /// What an entry holds.
-    pub(crate) speed: Speed,
-    /// Bits of [`by`].
-    pub(crate) mode: u8,
-    /// Prefix lengths of the addresses that count.
-    pub(crate) source_bits: u8,
-    pub(crate) destination_bits: u8,
-    /// Buckets and entries; 0 lets the kernel choose.
-    pub(crate) size: u32,
-    pub(crate) max: u32,
-    /// Time between two looks of the collector, and for which entries last, in milliseconds.
-    pub(crate) gc_interval: u32,
-    pub(crate) expire: u32,
-    /// `--hashlimit-rate-match`, with its interval in seconds.
-    pub(crate) rate_match: Option<u32>,
-}
-
-/// A rate and a burst.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Speed {
-    /// Time between two packets in microseconds, and the burst in packets.
-    Packets { period: u64, burst: u64 },
-    /// Cost of 16 bytes, and the burst in units of the rate; 0 without a burst.
-    Bytes { cost: u32, burst: u32 },
-}
 
 impl Speed {
     /// Whether no kernel takes it: what a full bucket holds overflows, or 16 bytes cost nothing.
@@ -77,55 +37,6 @@ impl Speed {
             Self::Bytes { cost, .. } => bytes::is_refused(cost),
         }
     }
-}
-
-impl TableConfig {
-    /// Of one sort with another: what one rule of the table counts, the other does.
-    fn is_like(&self, other: &Self) -> bool {
-        let is_of_packets = |config: &Self| matches!(config.speed, Speed::Packets { .. });
-        is_of_packets(self) == is_of_packets(other)
-            && self.rate_match.is_some() == other.rate_match.is_some()
-    }
-
-    /// Entries that it holds at most: at least this number, and at most that.
-    fn room(&self) -> [usize; 2] {
-        let sizes = if self.size == 0 { USUAL_SIZE } else { [self.size.min(MOST); 2] };
-        sizes.map(|size| match self.max.min(MOST) {
-            0 => 8 * size as usize,
-            max => max.max(size) as usize,
-        })
-    }
-
-    fn lasts(&self) -> u64 {
-        u64::from(self.expire) * 1_000_000
-    }
-
-    /// From then on an entry is gone. The collector's timer is deferrable: on a processor that sleeps it waits until
-    /// something else wakes that up, which is taken to be within a minute.
-    fn collected(&self) -> u64 {
-        let interval = u64::from(self.gc_interval) * 1_000_000;
-        self.lasts() + interval + interval / 4 + 60 * SECOND
-    }
-}
-
-/// Whom an entry is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(crate) struct Key {
-    /// Masked; IPv4 uses the first 4 bytes.
-    pub(crate) source: [u8; 16],
-    pub(crate) destination: [u8; 16],
-    pub(crate) ports: [u16; 2],
-}
-
-/// A packet that a rule asks about.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Visit {
-    /// Nanoseconds.
-    pub(crate) now: u64,
-    /// In bytes, from its network header on.
-    pub(crate) len: u64,
-    /// Whether it surely reached the rule.
-    pub(crate) certain: bool,
 }
 
 /// What an entry holds.
@@ -139,12 +50,12 @@ enum Level {
 #[derive(Debug)]
 struct Entry {
     level: Level,
-    /// When a packet last surely came by, and may have.
+    /// When a packet last surely reached it, and when one may have.
     surely: u64,
     last: u64,
-    /// It was made without a doubt.
+    /// Whether the entry was made without a doubt.
     is_there: bool,
-    /// How many packets nobody could name had come by then.
+    /// How many packets without a known key had been seen by then.
     vague: u64,
 }
 
@@ -283,7 +194,7 @@ impl Buckets {
         }
     }
 
-    /// Forgets entries that are gone, and counts those that stay.
+    /// Forgets entries that have been removed, and counts the rest.
     fn look(&mut self, now: u64) {
         let (config, step) = (self.config, (self.config.collected() / 8).max(1_000_000));
         self.next_look = now.saturating_add(step);
@@ -319,7 +230,7 @@ impl Level {
         }
     }
 
-    /// It may have been made just now.
+    /// Notes that the bucket may have been made just now.
     fn or_fresh(&mut self, now: u64) {
         match self {
             Self::Packets(level) => level.or_full(),

@@ -8,7 +8,7 @@
 //!
 //! Contract: levels are worth time, in picoseconds.
 
-use super::{TICK, Visit};
+use super::table::{TICK, Visit};
 use crate::outcome::Outcome;
 
 /// Picoseconds in a nanosecond and in a microsecond.
@@ -40,7 +40,7 @@ pub(super) struct Packets {
     /// By what the second has taken more than the first.
     apart: i64,
     last: u64,
-    /// Of a burst of one: since then it may have been emptied.
+    /// Since when a bucket of burst one may have been emptied.
     since: Option<u64>,
     /// What it holds overflows in some kernels.
     is_unclear: bool,

@@ -1,6 +1,7 @@
-//! The kernel's own arithmetic, at every rate and phase of its clock, beside the bounds.
+//! The kernel's own arithmetic, at every rate and phase of its clock, compared with the bounds.
 
 use super::*;
+use conntrack::SECOND;
 use fastrand::Rng;
 
 const MICROS: u64 = 1_000_000;

@@ -4,8 +4,9 @@
 //! An interval begins with the first packet after the last one is over. Whether it is over at a packet may depend on the
 //! clock's tick: then both are followed, up to a bound.
 
-use super::{SECOND, Speed, TICK, Visit};
+use super::table::{Speed, TICK, Visit};
 use crate::outcome::Outcome;
+use conntrack::SECOND;
 
 /// Histories that are followed at most.
 const MOST: usize = 8;
@@ -66,7 +67,7 @@ impl Windows {
         self.last = self.last.max(at);
     }
 
-    /// What it is, or one that begins now.
+    /// Adds the possibility of a window that begins now.
     pub(super) fn or_new(&mut self, now: u64) {
         if !self.histories.is_empty() {
             self.histories.push(Window::new(now));
@@ -105,7 +106,8 @@ impl Windows {
         outcome.unwrap_or(Outcome::MAYBE)
     }
 
-    /// What a history is when a packet comes: the same, or a new interval after one that was over the rate, or was not.
+    /// Returns what a history may be when a packet comes: unchanged, or a new interval after one over or within the
+    /// rate.
     fn passed(&self, window: &Window, now: u64) -> [Option<Window>; 3] {
         let passed = now.saturating_sub(window.since);
         let [least, most] = [passed.saturating_sub(TICK), passed + TICK];

@@ -10,7 +10,7 @@ use super::ring::{Age, Ring};
 use crate::model::Family;
 use crate::outcome::Outcome;
 
-/// Addresses that a list holds, those of both families together (`ip_list_tot`).
+/// Addresses that a list holds, both families together (`ip_list_tot`).
 const MOST: usize = 100;
 
 /// What a rule does with an address.
@@ -37,7 +37,7 @@ pub(crate) struct Question {
     pub(crate) reaps: bool,
 }
 
-/// Whom an entry is of. Addresses of the two families are never the same, however they read.
+/// The owner of an entry. Addresses of the two families are never the same, however they read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Who {
     pub(crate) family: Family,
@@ -62,7 +62,7 @@ struct Entry {
     who: Who,
     ttl: Option<u8>,
     times: Ring,
-    /// It is surely there.
+    /// Whether the entry is surely there.
     sure: bool,
 }
 
@@ -84,7 +84,7 @@ impl List {
         Self { entries: Vec::new(), room, is_vague: false, is_indeterminate: false, seen: None }
     }
 
-    /// Makes room for as many times of each address. Where there was less the list ends, and begins anew.
+    /// Makes room for `room` times of each address. A list with less room ends, and begins again.
     pub(crate) fn widen(&mut self, room: usize) {
         if room > self.room {
             *self = Self::new(room);
@@ -226,7 +226,7 @@ impl List {
 }
 
 impl Entry {
-    /// It may have gone.
+    /// Notes that the entry may have been removed.
     fn loosen(&mut self) {
         self.sure = false;
         self.times.loosen();

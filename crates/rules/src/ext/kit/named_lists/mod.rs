@@ -2,109 +2,24 @@
 //! `-m hashlimit`.
 
 mod list;
+mod named;
 mod ring;
 mod shared;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-pub(crate) use list::{Action, List, Question, Visitor, Who};
+pub(crate) use list::{Action, Question, Visitor, Who};
+pub use named::{ListSort, ListUse};
+pub(crate) use named::{Named, Sort};
 pub use shared::SharedLists;
 
-use super::buckets::{Buckets, TableConfig};
 use crate::model::Family;
 use crate::one::lock;
+use named::{Name, name};
 
-/// What is kept under a name.
-#[derive(Debug)]
-pub(crate) enum Named {
-    /// A list, and the part of an address that counts in it.
-    Recent(List, [u8; 16]),
-    /// A table of buckets.
-    Hashlimit(Buckets),
-}
-
-impl Named {
-    fn new(sort: ListSort) -> Self {
-        match sort {
-            ListSort::Recent { mask, room } => Self::Recent(List::new(room), mask),
-            ListSort::Hashlimit(config) => Self::Hashlimit(Buckets::new(config)),
-        }
-    }
-
-    /// As much room as a rule asks for, too.
-    fn widen(&mut self, sort: ListSort) {
-        if let (Self::Recent(list, _), ListSort::Recent { room, .. }) = (self, sort) {
-            list.widen(room);
-        }
-    }
-
-    /// Some packet may have entered anything.
-    fn make_indeterminate(&mut self) {
-        match self {
-            Self::Recent(list, _) => list.make_indeterminate(),
-            Self::Hashlimit(buckets) => buckets.make_indeterminate(),
-        }
-    }
-}
-
-/// Who holds the lists of rules as they were read, which have no names.
+/// The holder of lists of rules as they were read, which have no names.
 const READ: u64 = 0;
-
-/// A list as a rule names it.
-#[derive(Debug, Clone, Copy)]
-pub struct ListUse<'r> {
-    /// Its name.
-    pub name: &'r str,
-    /// What is kept under it, if this rule is the first to name it.
-    pub sort: ListSort,
-}
-
-/// What is kept under a name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ListSort {
-    /// A list of `-m recent`.
-    Recent {
-        /// The part of an address that counts in it.
-        mask: [u8; 16],
-        /// Times of each address that it has to hold.
-        room: usize,
-    },
-    /// A table of `-m hashlimit`.
-    Hashlimit(TableConfig),
-}
-
-/// Names of the two sorts have nothing to do with each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Sort {
-    Recent,
-    Hashlimit,
-}
-
-impl ListSort {
-    pub(crate) fn sort(self) -> Sort {
-        match self {
-            Self::Recent { .. } => Sort::Recent,
-            Self::Hashlimit(_) => Sort::Hashlimit,
-        }
-    }
-
-    /// This one, with as much room as the other asks for.
-    pub(crate) fn widened(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::Recent { mask, room }, Self::Recent { room: least, .. }) => {
-                Self::Recent { mask, room: room.max(least) }
-            }
-            (sort, _) => sort,
-        }
-    }
-}
-
-type Name = (Sort, Box<str>);
-
-fn name(list: ListUse<'_>) -> Name {
-    (list.sort.sort(), list.name.into())
-}
 
 /// The lists that rules of one family name.
 #[derive(Debug)]
@@ -135,15 +50,10 @@ impl Default for NamedLists {
 }
 
 impl NamedLists {
-    /// None yet; those that rules of this family name will be among these.
+    /// Starts without lists; lists that rules of this family name will be in `shared`.
     pub(crate) fn among(family: Family, shared: Arc<SharedLists>) -> Self {
         let (names, lists, unused) = (HashMap::new(), Vec::new(), Vec::new());
         Self { family, names, lists, unused, shared }
-    }
-
-    /// None yet, for other rules of the family.
-    pub(crate) fn anew(&self) -> Self {
-        Self::among(self.family, Arc::clone(&self.shared))
     }
 
     /// The number of a list, which a rule makes as it says if it is the first to name it.
@@ -157,8 +67,8 @@ impl NamedLists {
         }
     }
 
-    /// Has these lists and no others, each with the name of the rule that declared it first: one that it has by the
-    /// same declaration stays, with its number. They are those of the revision whose lists have `changed` so often.
+    /// Makes these the only lists, each with the name of the rule that declared it first: a list with the same
+    /// declaration stays, with its number. `changed` counts the list changes up to their revision.
     pub(crate) fn declare<'l>(
         &mut self,
         changed: u64,
@@ -213,15 +123,11 @@ impl NamedLists {
         at
     }
 
-    /// These are in force now, in place of those of the family's rules before: lists that none of them names end.
-    pub(crate) fn succeed(&self, before: Self) {
-        drop(before);
-        self.shared.keep(self.family, |name, _| self.names.contains_key(name));
-    }
-
     /// The family has no rules any more.
     pub(crate) fn end(self) {
-        self.anew().succeed(self);
+        let (family, shared) = (self.family, Arc::clone(&self.shared));
+        drop(self);
+        shared.keep(family, |_, _| false);
     }
 
     /// A list by its number, for a moment.

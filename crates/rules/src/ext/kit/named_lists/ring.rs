@@ -2,9 +2,10 @@
 //!
 //! The kernel notes ticks of its clock, how long they are is not known: within [`TICKS`] of a limit an age is open.
 
+use conntrack::SECOND;
+
 /// Two ticks of the slowest clock, in nanoseconds: the first and the last of a span may be cut.
 const TICKS: u64 = 20_000_000;
-const SECOND: u64 = 1_000_000_000;
 
 #[derive(Debug, Clone, Copy)]
 struct Stamp {
@@ -49,7 +50,7 @@ impl Ring {
         self.next += 1;
     }
 
-    /// None of them is certain.
+    /// Makes every time uncertain.
     pub(super) fn loosen(&mut self) {
         self.stamps.iter_mut().for_each(|stamp| stamp.sure = false);
     }

@@ -15,7 +15,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use super::{ListUse, Name, Named, Sort, name};
+use super::named::{ListUse, Name, Named, Sort, name};
 use crate::model::Family;
 use crate::one::lock;
 
@@ -29,7 +29,7 @@ pub struct SharedLists(Mutex<Declared>);
 
 #[derive(Debug, Default)]
 struct Declared {
-    /// By name, the one that began last at the end.
+    /// The lists by name; of one name, the newest comes last.
     lists: HashMap<Name, Vec<Life>>,
     /// How often the lists of the newest revision of each family had changed that was followed.
     changed: [u64; Family::ALL.len()],
@@ -49,7 +49,7 @@ impl Life {
 }
 
 impl SharedLists {
-    /// The list of this name that these rules hold already, that those of another family hold, or a new one.
+    /// Returns the list of this name that the holder has already, or that another family holds, or a new list.
     pub(super) fn list(&self, holder: Holder, list: ListUse<'_>) -> Arc<Mutex<Named>> {
         let mut declared = lock(&self.0);
         let lives = declared.lists.entry(name(list)).or_default();

@@ -1,10 +1,9 @@
 //! `-m addrtype`: what an address is to this host.
 //!
-//! IPv4 looks an address up in the local table and wants its type among the listed ones; so a route of
-//! another table never shows. IPv6 wants the kinds that the address itself tells (UNSPEC, UNICAST,
-//! MULTICAST) all at once, and of those that a route tells (LOCAL, ANYCAST, UNREACHABLE) at least one.
-//! What is not known of the host stays open. Source: iptables-extensions(8); kernel
-//! `net/netfilter/xt_addrtype.c`.
+//! IPv4 looks an address up in the local table and wants its type among the listed ones; so a route of another table
+//! never shows. IPv6 wants all listed kinds that the address itself shows (UNSPEC, UNICAST, MULTICAST), and at least
+//! one of the listed kinds that a route shows (LOCAL, ANYCAST, UNREACHABLE). What is not known of the host stays open.
+//! Source: iptables-extensions(8); kernel `net/netfilter/xt_addrtype.c`.
 
 pub(crate) mod types;
 
@@ -134,7 +133,7 @@ impl TypeTest {
         outcome.invert(self.invert)
     }
 
-    /// The same as data, of an address and its type.
+    /// Returns the test as a predicate on an address and its type.
     fn predicate(self, family: Family, address: Field, kind: Field) -> Predicate {
         let one_of = |types: u16| {
             let places = (0..NAMES.len()).filter(move |place| types >> place & 1 != 0);

@@ -49,9 +49,9 @@ pub(super) const TOLD_BY_ROUTE: u16 = LOCAL | ANYCAST | UNREACHABLE;
 /// The types of an address, as far as they are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Known {
-    /// It has these.
+    /// Types that the address surely has.
     sure: u16,
-    /// It may have these, the sure ones included.
+    /// Types that the address may have, including the sure ones.
     possible: u16,
 }
 
@@ -65,15 +65,15 @@ impl Known {
         Self { sure: 0, possible: types }
     }
 
-    /// The same of an address that a packet was forwarded to.
+    /// Narrows the types to those of an address that a packet was forwarded to.
     pub(super) fn of_forwarded(self) -> Self {
         let possible = self.possible & !(LOCAL | BROADCAST);
         let sure = if possible == UNICAST { UNICAST } else { 0 };
         Self { sure: self.sure & possible | sure, possible }
     }
 
-    /// Whether it has one of the wanted types. One that must have one of several has it where all of them
-    /// are wanted.
+    /// Whether the address has one of the wanted types. With `has_one` it surely has one of the possible types, so it
+    /// has a wanted one where all of these are wanted.
     pub(super) fn evaluate(self, wanted: u16, has_one: bool) -> Outcome {
         let is_inside = has_one && self.possible & !wanted == 0;
         if is_inside || self.sure & wanted != 0 {
@@ -168,7 +168,7 @@ pub(super) fn is_of_kinds(addr: Ipv6Addr, types: u16) -> bool {
         && (types & UNSPEC == 0 || addr.is_unspecified())
 }
 
-/// The same as data.
+/// Returns the test of [`is_of_kinds`] as predicates.
 pub(super) fn of_kinds(types: u16, field: Field) -> Vec<Predicate> {
     let masked = |value, mask| Predicate::Masked { field, value, mask };
     let multicast = || masked(0xff << 120, 0xff << 120);

@@ -111,6 +111,7 @@ impl Machine<'_, '_, '_> {
         match source {
             Source::K => Some(k),
             Source::Cell => self.cells.get(k as usize).copied().flatten(),
+            Source::PacketLen if self.transit.packet.is_open() => None,
             Source::PacketLen => Some(self.transit.packet.len() as u32),
         }
     }
@@ -119,10 +120,12 @@ impl Machine<'_, '_, '_> {
     fn read(&self, offset: u32, size: usize) -> Result<Option<u32>, Outcome> {
         let offset = match offset {
             0..0x8000_0000 => offset,
-            // The link header of a packet is not always the one that was captured, but none is longer than this.
+            // The link header of a packet is not always the captured one, but none is longer than this.
             LINK..NETWORK => {
-                let is_past = (offset - LINK) as usize >= LONGEST_LINK + self.transit.packet.len();
-                return Err(if is_past { Outcome::NO } else { Outcome::MAYBE });
+                let packet = &self.transit.packet;
+                let is_past = (offset - LINK) as usize >= LONGEST_LINK + packet.len();
+                let is_sure = is_past && !packet.is_open();
+                return Err(if is_sure { Outcome::NO } else { Outcome::MAYBE });
             }
             NETWORK.. => offset - NETWORK,
             _ => return Err(Outcome::NO),
@@ -137,7 +140,7 @@ impl Machine<'_, '_, '_> {
         }
     }
 
-    /// What is known of a packet beside its bytes.
+    /// Returns what is known of a packet besides its bytes.
     fn auxiliary(&self, offset: u32) -> Result<Option<u32>, Outcome> {
         match offset - AUXILIARY {
             0 => Ok(match self.transit.family {

@@ -2,13 +2,13 @@
 //!
 //! What is masked is the address in the packet, where the rule sees it: answers count for the server, and behind a
 //! translation another address counts. Each rule counts the connections that it saw itself ([`lists`]). A packet
-//! without a connection counts as the one that its ports would be, one without ports is dropped.
+//! without a connection counts as the connection that its ports imply, a packet without ports is dropped.
 //!
 //! Where connections may have begun before the capture ([`Mode::Midstream`]), there may be any number more than were
 //! seen: more than the limit is known, less is not.
 //!
-//! Where workers share the count, connections lie with any of them. Whether one is still there its own worker's table
-//! tells, and for others a word that goes with the entry ([`Life`]).
+//! Where workers share the count, connections lie with any of them. Whether a connection still exists is known from its
+//! own worker's table, and for other workers from a word that the entry carries ([`Life`]).
 //!
 //! Source: iptables-extensions(8); Linux 6.18.44 `net/netfilter/xt_connlimit.c`.
 
@@ -51,7 +51,7 @@ pub(crate) static KIND: MatchKind = MatchKind {
 #[derive(Debug, Clone, Copy)]
 struct Connlimit {
     limit: u32,
-    /// Matches more than `limit` connections, not up to as many.
+    /// Whether it matches more than `limit` connections, rather than up to `limit`.
     above: bool,
     prefix: u8,
     by_destination: bool,
@@ -257,7 +257,7 @@ fn visit(tuple: Tuple, zone: Zone, flow: &Flow, now: u64) -> Visit {
     }
 }
 
-/// A packet without a connection: what it would be part of, by its own tuple. An answer is entered beside the
+/// Finds what a packet without a connection would be part of, by its own tuple. An answer is entered next to the
 /// connection that it answers, and stays there as long as that is found.
 fn without_flow(transit: &mut Transit<'_, '_>, zone: Zone, now: u64) -> Who {
     let layer = dissect::layer(transit.packet);

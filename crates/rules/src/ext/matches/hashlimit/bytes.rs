@@ -2,7 +2,7 @@
 
 /// Milliseconds after which an idle entry goes, for a rate of bytes.
 pub(super) const EXPIRE: u32 = 15_000;
-/// The same, with a burst.
+/// The expiry with a burst.
 pub(super) const EXPIRE_BURST: u32 = 60_000;
 
 /// The kernel counts bytes in units of 16.

@@ -3,9 +3,9 @@
 //! Rules of one name share a table ([`Buckets`]), which is as the first of them says; each says for itself whether it is
 //! about what is within the limit or above it. What depends on the kernel's clock tick is open.
 //!
-//! Rates of packets are held as the time between two packets, rates of bytes as the cost of 16 bytes;
-//! what prints is read back from them. The tool prints the expiry only when it is not the one that the
-//! printed rate implies. Source: iptables-extensions(8); Linux 6.18 `net/netfilter/xt_hashlimit.c`.
+//! Rates of packets are held as the time between two packets, rates of bytes as the cost of 16 bytes; what prints is
+//! read back from them. The tool prints the expiry only when the printed rate implies another. Source:
+//! iptables-extensions(8); Linux 6.18 `net/netfilter/xt_hashlimit.c`.
 
 mod bytes;
 mod key;
@@ -271,7 +271,12 @@ struct Asking {
 impl Asking {
     fn ask(&mut self, buckets: &mut Buckets, transit: &Transit<'_, '_>) -> Outcome {
         let found = key::of(buckets.config(), transit);
+        let counts_bytes = matches!(self.table.speed, Speed::Bytes { .. });
         match (found, transit.time) {
+            (Found::Key(_), _) if counts_bytes && transit.packet.is_open() => {
+                buckets.make_indeterminate();
+                Outcome::MAYBE
+            }
             (Found::Key(key), Some(now)) => {
                 let (len, certain) = (transit.packet.len() as u64, transit.certain);
                 let (outcome, holds) = buckets.ask(&self.table, key, &Visit { now, len, certain });

@@ -81,7 +81,7 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
     }))
 }
 
-/// The one action; those that only write take no conditions.
+/// Finds the one action; `set` and `remove` take no conditions.
 fn parse_action<'s, 'a>(args: &'s Args<'a>) -> Result<&'s Given<'a>, What> {
     let actions = ["set", "rcheck", "update", "remove"];
     args.one_of(&actions)?;

@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::ext::kit::testing::{ipv4_udp, with_transit};
-
-const SECOND: u64 = 1_000_000_000;
+use conntrack::SECOND;
 
 /// Some rules of one list each, asked one by one.
 struct Rules {

@@ -8,7 +8,7 @@ use super::pattern::fold;
 #[derive(Debug)]
 pub(super) struct Capitals {
     pattern: Box<[u8]>,
-    /// Of each length of the pattern, from 1: how long the longest shorter beginning is that ends it, too.
+    /// For each length of the pattern, from 1: how long the longest shorter beginning is that ends it, too.
     back: Box<[u8]>,
 }
 

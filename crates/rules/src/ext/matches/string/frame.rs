@@ -3,7 +3,8 @@
 //!
 //! Source: ebtables(8); kernel `net/netfilter/xt_string.c`, which has no part of a bridge's own.
 
-use super::{Needle, Text, pattern};
+use super::pattern;
+use super::text::{Needle, Text};
 use crate::error::What;
 use crate::ext::{Args, BRIDGE, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;

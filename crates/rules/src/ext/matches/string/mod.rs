@@ -9,23 +9,15 @@
 mod capitals;
 mod frame;
 mod pattern;
-
-use std::ops::Range;
-
-use memchr::memmem::Finder;
-use packet::Read;
+mod text;
 
 use crate::error::What;
 use crate::ext::kit::work::steps_of;
-use crate::ext::kit::{number, words};
-use crate::ext::{Args, Given, IP, Match, MatchKind, Opt, Printer, Support};
+use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
 use crate::transit::Transit;
-use capitals::Capitals;
 pub(crate) use frame::FRAME_KIND;
-use pattern::fold;
-
-const MAX_OFFSET: u16 = u16::MAX;
+use text::{MAX_OFFSET, Needle, Text};
 
 pub(crate) static KIND: MatchKind = MatchKind {
     name: "string",
@@ -44,22 +36,6 @@ pub(crate) static KIND: MatchKind = MatchKind {
     parse,
 };
 
-#[derive(Debug)]
-struct Text {
-    pattern: Box<[u8]>,
-    needle: Needle,
-    invert: bool,
-    algorithm: &'static str,
-    from: u16,
-    to: u16,
-}
-
-#[derive(Debug)]
-enum Needle {
-    Exact(Box<Finder<'static>>),
-    AnyCase(Capitals),
-}
-
 /// How much longer a search takes that folds every byte, one after the other.
 const FOLDED: u32 = 8;
 
@@ -67,86 +43,6 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
     args.any_of(&["string", "hex-string"])?;
     args.one_of(&["string", "hex-string"])?;
     Ok(Box::new(Text::parse(args, ["string", "hex-string", "from", "to", "algo", "icase"])?))
-}
-
-fn parse_offset(given: &Given<'_>) -> Result<u16, What> {
-    number::between(given, 0, MAX_OFFSET.into()).map(|offset| offset as u16)
-}
-
-impl Needle {
-    /// Where it first begins in `bytes`.
-    fn find(&self, bytes: &[u8]) -> Option<usize> {
-        match self {
-            Self::Exact(finder) => finder.find(bytes),
-            Self::AnyCase(capitals) => capitals.find(bytes),
-        }
-    }
-}
-
-impl Text {
-    /// Reads the options of these names: the text, the same in hexadecimal, from where and to where it is looked for,
-    /// how, and whether capitals are as good.
-    fn parse(args: &Args<'_>, names: [&'static str; 6]) -> Result<Self, What> {
-        let [text, hex, from, to, algo, icase] = names;
-        let given = args.get(text).map_or_else(|| args.required(hex), Ok)?;
-        let pattern = match given.name == text {
-            true => Ok(given.text().as_bytes().to_vec()),
-            false => pattern::parse_hex(given.text()),
-        };
-        let pattern = pattern.and_then(pattern::checked).map_err(|what| given.expected(what))?;
-        let offset = |name| args.get(name).map(parse_offset).transpose();
-        let (first, last) = (offset(from)?.unwrap_or(0), offset(to)?.unwrap_or(MAX_OFFSET));
-        if first > last {
-            return Err(args.expected(format!("--{from} not beyond --{to}")));
-        }
-        let needle = match args.has(icase) {
-            true => Needle::AnyCase(Capitals::of(&pattern)),
-            false => Needle::Exact(Box::new(Finder::new(&pattern).into_owned())),
-        };
-        let algorithm = words::one_of(args.required(algo)?, &[("bm", "bm"), ("kmp", "kmp")])?;
-        let pattern = pattern.into();
-        Ok(Self { pattern, needle, invert: given.invert, algorithm, from: first, to: last })
-    }
-
-    /// Looks in a range of the frame some of whose bytes are unknown: a find counts if all its bytes
-    /// are known, and nothing less than a find is an answer. Where one is not, the next that may count begins after
-    /// the unknown bytes in it.
-    fn search_known(&self, transit: &Transit<'_, '_>, mut range: Range<usize>) -> Outcome {
-        let (frame, len) = (transit.packet.frame(), self.pattern.len());
-        range.end = range.end.min(frame.len());
-        while let Some(at) = frame.get(range.clone()).and_then(|bytes| self.needle.find(bytes)) {
-            let start = range.start + at;
-            match transit.packet.unknown_until(start..start + len) {
-                None => return Outcome::YES,
-                Some(end) => range.start = end.max(start + 1),
-            }
-        }
-        Outcome::MAYBE
-    }
-
-    /// The kernel may step over a match.
-    fn may_be_missed(&self) -> bool {
-        match &self.needle {
-            Needle::AnyCase(capitals) if self.algorithm == "bm" => {
-                capitals.has(fold(0xdf)) || capitals.has(fold(0xff))
-            }
-            _ => false,
-        }
-    }
-
-    fn search(&self, transit: &Transit<'_, '_>) -> Outcome {
-        let from = usize::from(self.from);
-        let to = usize::from(self.to).min(transit.packet.len());
-        if from + self.pattern.len() > to {
-            return Outcome::NO;
-        }
-        let start = transit.packet.network_offset() + from;
-        match transit.packet.read_slice(start, to - from) {
-            Read::Known(bytes) => Outcome::from_bool(self.needle.find(bytes).is_some()),
-            Read::Unknown => self.search_known(transit, start..start + (to - from)),
-            Read::Absent => Outcome::NO,
-        }
-    }
 }
 
 impl Match for Text {
@@ -186,8 +82,10 @@ impl Match for Text {
 
 #[cfg(test)]
 mod tests {
+    use memchr::memmem::Finder;
     use proptest::prelude::*;
 
+    use super::capitals::Capitals;
     use super::*;
     use crate::ext::kit::testing::{evaluate, evaluate_cut, ipv4_udp, with_transit};
 

@@ -4,7 +4,7 @@
 //! Linux 6.18 refuses (measured); blanks may stand before numbers and operators. Source:
 //! iptables-extensions(8), "u32"; `XT_U32_MAXSIZE`.
 
-use super::{Operator, Test};
+use super::test::{Operator, Test};
 use crate::value;
 
 const MAX: usize = 10;

@@ -5,13 +5,13 @@
 //! kernel `net/netfilter/xt_u32.c`.
 
 mod grammar;
-
-use packet::Read;
+mod test;
 
 use crate::error::What;
 use crate::ext::{Args, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::outcome::Outcome;
 use crate::transit::Transit;
+use test::Test;
 
 /// Operations that take about the time of a rule.
 const OPERATIONS_A_STEP: usize = 8;
@@ -32,93 +32,12 @@ struct U32 {
     invert: bool,
 }
 
-/// One operand of `&&`: a place, and the ranges its word may lie in.
-#[derive(Debug, PartialEq, Eq)]
-struct Test {
-    start: u32,
-    steps: Box<[(Operator, u32)]>,
-    ranges: Box<[(u32, u32)]>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Operator {
-    And,
-    Left,
-    Right,
-    /// Move by the value so far and read the word at the number.
-    At,
-}
-
-impl Operator {
-    const ALL: [(&'static str, Self); 4] =
-        [("&", Self::And), ("<<", Self::Left), (">>", Self::Right), ("@", Self::At)];
-
-    fn text(self) -> &'static str {
-        Self::ALL.iter().find(|(_, operator)| *operator == self).map_or("", |(text, _)| text)
-    }
-}
-
 fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
     let given = args.required("u32")?;
     let tests = grammar::parse(given.text()).map_err(|wrong| {
         given.expected(format!("{} at character {}", wrong.expected, wrong.offset + 1))
     })?;
     Ok(Box::new(U32 { tests: tests.into(), invert: given.invert }))
-}
-
-impl Test {
-    fn text(&self) -> String {
-        let steps = self.steps.iter().map(|(op, number)| format!("{}{number:#x}", op.text()));
-        let ranges = self.ranges.iter().map(|(low, high)| match low == high {
-            true => format!("{low:#x}"),
-            false => format!("{low:#x}:{high:#x}"),
-        });
-        let ranges: Vec<String> = ranges.collect();
-        format!("{:#x}{}={}", self.start, steps.collect::<String>(), ranges.join(","))
-    }
-
-    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
-        match self.value(transit) {
-            Read::Known(value) => {
-                Outcome::from_bool(self.ranges.iter().any(|(a, b)| (*a..=*b).contains(&value)))
-            }
-            Read::Unknown => Outcome::MAYBE,
-            Read::Absent => Outcome::NO,
-        }
-    }
-
-    /// The value at the place; absent where the kernel gives up.
-    fn value(&self, transit: &Transit<'_, '_>) -> Read<u32> {
-        let mut base = 0_u32;
-        let mut value = word(transit, 0, self.start);
-        for (operator, number) in &self.steps {
-            value = match (operator, value) {
-                (_, Read::Absent) => return Read::Absent,
-                (Operator::And, Read::Known(value)) => Read::Known(value & number),
-                (Operator::And, Read::Unknown) if *number == 0 => Read::Known(0),
-                (Operator::Left, Read::Known(value)) => Read::Known(value.wrapping_shl(*number)),
-                (Operator::Right, Read::Known(value)) => Read::Known(value.wrapping_shr(*number)),
-                (Operator::At, Read::Known(value)) => match base.checked_add(value) {
-                    Some(moved) => {
-                        base = moved;
-                        word(transit, base, *number)
-                    }
-                    None => return Read::Absent,
-                },
-                (Operator::At, Read::Unknown) => return Read::Unknown,
-                (_, Read::Unknown) => Read::Unknown,
-            };
-        }
-        value
-    }
-}
-
-/// The word at `base + offset` from the network header, in host byte order.
-fn word(transit: &Transit<'_, '_>, base: u32, offset: u32) -> Read<u32> {
-    match (base as usize).checked_add(offset as usize) {
-        Some(at) => transit.net(at).map(u32::from_be_bytes),
-        None => Read::Absent,
-    }
 }
 
 impl Match for U32 {

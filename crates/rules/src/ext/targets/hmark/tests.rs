@@ -5,7 +5,7 @@ use crate::outcome::Outcome;
 
 /// Ports 1000 and 53, and a rest of 4 bytes.
 const UDP: [u8; 8] = [0x03, 0xe8, 0, 53, 0, 8, 0, 0];
-/// The same packet the other way.
+/// The packet in the other direction.
 const BACK: [u8; 8] = [0, 53, 0x03, 0xe8, 0, 8, 0, 0];
 const ALL: &str = "--hmark-tuple src,dst,sport,dport,proto --hmark-mod 0xffffffff --hmark-rnd 7";
 

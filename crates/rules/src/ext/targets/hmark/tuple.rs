@@ -41,7 +41,7 @@ pub(super) struct Tuple {
 }
 
 impl Tuple {
-    /// The same both ways of a flow.
+    /// Returns a hash that is equal for both directions of a flow.
     pub(super) fn hash(&self, seed: u32) -> u32 {
         let (low, high) = (self.source.min(self.destination), self.source.max(self.destination));
         jhash2(&[low, high, self.ports], seed)

@@ -1,18 +1,19 @@
 //! Rules of one shape that follow each other, passed in a loop of their own.
 //!
-//! Where the next rule starts is in the head of the one before it, so a loop over all shapes waits for each head
-//! before it can read on. Within a shape every length is the same, and what is tested stands at the same place:
-//! nothing waits, and no branch depends on the shape. Rules with ports are no such shape: they are told apart as quickly.
+//! Where the next rule starts is in the head of the one before it, so a loop over all shapes waits for each head before
+//! it can read on. Within a shape every length is the same, and what is tested stands at the same place: nothing waits,
+//! and no branch depends on the shape. Rules with ports are no such shape: asking them is as quick.
 //!
 //! Contract: what is passed is refused by protocol or addresses, by the functions of `test`; what is not passed may be,
 //! too.
 
 use super::edit::len_of;
-use super::test::{ADDRESSES, refuses_protocol};
-use super::{
+use super::head::{
     DESTINATION, LEN, NOT_DESTINATION, NOT_SOURCE, ONLY_PAIR, ONLY_V6, PAIR, PORTS, SOURCE, TESTS,
-    V4, V6, V6_MASKED, only_counts, protocol, slot,
+    V4, V6, V6_MASKED, only_counts, slot,
 };
+use super::protocol;
+use super::test::{ADDRESSES, refuses_protocol};
 use crate::eval::Key;
 
 /// The bits of a head that say where its ports and addresses stand, and how they are tested.
@@ -39,7 +40,8 @@ macro_rules! pass_form {
 }
 
 impl Key<'_> {
-    /// As [`Key::pass`], where the first of these rules is of the shape of the one before them, which has this head.
+    /// Passes rules as [`Key::pass`] does, if the first of them has the shape of the rule before them, whose head this
+    /// is.
     #[inline]
     pub(super) fn pass_like(&self, head: u64, words: &[u64], count: &mut impl FnMut(u32)) -> usize {
         match words.first() {
@@ -67,7 +69,7 @@ impl Key<'_> {
         )
     }
 
-    /// The same of this form.
+    /// Passes rules of the form `IS`.
     #[inline]
     fn pass_form<const IS: u64>(&self, refused: u64, words: &[u64]) -> usize {
         let len = words.first().map_or(1, |head| len_of(*head).max(1));

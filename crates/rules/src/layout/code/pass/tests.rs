@@ -13,9 +13,9 @@ use host::Host;
 use packet::{Checksums, Link, Packet};
 
 const UDP: u8 = 17;
-/// Another one that has a code.
+/// Another protocol with a code.
 const OTHER: u8 = 6;
-/// Those of the packets: 1000 to 53.
+/// The ports of the packets: 1000 to 53.
 const PORTS_THAT_HOLD: u64 = 1000 | 53 << 32;
 
 /// A test of an address.

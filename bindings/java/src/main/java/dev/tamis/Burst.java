@@ -7,7 +7,7 @@ import java.util.Objects;
  * The packets that wait for their verdicts, in the order in which they came.
  *
  * <p>Contract: one thread, that of the worker. All of it holds until the handler returns; from then
- * on each access throws {@link StalePacketException}.
+ * on, and in other threads, each access throws {@link StalePacketException}.
  */
 public final class Burst {
     private static final int BITS = Long.SIZE;
@@ -48,6 +48,9 @@ public final class Burst {
      */
     public Packet packet(int index) {
         Objects.checkIndex(index, size);
+        if (View.CHECKED && packet.isForeign()) {
+            throw packet.outside(0, 0);
+        }
         position = index;
         packet.point(at(index));
         return packet;
@@ -56,6 +59,7 @@ public final class Burst {
     /** The first {@code n} descriptors are those of the packets that wait. */
     Burst begin(int n) {
         size = n;
+        packet.own();
         if (n > judged.length * BITS) {
             judged = new long[n / BITS + 1];
         }

@@ -8,8 +8,10 @@ import java.util.Objects;
  *
  * <p>Offsets are from the first byte, link header included. Each access is compared with the
  * length: {@link PacketBoundsException} beyond it, {@link StalePacketException} after the burst.
- * Numbers are unsigned and in network byte order. It belongs to the thread of its worker: another
- * one needs a copy.
+ * Numbers are unsigned and in network byte order. It belongs to the thread of its worker: in
+ * another one each access throws {@link StalePacketException}, and a copy is needed. With {@code
+ * -Dtamis.unchecked=true} that is the handler's to see to: what is done in another thread may end
+ * the process then.
  */
 public abstract sealed class Frame permits Packet {
     /** Of the packet's descriptor; 0 after the burst. */
@@ -24,10 +26,23 @@ public abstract sealed class Frame permits Packet {
     /** Where its headers are and what they are: {@link Descriptor#HEADERS}. */
     private long headers;
 
+    /** The thread of its worker. */
+    private Thread owner;
+
     /** Another number whenever views taken before do not hold any more. */
     private long stamp;
 
     Frame() {}
+
+    /** Belongs to this thread from now on. */
+    final void own() {
+        owner = Thread.currentThread();
+    }
+
+    /** Whether this thread is none that may look at it. */
+    final boolean isForeign() {
+        return owner != Thread.currentThread();
+    }
 
     /** Points this at the packet of a descriptor. */
     final void point(long descriptor) {
@@ -52,7 +67,7 @@ public abstract sealed class Frame permits Packet {
 
     /** The address of {@code n} bytes from {@code offset} on, which the packet has. */
     final long at(int offset, int n) {
-        if (View.CHECKED && (offset < 0 || offset > length - n)) {
+        if (View.CHECKED && (offset < 0 || offset > length - n || isForeign())) {
             throw outside(offset, n);
         }
         return address + offset;
@@ -64,6 +79,10 @@ public abstract sealed class Frame permits Packet {
     }
 
     final RuntimeException outside(int offset, int n) {
+        if (View.CHECKED && isForeign()) {
+            return new StalePacketException(
+                    "a packet is its worker's thread's; hand another one a copy()");
+        }
         if (descriptor == 0) {
             return new StalePacketException(
                     "the burst of this packet is over; keep what is needed by copy()");
@@ -82,7 +101,7 @@ public abstract sealed class Frame permits Packet {
     }
 
     private long descriptor() {
-        if (descriptor == 0) {
+        if (descriptor == 0 || View.CHECKED && isForeign()) {
             throw outside(0, 0);
         }
         return descriptor;

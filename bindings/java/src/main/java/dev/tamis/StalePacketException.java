@@ -1,7 +1,7 @@
 package dev.tamis;
 
 /**
- * A packet whose burst is over, or a view of a packet that the burst has gone on from or that has
+ * A packet whose burst is over or that is another thread's, or a view of a packet that the burst has gone on from or that has
  * been trimmed or grown since. Take the view anew, or keep a {@linkplain Packet#copy() copy}.
  */
 public final class StalePacketException extends IllegalStateException {

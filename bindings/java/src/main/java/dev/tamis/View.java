@@ -6,7 +6,8 @@ package dev.tamis;
  * <p>Each packet has one view of each kind and points it at its header when asked for it, so
  * nothing is allocated. A view is good for as long as its packet stays where it is: after the burst
  * has gone on to another packet, after the handler has returned, and after the packet was trimmed
- * or grown, each access throws {@link StalePacketException}.
+ * or grown, each access throws {@link StalePacketException}, as it does in another thread than that
+ * of the worker.
  *
  * <p>Numbers are unsigned: 8 and 16 bits are an {@code int}, 32 and 48 bits a {@code long}. A
  * setter throws {@link UnsignedRangeException} for a value that does not fit and writes nothing
@@ -45,7 +46,7 @@ public abstract class View {
      * The address of a byte of the part that {@link #point} has proven, if the view still holds.
      */
     final long at(int index) {
-        if (CHECKED && stamp != packet.stamp()) {
+        if (CHECKED && (stamp != packet.stamp() || packet.isForeign())) {
             throw stale();
         }
         return address + index;
@@ -64,8 +65,8 @@ public abstract class View {
     private StalePacketException stale() {
         return new StalePacketException(
                 getClass().getSimpleName()
-                        + ": its packet is not at hand any more, or has changed its length; take"
-                        + " the view anew");
+                        + ": its packet is not at hand any more, has changed its length, or is"
+                        + " another thread's; take the view anew");
     }
 
     static void require(String field, int value, int max) {

@@ -65,6 +65,59 @@ class BurstTest {
         assertEquals(0, failures.packets());
     }
 
+    /** What another thread gets of something while the handler has it. */
+    private static Throwable elsewhere(Runnable access) {
+        Throwable[] thrown = new Throwable[1];
+        Thread thread =
+                new Thread(
+                        () -> {
+                            try {
+                                access.run();
+                            } catch (Throwable t) {
+                                thrown[0] = t;
+                            }
+                        });
+        thread.start();
+        try {
+            thread.join();
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
+        return thrown[0];
+    }
+
+    @Test
+    void aPacketIsItsThreadsAlone() {
+        OfBursts handler =
+                all -> {
+                    Packet packet = all.packet(0);
+                    Ipv4 ipv4 = packet.ipv4();
+                    Runnable[] accesses = {
+                        () -> packet.u8(0),
+                        () -> packet.u8(0, 1),
+                        packet::copy,
+                        packet::length,
+                        packet::time,
+                        packet::ipv4,
+                        packet::isTcp,
+                        () -> packet.trim(1),
+                        packet::fixChecksums,
+                        () -> packet.verdict(Verdict.DROP),
+                        () -> all.packet(1),
+                        ipv4::ttl,
+                        () -> ipv4.ttl(1),
+                    };
+                    for (int i = 0; i < accesses.length; i++) {
+                        Throwable thrown = elsewhere(accesses[i]);
+                        assertEquals(StalePacketException.class, thrown.getClass(), "access " + i);
+                    }
+                    packet.verdict(Verdict.BACK);
+                };
+        burst.deliver(handler, 2);
+        assertArrayEquals(new int[] {BACK, PASS}, verdicts(2));
+        assertEquals(0, failures.packets());
+    }
+
     @Test
     void aPacketThatIsFailedCostsNoOther() {
         burst.deliver(

@@ -228,9 +228,9 @@ class NativeRunsTest {
         assertEquals(
                 file + ":12:1: expected one of cores count scheme, found \"cuont\"",
                 message(() -> Native.open(LOOPBACK + "[workers]\ncuont = 2\n", folder.toString())));
-        Files.writeString(folder.resolve("rules.v4"), "*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -j NOWHERE\nCOMMIT\n");
+        Files.writeString(folder.resolve("rules.v4"), "*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -j ACEPT\nCOMMIT\n");
         assertEquals(
-                file + ":10:6: " + folder + "/rules.v4:3:15: expected a chain of table filter or a target, found \"NOWHERE\"",
+                file + ":10:6: " + folder + "/rules.v4:3:15: expected a chain of table filter or a target, found \"ACEPT\" (is it ACCEPT?)",
                 message(() -> start(LOOPBACK)));
         Files.writeString(folder.resolve("rules.v4"), ALL);
         String lost = captures("").replace("office.pcap", "lost.pcap");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Fate, TICK, Visit};
+use super::flows::{Fate, TICK, Visit};
 use conntrack::{Alive, Direction, Life, Tuple, Zone};
 
 /// A connection that a list counts, as far as it is known to be in it.
@@ -12,12 +12,12 @@ pub(super) struct Entry {
     pub(super) zone: Zone,
     pub(super) born: u64,
     pub(super) since: u64,
-    /// When it was first seen gone, if it was seen living since.
+    /// When the connection was first seen to have ended, if it was seen living since.
     pub(super) dead: Option<u64>,
     pub(super) surely: bool,
-    /// Its place in the list is known.
+    /// Whether its place in the list is known.
     pub(super) placed: bool,
-    /// What its worker tells of it, where workers share the list.
+    /// The liveness that its worker publishes, where workers share the list.
     pub(super) life: Option<Arc<Life>>,
 }
 
@@ -37,7 +37,7 @@ pub(super) enum Reach {
 pub(super) struct Walk {
     /// The packet is surely there, and no walk before it ended in front of the entry.
     pub(super) certain: bool,
-    /// It is surely its turn.
+    /// Whether it is surely the list's turn.
     pub(super) is_sure: bool,
     pub(super) reach: Reach,
 }

@@ -1,26 +1,30 @@
 //! [`Lists`]: the connections that a rule saw, by what they count for.
 //!
-//! The kernel keeps a list for each key and looks each entry up in the connection table when a packet comes by:
-//! entries whose connection is not there, or is TCP and over, are taken out. Not all of that can be told from a
-//! capture. It looks a list through once in a clock tick; an entry of another processor it spares for two ticks; and
-//! which other lists it looks through when it makes a new one depends on a secret number. So an entry is *surely* in
-//! the list or it may be, and a count is a range.
+//! The kernel keeps a list for each key and looks each entry up in the connection table when a packet passes: entries
+//! whose connection is not there, or is TCP and over, are taken out. Not all of that is known from a capture. It looks
+//! a list through once in a clock tick; an entry of another processor it spares for two ticks; and which other lists it
+//! looks through when it makes a new one depends on a secret number. So an entry is *surely* in the list or it may be,
+//! and a count is a range.
 //!
 //! What is sure after the longest tick is taken for sure (100 ticks a second). Bounded: beyond [`MOST`] entries, or
 //! [`LONGEST`] in one list, nothing is known any more.
 //!
-//! Source: Linux 6.18.44 `net/netfilter/nf_conncount.c` (`__nf_conncount_add`, `__nf_conncount_gc_list`,
-//! `insert_tree`, `find_or_evict`): an assured connection is not entered in a list that is there, but the list looked
-//! through; another is entered unless the walk, which stops there, finds it; in the tick of the last walk one that is
-//! not confirmed is entered without a walk. A walk takes out at most [`AT_ONCE`] and one.
+//! Source: Linux 6.18.44 `net/netfilter/nf_conncount.c` (`__nf_conncount_add`, `__nf_conncount_gc_list`, `insert_tree`,
+//! `find_or_evict`): an assured connection is not entered in an existing list, but the list is looked through; another
+//! is entered unless the walk, which stops there, finds it; in the tick of the last walk an unconfirmed connection is
+//! entered without a walk. A walk takes out at most [`AT_ONCE`] and one.
 
 mod entry;
+mod flows;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use conntrack::{Life, Tuple, Zone};
+use conntrack::{Life, Tuple};
 use entry::{Entry, Reach, Walk};
+use flows::TICK;
+
+pub(super) use flows::{Fate, Flows, Standing, Visit};
 
 /// Entries that a walk takes out before it ends with the next.
 const AT_ONCE: usize = 64;
@@ -28,8 +32,6 @@ const AT_ONCE: usize = 64;
 const MOST: usize = 262_144;
 /// Entries in a list: what a packet may cost.
 const LONGEST: usize = 16_384;
-/// The longest clock tick, in nanoseconds.
-const TICK: u64 = 10_000_000;
 /// By then what was put off until after a new list was made is done.
 const SETTLED: u64 = 2 * TICK;
 
@@ -40,65 +42,6 @@ pub(super) struct Key {
     pub(super) address: [u8; 16],
     /// The zone's number.
     pub(super) zone: u16,
-}
-
-/// A packet that comes by.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Visit {
-    /// Nanoseconds.
-    pub(super) now: u64,
-    /// It surely comes by.
-    pub(super) certain: bool,
-    /// Its connection's original tuple, or its own where it has none, and zone.
-    pub(super) tuple: Tuple,
-    pub(super) zone: Zone,
-    /// The frame that its connection began with; 0 for none.
-    pub(super) born: u64,
-    /// It has a connection.
-    pub(super) is_flow: bool,
-    pub(super) standing: Standing,
-}
-
-/// How far its connection has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
-    /// No packet of it has left yet.
-    Begins,
-    /// One has.
-    Confirmed,
-    /// It is kept under pressure.
-    Assured,
-    /// It began before the capture: one of the last two.
-    Unknown,
-}
-
-/// The state of a connection in a list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
-    /// It is in the table: the frame that it began with, and the number of its original zone.
-    Living(u64, u16),
-    /// It is, but over; its original zone.
-    Closed(u16),
-    /// It is not.
-    Gone,
-    /// Any of these.
-    Open,
-}
-
-/// Where connections are looked up.
-pub(super) trait Flows {
-    /// The state of a connection, by a tuple of it.
-    fn fate(&mut self, tuple: &Tuple, zone: Zone, now: u64) -> Fate;
-
-    /// What other workers are told of the connection of this original tuple, if they count it, too.
-    fn life(&mut self, _tuple: &Tuple) -> Option<Arc<Life>> {
-        None
-    }
-
-    /// Whether that is a connection of this worker.
-    fn has(&self, _tuple: &Tuple, _life: &Arc<Life>) -> bool {
-        true
-    }
 }
 
 /// How many connections there are.
@@ -115,7 +58,7 @@ pub(super) struct Counted {
 pub(super) struct Lists {
     by_key: HashMap<Key, List>,
     entries: usize,
-    /// There may be entries and lists from before the first packet.
+    /// Whether there may be entries and lists from before the first packet.
     midway: bool,
     /// Too much happened that is not known.
     indeterminate: bool,
@@ -132,7 +75,7 @@ pub(super) struct Lists {
 struct List {
     entries: Vec<Entry>,
     is_there: There,
-    /// There may be others.
+    /// Whether there may be other entries.
     blurred: bool,
     /// The last walk that may have been.
     walked: u64,
@@ -149,7 +92,7 @@ enum There {
 }
 
 impl Lists {
-    /// There may have been connections before the first packet.
+    /// Notes that there may have been connections before the first packet.
     pub(super) fn starts_midway(&mut self, midway: bool) {
         self.midway |= midway;
     }
@@ -164,7 +107,7 @@ impl Lists {
         self.stirred = Some(now);
     }
 
-    /// A packet of an unknown connection comes by.
+    /// Counts a packet of an unknown connection.
     pub(super) fn blur(&mut self, key: Key, now: u64) -> Counted {
         self.stirred(now);
         if !self.indeterminate {
@@ -316,7 +259,7 @@ impl List {
         }
     }
 
-    /// An assured connection's packet: a walk that takes out what is gone.
+    /// Takes a packet of an assured connection: a walk removes entries whose connection has ended.
     fn clean(&mut self, visit: &Visit, fates: &[Fate]) {
         let certain = visit.certain && visit.standing == Standing::Assured;
         let is_sure = certain && self.is_there == There::Surely && self.is_due(visit.now);

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::*;
+use conntrack::Zone;
 
 const KEY: Key = Key { address: [0; 16], zone: 0 };
 const MS: u64 = 1_000_000;
@@ -142,7 +143,7 @@ fn a_new_list_elsewhere_may_have_others_looked_through() {
     let other = Key { address: [1; 16], zone: 0 };
     net.wait(100);
     lists.count(other, &net.visit(9, Standing::Begins), &mut net);
-    // If it was looked through then, it may be gone, and made again.
+    // If it was looked through then, it may have been removed, and made again.
     assert_eq!(net.comes(&mut lists, 1, Standing::Assured), (0, Some(1)));
 }
 
@@ -166,7 +167,7 @@ fn what_is_indeterminate_stays_so_and_memory_is_bounded() {
     assert_eq!(net.comes(&mut lists, 1, Standing::Begins), (1, None));
 }
 
-/// One run of the kernel's own way, with one tick and one processor among those that there may be.
+/// A run as the kernel does it, with one of the possible ticks and processors.
 mod sound {
     use proptest::prelude::*;
 

@@ -1,0 +1,343 @@
+//! [`Settings`]: the configuration of a cloud, in TOML, and how a first one is written.
+//!
+//! Contract: what is refused is refused with file, line and column and what was expected. Files with secrets are new and
+//! of mode 0600, and are refused if others than their owner may reach them.
+
+use std::fs::DirBuilder;
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::ops::RangeInclusive;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use host::Network as Prefix;
+use overlay::{JoinUrl, Name, Network, Signer};
+use pktio::file::{self, NamedBy, create_anew, read_text};
+use serde::Deserialize;
+use toml::Spanned;
+use tunnel::{Entropy, PrivateKey, PublicKey, SystemEntropy};
+use zeroize::Zeroizing;
+
+use crate::policy::{Allow, Groups, Test, Written, Wrong, wrong};
+
+/// Ports of the relay where none are given: a node has at most one path by each.
+pub(crate) const RELAY: RangeInclusive<u16> = 52_000..=52_031;
+/// Most ports of the relay: each is a socket.
+const MOST_PORTS: usize = 512;
+
+/// A configuration.
+pub(crate) struct Settings {
+    pub(crate) network: Network,
+    /// The groups, and what is allowed.
+    pub(crate) policy: Written,
+    /// Where nodes reach this host.
+    pub(crate) public: SocketAddr,
+    /// Where the tunnel receives.
+    pub(crate) listen: SocketAddr,
+    /// The key of a relay on a host of its own.
+    pub(crate) relay_key: Option<PublicKey>,
+    state: PathBuf,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    cloud: Cloud,
+    relay: Option<Apart>,
+    #[serde(default)]
+    groups: Groups,
+    #[serde(default)]
+    allow: Vec<Allow>,
+    #[serde(default)]
+    test: Vec<Test>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cloud {
+    domain: Spanned<String>,
+    public: Spanned<String>,
+    listen: Option<Spanned<String>>,
+    relay: Option<Spanned<String>>,
+    v4: Spanned<String>,
+    v6: Spanned<String>,
+    state: Option<PathBuf>,
+}
+
+/// `[relay]`: a relay on a host of its own.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Apart {
+    public: Spanned<String>,
+    key: Spanned<String>,
+}
+
+impl Settings {
+    /// Reads a configuration.
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let shown = path.display();
+        let text = read_text(path, NamedBy::Configuration).with_context(|| shown.to_string())?;
+        Self::from_text(path, &text)
+            .map_err(|wrong| anyhow!(wrong.placed(&shown.to_string(), &text)))
+    }
+
+    fn from_text(path: &Path, text: &str) -> std::result::Result<Self, Wrong> {
+        let File { cloud, relay, groups, allow, test } = toml::from_str(text)?;
+        let public = endpoint(&cloud.public)?;
+        let any = any_like(public.ip());
+        let listen = cloud.listen.as_ref().map(endpoint).transpose()?;
+        let listen = listen.unwrap_or(SocketAddr::new(any, public.port()));
+        let ports = cloud.relay.as_ref().map(ports).transpose()?.unwrap_or(RELAY);
+        let relay_at = relay.as_ref().map(|relay| address(&relay.public)).transpose()?;
+        let network = Network {
+            domain: domain(&cloud.domain)?,
+            v4: pool_v4(&cloud.v4)?,
+            v6: pool_v6(&cloud.v6)?,
+            relay: (relay_at.unwrap_or(public.ip()), ports),
+        };
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let state = folder.join(cloud.state.unwrap_or_else(|| PathBuf::from("cloud")));
+        let policy = Written::of_tables(&groups, &allow, &test)?;
+        let relay_key = relay.as_ref().map(|relay| key(&relay.key)).transpose()?;
+        Ok(Self { network, policy, public, listen, relay_key, state })
+    }
+
+    /// The control socket.
+    pub(crate) fn control(&self) -> PathBuf {
+        self.state.join("control.sock")
+    }
+
+    /// The database.
+    pub(crate) fn database(&self) -> PathBuf {
+        self.state.join("cloud.redb")
+    }
+
+    /// The key of the tunnel, and the signer of identities.
+    pub(crate) fn keys(&self) -> Result<(PrivateKey, Signer)> {
+        let key: PrivateKey = secret(&self.state.join("cloud.key"))?;
+        let seed: PrivateKey = secret(&self.state.join("signer.key"))?;
+        let signer = Signer::of_seed(seed.as_bytes()).context("signer.key: expected a seed")?;
+        Ok((key, signer))
+    }
+
+    /// The URL by which devices join.
+    pub(crate) fn url(&self, key: &PrivateKey, signer: &Signer) -> JoinUrl {
+        let (key, signer) = (key.public(), signer.key());
+        JoinUrl { endpoint: self.public.to_string(), key, signer }
+    }
+}
+
+/// All addresses of this host that are of the family of an address.
+pub(crate) fn any_like(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    }
+}
+
+pub(crate) fn address(text: &Spanned<String>) -> std::result::Result<IpAddr, Wrong> {
+    text.get_ref().parse().map_err(|_| wrong(text, "an address, such as \"203.0.113.2\""))
+}
+
+pub(crate) fn key(text: &Spanned<String>) -> std::result::Result<PublicKey, Wrong> {
+    text.get_ref().parse().map_err(|_| wrong(text, "a public key of 44 characters"))
+}
+
+pub(crate) fn endpoint(text: &Spanned<String>) -> std::result::Result<SocketAddr, Wrong> {
+    let read = text.get_ref().parse().ok().filter(|at: &SocketAddr| at.port() != 0);
+    read.ok_or_else(|| wrong(text, "ADDRESS:PORT or [ADDRESS]:PORT"))
+}
+
+fn domain(text: &Spanned<String>) -> std::result::Result<String, Wrong> {
+    let name = text.get_ref();
+    let is_domain = name.len() <= 180 && name.split('.').all(|it| it.parse::<Name>().is_ok());
+    let domain = is_domain.then(|| name.to_ascii_lowercase());
+    domain.ok_or_else(|| wrong(text, "a domain of at most 180 bytes, such as home.internal"))
+}
+
+pub(crate) fn ports(text: &Spanned<String>) -> std::result::Result<RangeInclusive<u16>, Wrong> {
+    let read = text.get_ref().split_once('-').and_then(|(first, last)| {
+        let range = first.parse::<u16>().ok()?..=last.parse().ok()?;
+        (*range.start() != 0 && (1..=MOST_PORTS).contains(&range.len())).then_some(range)
+    });
+    read.ok_or_else(|| wrong(text, "1 to 512 UDP ports, such as \"52000-52031\""))
+}
+
+fn pool_v4(text: &Spanned<String>) -> std::result::Result<(Ipv4Addr, u8), Wrong> {
+    let expected = "an IPv4 prefix of 8 to 30 bits, such as \"10.99.0.0/16\"";
+    match Prefix::parse(text.get_ref()).map(|it| (it.addr, it.bits)) {
+        Some((IpAddr::V4(address), bits @ 8..=30)) => Ok((address, bits)),
+        _ => Err(wrong(text, expected)),
+    }
+}
+
+fn pool_v6(text: &Spanned<String>) -> std::result::Result<(Ipv6Addr, u8), Wrong> {
+    let expected = "an IPv6 prefix of 16 to 96 bits, such as \"fd12:3456:789a::/64\"";
+    match Prefix::parse(text.get_ref()).map(|it| (it.addr, it.bits)) {
+        Some((IpAddr::V6(address), bits @ 16..=96)) => Ok((address, bits)),
+        _ => Err(wrong(text, expected)),
+    }
+}
+
+/// The key that a file holds.
+pub(crate) fn secret(path: &Path) -> Result<PrivateKey> {
+    let shown = path.display().to_string();
+    let opened = file::open(path, NamedBy::Configuration).with_context(|| shown.clone())?;
+    let mode = opened.metadata().with_context(|| shown.clone())?.mode() & 0o7777;
+    if mode & 0o077 != 0 {
+        bail!("{shown}: its mode is {mode:04o}: others may reach the key; chmod 600 {shown}");
+    }
+    let text = file::bounded(opened, 256).with_context(|| shown.clone())?;
+    let text = Zeroizing::new(String::from_utf8(text).unwrap_or_default());
+    text.trim().parse().with_context(|| shown)
+}
+
+/// Writes a first configuration, and its keys; returns that of the tunnel.
+pub(crate) fn init(path: &Path, public: SocketAddr, domain: &str) -> Result<PublicKey> {
+    let entropy = &mut SystemEntropy::new();
+    let mut id = [0; 5];
+    entropy.fill(&mut id)?;
+    let [a, b, c, d, e] = id;
+    // What the servers write is not among what the owner writes.
+    let state = if path.starts_with("/etc") { "/var/lib/tamis-cloud" } else { "cloud" };
+    let text = format!(
+        "# The servers of an overlay with names: tamis-cloud all {shown} (docs/cloud.md)\n\
+         [cloud]\n\
+         domain = \"{domain}\"            # names of nodes are below it\n\
+         public = \"{public}\"      # where nodes reach this host; a UDP port\n\
+         relay = \"{first}-{last}\"            # UDP ports of the relay at the same address\n\
+         v4 = \"10.99.0.0/16\"               # virtual addresses of nodes\n\
+         v6 = \"fd{a:02x}:{b:02x}{c:02x}:{d:02x}{e:02x}::/64\"\n\
+         state = \"{state}\"                  # folder for keys, database and control socket\n\
+         \n\
+         # Who may resolve and reach whom; what no line allows is denied.\n\
+         [groups]\n\
+         # mobile = [\"laptop\", \"phone\"]\n\
+         \n\
+         # [[allow]]\n\
+         # from = [\"mobile\"]             # groups, names of nodes, or \"*\" for all\n\
+         # to = [\"nas\"]\n\
+         # ports = [\"tcp/22\", \"icmp\"]    # without ports: everything\n\
+         # [[allow]]\n\
+         # between = [\"nas\", \"backup\"]   # both ways\n",
+        shown = path.display(),
+        first = RELAY.start(),
+        last = RELAY.end(),
+    );
+    let Wrong { what, .. } = match Settings::from_text(path, &text) {
+        Err(wrong) => wrong,
+        Ok(settings) => return write_all(path, &text, &settings, entropy),
+    };
+    bail!("{what}")
+}
+
+fn write_all(
+    path: &Path,
+    text: &str,
+    settings: &Settings,
+    entropy: &mut dyn Entropy,
+) -> Result<PublicKey> {
+    write_config(path, text, &settings.state)?;
+    let key = write_key(&settings.state.join("cloud.key"), entropy)?;
+    write_key(&settings.state.join("signer.key"), entropy)?;
+    Ok(key)
+}
+
+/// Writes a first configuration, and makes the folder for what its servers write.
+pub(crate) fn write_config(path: &Path, text: &str, state: &Path) -> Result<()> {
+    let folder = path.parent().unwrap_or(path);
+    DirBuilder::new()
+        .recursive(true)
+        .create(folder)
+        .with_context(|| folder.display().to_string())?;
+    // Nothing in it is secret, and the servers' own user reads it.
+    write_new(path, text, 0o644)?;
+    let shown = || state.display().to_string();
+    DirBuilder::new().recursive(true).mode(0o700).create(state).with_context(shown)
+}
+
+/// Makes a key, and writes it to a file; returns its public half.
+pub(crate) fn write_key(path: &Path, entropy: &mut dyn Entropy) -> Result<PublicKey> {
+    let key = PrivateKey::generate(entropy)?;
+    write_new(path, &format!("{}\n", *key.text()), 0o600)?;
+    Ok(key.public())
+}
+
+fn write_new(path: &Path, text: &str, mode: u32) -> Result<()> {
+    let shown = || path.display().to_string();
+    let mut file = create_anew_or_refuse(path, mode).with_context(shown)?;
+    file.write_all(text.as_bytes()).with_context(shown)
+}
+
+/// A new file; what is there is not written over.
+fn create_anew_or_refuse(path: &Path, mode: u32) -> std::io::Result<std::fs::File> {
+    match path.try_exists()? {
+        true => Err(std::io::ErrorKind::AlreadyExists.into()),
+        false => create_anew(path, mode),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "[cloud]\ndomain = \"home.internal\"\npublic = \"192.0.2.1:51900\"\n\
+                        v4 = \"10.99.0.0/16\"\nv6 = \"fd00::/64\"\n";
+
+    fn read(text: &str) -> std::result::Result<Settings, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cloud.toml");
+        std::fs::write(&path, text).unwrap();
+        Settings::read(&path)
+            .map_err(|error| error.to_string().replace(&format!("{}:", path.display()), ""))
+    }
+
+    #[test]
+    fn the_first_configuration_is_read_with_its_keys() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new/cloud.toml");
+        init(&path, "192.0.2.1:51900".parse().unwrap(), "home.internal").unwrap();
+        let settings = Settings::read(&path).unwrap();
+        assert!(settings.policy.policy.lines.is_empty());
+        let (key, signer) = settings.keys().unwrap();
+        let url = settings.url(&key, &signer).to_string();
+        assert_eq!(url.parse::<JoinUrl>().unwrap().key, key.public());
+        let again = init(&path, "192.0.2.1:51900".parse().unwrap(), "home.internal");
+        assert!(again.is_err(), "nothing is written over");
+    }
+
+    #[test]
+    fn what_is_refused_is_refused_with_its_place() {
+        let more = |text: &str| read(&format!("{GOOD}{text}")).map(drop).unwrap_err();
+        assert!(read(GOOD).is_ok());
+        let found = read(&GOOD.replace("10.99.0.0/16", "10.99.0.0/31")).map(drop).unwrap_err();
+        assert_eq!(
+            found,
+            "4:6: expected an IPv4 prefix of 8 to 30 bits, such as \"10.99.0.0/16\", \
+             found \"10.99.0.0/31\""
+        );
+        assert_eq!(
+            more("relay = \"1-0\"\n"),
+            "6:9: expected 1 to 512 UDP ports, such as \"52000-52031\", found \"1-0\""
+        );
+        let relay = |key: &str| format!("[relay]\npublic = \"192.0.2.2\"\nkey = \"{key}\"\n");
+        assert_eq!(
+            more(&relay("AAAA")),
+            "8:7: expected a public key of 44 characters, found \"AAAA\""
+        );
+        let apart = read(&format!("{GOOD}{}", relay(&PublicKey::new([3; 32]).to_string())));
+        let apart = apart.unwrap();
+        assert_eq!(apart.relay_key, Some(PublicKey::new([3; 32])));
+        assert_eq!(apart.network.relay.0.to_string(), "192.0.2.2");
+        assert!(more("colour = 1\n").starts_with("6:1: unknown field `colour`"));
+        assert_eq!(
+            more("[[allow]]\nbetween = [\"a\"]\n"),
+            "7:11: expected two groups, or names of nodes, or \"*\" for all nodes"
+        );
+        assert_eq!(
+            more("[groups]\ng = [\"a b\"]\n"),
+            "7:6: expected the name of a node, found \"a b\""
+        );
+    }
+}

@@ -1,0 +1,230 @@
+//! [`run`]: the sockets and the clock of a [`Server`], in one thread.
+
+use std::io::ErrorKind;
+use std::net::{SocketAddr, UdpSocket};
+use std::ops::RangeInclusive;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result};
+use overlay::Now;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use serde_json::{Value, json};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+
+use crate::control::{self, Request};
+
+/// How long nothing is looked at while nothing comes: timers of the tunnel are not finer.
+const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+/// Datagrams of one socket that are taken in a turn.
+const BURST: usize = 64;
+/// Bytes of the longest datagram.
+const LONGEST: usize = 65_535;
+/// Nanoseconds between two looks at the timers of all peers.
+const TICKS: u64 = overlay::limits::SECOND / 100;
+/// Nanoseconds between two looks for what is too old.
+const SWEEP: u64 = overlay::limits::SECOND;
+/// Exit code where a socket or the database failed.
+const FAILED: u8 = 1;
+
+/// What serves: datagrams in, datagrams out.
+pub(crate) trait Server {
+    /// Takes a datagram of the tunnel.
+    fn arrived(&mut self, datagram: &mut [u8], from: SocketAddr, now: Now);
+
+    /// Where a datagram goes that came to a port of the relay.
+    fn relayed(
+        &mut self,
+        port: u16,
+        from: SocketAddr,
+        datagram: &[u8],
+        now: Now,
+    ) -> Option<SocketAddr>;
+
+    /// Does what time brings.
+    fn tick(&mut self, now: Now);
+
+    /// Forgets what is too old: now and then.
+    fn sweep(&mut self, now: Now);
+
+    /// Keeps what is to be kept, and then does what follows from what came.
+    fn settle(&mut self, now: Now) -> Result<()>;
+
+    /// The next datagram to send.
+    fn take(&mut self) -> Option<(SocketAddr, Vec<u8>)>;
+
+    /// Reads again what may change while it runs; says so where that is wrong.
+    fn reload(&mut self, config: &Path, now: Now) -> Result<()>;
+
+    /// Answers a request of the control socket. What it changed is settled before.
+    fn answer(&mut self, request: Request, now: Now) -> Result<Value>;
+}
+
+/// Where a server receives.
+pub(crate) struct Places {
+    /// Datagrams of the tunnel.
+    pub(crate) tunnel: SocketAddr,
+    /// Those that are relayed.
+    pub(crate) relay: Option<RangeInclusive<u16>>,
+    /// The control socket.
+    pub(crate) control: Option<PathBuf>,
+}
+
+struct Sockets {
+    tunnel: UdpSocket,
+    relay: Vec<(u16, UdpSocket)>,
+    control: Option<UnixListener>,
+}
+
+impl Sockets {
+    fn open(places: &Places) -> Result<Self> {
+        let bind = |at: SocketAddr| {
+            let socket = UdpSocket::bind(at).with_context(|| format!("UDP {at}"))?;
+            socket.set_nonblocking(true)?;
+            Ok::<_, anyhow::Error>(socket)
+        };
+        let tunnel = bind(places.tunnel)?;
+        let ports = places.relay.iter().cloned().flatten();
+        let relay = ports.map(|port| Ok((port, bind((places.tunnel.ip(), port).into())?)));
+        let relay = relay.collect::<Result<_>>()?;
+        let listen =
+            |path: &PathBuf| control::listen(path).with_context(|| path.display().to_string());
+        let control = places.control.as_ref().map(listen).transpose()?;
+        Ok(Self { tunnel, relay, control })
+    }
+
+    /// Waits until something comes, or it is time for what is due.
+    fn wait(&self) -> Result<()> {
+        let relay = self.relay.iter().map(|(_, socket)| PollFd::new(socket, PollFlags::IN));
+        let mut all: Vec<PollFd<'_>> = relay.collect();
+        all.push(PollFd::new(&self.tunnel, PollFlags::IN));
+        all.extend(self.control.iter().map(|it| PollFd::new(it, PollFlags::IN)));
+        match poll(&mut all, Some(&TICK)) {
+            // A signal came.
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error).context("poll"),
+        }
+    }
+}
+
+/// The clock of a server.
+#[derive(Clone, Copy)]
+pub(crate) struct Clock(Instant);
+
+impl Clock {
+    /// A clock that starts.
+    pub(crate) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// What time it is.
+    pub(crate) fn now(self) -> Now {
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Now { nanos: self.0.elapsed().as_nanos() as u64 + 1, unix: unix.as_secs() }
+    }
+}
+
+/// Runs a server until it is asked to end.
+pub(crate) fn run(
+    server: &mut impl Server,
+    places: &Places,
+    (clock, config): (Clock, &Path),
+    says: &str,
+) -> Result<ExitCode> {
+    let (stop, reload) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    for signal in [SIGINT, SIGTERM] {
+        flag::register(signal, Arc::clone(&stop)).context("signals")?;
+    }
+    flag::register(SIGHUP, Arc::clone(&reload)).context("signals")?;
+    let sockets = Sockets::open(places)?;
+    println!("{says}");
+    let ended = serve(server, &sockets, (clock, config), [&stop, &reload]);
+    if let Some(control) = &places.control {
+        let _ = std::fs::remove_file(control);
+    }
+    match ended {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(error) => {
+            eprintln!("tamis-cloud: {error:#}");
+            Ok(ExitCode::from(FAILED))
+        }
+    }
+}
+
+fn serve(
+    server: &mut impl Server,
+    sockets: &Sockets,
+    (clock, config): (Clock, &Path),
+    [stop, reload]: [&AtomicBool; 2],
+) -> Result<()> {
+    let mut buffer = vec![0; LONGEST];
+    let (mut swept, mut ticked) = (0, 0);
+    while !stop.load(Ordering::Relaxed) {
+        sockets.wait()?;
+        let time = clock.now();
+        if reload.swap(false, Ordering::Relaxed) {
+            server.reload(config, time)?;
+        }
+        for (port, socket) in &sockets.relay {
+            relay(server, *port, socket, &mut buffer, time);
+        }
+        for _ in 0..BURST {
+            let Some((length, from)) = received(&sockets.tunnel, &mut buffer) else { break };
+            server.arrived(&mut buffer[..length], from, time);
+        }
+        if time.nanos.saturating_sub(ticked) >= TICKS {
+            ticked = time.nanos;
+            server.tick(time);
+        }
+        if time.nanos.saturating_sub(swept) >= SWEEP {
+            swept = time.nanos;
+            server.sweep(time);
+        }
+        server.settle(time)?;
+        if let Some(control) = &sockets.control {
+            requests(server, control, time)?;
+        }
+        while let Some((to, datagram)) = server.take() {
+            // What is lost here is sent again by who waits for it.
+            let _ = sockets.tunnel.send_to(&datagram, to);
+        }
+    }
+    Ok(())
+}
+
+fn relay(server: &mut impl Server, port: u16, socket: &UdpSocket, buffer: &mut [u8], now: Now) {
+    for _ in 0..BURST {
+        let Some((length, from)) = received(socket, buffer) else { break };
+        if let Some(to) = server.relayed(port, from, &buffer[..length], now) {
+            let _ = socket.send_to(&buffer[..length], to);
+        }
+    }
+}
+
+/// The next datagram of a socket. An error is that of a datagram that was sent before, and no more than a lost one.
+fn received(socket: &UdpSocket, buffer: &mut [u8]) -> Option<(usize, SocketAddr)> {
+    loop {
+        match socket.recv_from(buffer) {
+            Ok(received) => return Some(received),
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+fn requests(server: &mut impl Server, listener: &UnixListener, now: Now) -> Result<()> {
+    while let Ok((stream, _)) = listener.accept() {
+        let answer = match control::request(&stream) {
+            Ok(request) => server.answer(request, now)?,
+            Err(error) => json!({ "error": format!("expected a request: {error}") }),
+        };
+        control::answer(&stream, &answer);
+    }
+    Ok(())
+}

@@ -1,0 +1,404 @@
+//! [`Service`]: a directory, its tunnel, its relay and its store as one: datagrams in, datagrams out.
+//!
+//! Contract: no sockets and no clock. Of all that came in a turn, what is to be kept is committed at once, before anything
+//! that follows from it is sent. An error of the store ends it: nothing is acknowledged that is not on disk.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use overlay::{
+    Came, Carrier, Directory, Effect, GUESTS_DIRECTORY, Name, Now, PORT, Record, Relay,
+    guest_address, limits::SECOND,
+};
+use serde_json::{Value, json};
+use tunnel::{
+    Config, Offer, PeerConfig, PeerId, Prefix, PrivateKey, PublicKey, SystemEntropy, Tunnel,
+};
+
+use crate::config::Settings;
+use crate::control::Request;
+use crate::policy::Written;
+use crate::serve::{self, Clock, Places, Server};
+use crate::store::{Changes, Place, Redb, Store};
+use policy::InForce;
+
+mod policy;
+
+/// Bytes of the longest packet inside the tunnel.
+const MTU: usize = 1_420;
+
+/// Nodes that are called in a tick after a restart: not all at once, as their answers come all at once, too.
+const CALLS: usize = 128;
+
+/// Nanoseconds within which paths are kept, and where nodes send from to the relay: a commit for each would be a wait for the
+/// disk for each.
+const SOON: u64 = SECOND / 10;
+
+/// The servers of one network.
+pub(crate) struct Service<S> {
+    directory: Directory,
+    carrier: Carrier,
+    /// Nothing where the relay is on a host of its own.
+    relay: Option<Relay>,
+    store: S,
+    /// Where nodes are, as the store knows it, and since when.
+    places: HashMap<PublicKey, (SocketAddr, u64)>,
+    /// Paths that came or went since they were kept last, and when that was.
+    paths: Vec<Record>,
+    kept: u64,
+    /// Nodes that are to hear that this cloud began again.
+    calls: Vec<PeerId>,
+    policy: InForce,
+    url: String,
+}
+
+/// What makes a relay for a directory on another host, whose key this is.
+pub(crate) fn relay_wanted(public: SocketAddr, key: &PublicKey) -> String {
+    format!(
+        "on the relay's host, whose address is ADDRESS:\n\
+         tamis-cloud trs /etc/tamis/trs.toml --init --public ADDRESS --nms {public} --key {key}\n\
+         its [relay] belongs into the configuration here"
+    )
+}
+
+/// Runs all servers, or, with a relay on a host of its own, those but the relay.
+pub(crate) fn run(config: &Path, is_apart: bool) -> Result<ExitCode> {
+    let settings = Settings::read(config)?;
+    let shown = config.display();
+    match (is_apart, settings.relay_key) {
+        (true, None) => {
+            let wanted = relay_wanted(settings.public, &settings.keys()?.0.public());
+            eprintln!("{wanted}");
+            bail!("{shown}: expected [relay], of a relay on another host")
+        }
+        (false, Some(_)) => {
+            bail!("{shown}: expected no [relay]; with one: tamis-cloud nms {shown}")
+        }
+        _ => {}
+    }
+    let clock = Clock::start();
+    let database = settings.database();
+    let store = Redb::open(&database).with_context(|| database.display().to_string())?;
+    let mut service = Service::new(&settings, store, clock.now())?;
+    let relay = (!is_apart).then(|| settings.network.relay.1.clone());
+    let places = Places { tunnel: settings.listen, relay, control: Some(settings.control()) };
+    let says = format!("{} is served at {}", settings.network.domain, settings.public);
+    serve::run(&mut service, &places, (clock, config), &says)
+}
+
+impl<S: Store> Service<S> {
+    /// Begins with what is kept.
+    pub(crate) fn new(settings: &Settings, store: S, now: Now) -> Result<Self> {
+        let (key, signer) = settings.keys()?;
+        let url = settings.url(&key, &signer).to_string();
+        let tunnel = end(key.clone(), now)?;
+        let (kept, policy) = (store.records()?, InForce::kept(&store)?);
+        let mut directory = Directory::new(
+            settings.network.clone(),
+            policy.policy().clone(),
+            (signer, key.public()),
+            kept,
+            Box::new(SystemEntropy::new()),
+        )?;
+        if let Some(key) = settings.relay_key {
+            directory.relay_apart(key);
+        }
+        let (carrier, relay) = (Carrier::new(tunnel), settings.relay_key.is_none());
+        let relay = relay.then(Relay::default);
+        let (places, paths, calls) = (HashMap::new(), Vec::new(), Vec::new());
+        let kept = now.nanos;
+        let mut service =
+            Self { directory, carrier, relay, store, places, paths, kept, calls, policy, url };
+        service.configured(&settings.policy, now)?;
+        service.settle(now)?;
+        // The others came from the store.
+        service.paths.retain(|record| matches!(record, Record::Parted(_)));
+        service.go_on()?;
+        Ok(service)
+    }
+
+    /// Takes up where nodes are, and where they send from to the relay. They have sessions with the cloud that was before, and
+    /// would notice late that these are worth nothing: so they are called.
+    fn go_on(&mut self) -> Result<()> {
+        let tunnel = self.carrier.tunnel_mut();
+        for (key, place) in self.store.places()? {
+            self.places.insert(key, (place, 0));
+            if let Some(peer) = tunnel.find(&key) {
+                tunnel.set_endpoint(peer, place);
+                self.calls.push(peer);
+            }
+        }
+        if let Some(relay) = &mut self.relay {
+            self.store.sources()?.iter().for_each(|(pair, bound)| relay.restore(pair, *bound));
+        }
+        Ok(())
+    }
+
+    /// Where a peer is, if the store does not know: of a node that moves all the time, once a second.
+    fn moved(&self, key: &PublicKey, at: IpAddr, now: Now) -> Option<Place> {
+        let tunnel = self.carrier.tunnel();
+        let place = tunnel.status(tunnel.find(key)?)?.endpoint?;
+        let is_known = self.places.get(key).is_some_and(|(known, since)| {
+            *known == place || (*since != 0 && now.nanos.saturating_sub(*since) < SECOND)
+        });
+        (!is_known && !is_guest(key, at)).then_some((*key, place))
+    }
+
+    /// Notes what is to be kept of an effect: before it is carried out, and of a path soon.
+    fn note(&mut self, effect: &Effect, changes: &mut Changes, now: Now) {
+        match effect {
+            Effect::Keep(record) => changes.records.push(record.clone()),
+            Effect::Note(line) => changes.lines.push(format!("{} {line}", time(now.unix))),
+            Effect::Dismiss { key } if self.places.remove(key).is_some() => {
+                changes.displaced.push(*key);
+            }
+            // Where it is has to outlast what it is answered: a cloud that begins again calls it there.
+            Effect::Send { to, at, .. } => {
+                if let Some((key, place)) = self.moved(to, *at, now) {
+                    self.places.insert(key, (place, now.nanos));
+                    changes.places.push((key, place));
+                }
+            }
+            Effect::Join { pair, port, .. } => self.paths.push(Record::Path(pair.clone(), *port)),
+            Effect::Part { pair } => self.paths.push(Record::Parted(pair.clone())),
+            Effect::Dismiss { .. } | Effect::Admit { .. } => {}
+        }
+    }
+
+    fn carry_out(&mut self, effect: Effect, now: Now) {
+        match effect {
+            Effect::Keep(_) => {}
+            Effect::Note(line) => eprintln!("{}", packet::visible::word(&line)),
+            Effect::Admit { key, addresses } => {
+                let whole = |address: &IpAddr| {
+                    Prefix::new(*address, if address.is_ipv4() { 32 } else { 128 }).ok()
+                };
+                let allowed = addresses.iter().filter_map(whole).collect();
+                // A peer that is there already stays as it is.
+                let _ = self
+                    .carrier
+                    .tunnel_mut()
+                    .add_peer(&PeerConfig { allowed, ..PeerConfig::new(key) });
+            }
+            Effect::Dismiss { key } => {
+                if let Some(peer) = self.carrier.tunnel().find(&key) {
+                    self.carrier.tunnel_mut().remove_peer(peer);
+                }
+            }
+            Effect::Send { to, at, message } => self.send(&to, at, &message, now),
+            Effect::Join { pair, keys, port } => {
+                if let Some(relay) = &mut self.relay {
+                    relay.join(&pair, keys, port);
+                }
+            }
+            Effect::Part { pair } => {
+                if let Some(relay) = &mut self.relay {
+                    relay.part(&pair);
+                }
+            }
+        }
+    }
+
+    /// Sends a message to a peer: to a guest from the address for guests, and to a node from the network's.
+    fn send(&mut self, to: &PublicKey, at: IpAddr, message: &[u8], now: Now) {
+        let own = self.directory.network().directory().0;
+        let from = if is_guest(to, at) { GUESTS_DIRECTORY.into() } else { own.into() };
+        let (from, to) = (SocketAddr::new(from, PORT), SocketAddr::new(at, PORT));
+        self.carrier.send(from, to, message, now.nanos);
+    }
+
+    /// Puts what a configuration allows in force, unless that is what is kept, or somebody has put a policy in force himself.
+    pub(crate) fn configured(&mut self, written: &Written, now: Now) -> Result<()> {
+        match self.policy.is_followed_by(written) {
+            true => self.put(written, None, now).map(drop),
+            false => Ok(()),
+        }
+    }
+
+    /// Keeps a policy and puts it in force, by this user or by the configuration: the answer to a request.
+    fn put(&mut self, written: &Written, user: Option<u32>, now: Now) -> Result<Value> {
+        let (next, changed) = self.policy.next(written, user.is_some());
+        let version = next.policy().version;
+        let by = user.map_or("the configuration".to_owned(), |uid| format!("user {uid}"));
+        let line = format!("version {version} of the policy is in force, by {by}: {changed}");
+        let lines = vec![format!("{} {line}", time(now.unix))];
+        let changes = Changes { policy: Some(next.to_keep()), lines, ..Changes::default() };
+        self.store.commit(&changes).context("the database")?;
+        eprintln!("{}", packet::visible::word(&line));
+        self.directory.set_policy(next.policy().clone());
+        self.policy = next;
+        Ok(json!({ "version": version, "changed": changed }))
+    }
+
+    fn invite(&mut self, names: Vec<Name>, now: Now) -> Result<Value> {
+        let mut keys = Vec::new();
+        for name in names {
+            let key: PrivateKey = self.directory.invite(name.clone(), now)?;
+            keys.push(json!({ "name": name.as_str(), "key": &**key.text() }));
+        }
+        Ok(json!({ "url": self.url, "keys": keys }))
+    }
+
+    fn devices(&self, now: Now) -> Value {
+        let devices = self.directory.list(now.nanos).map(|listed| {
+            let state = match (listed.device.revoked, listed.present) {
+                (true, _) => "revoked",
+                (false, true) => "present",
+                (false, false) => "absent",
+            };
+            json!({
+                "name": listed.device.name.as_str(),
+                "key": listed.device.key.to_string(),
+                "v4": listed.addresses.0,
+                "v6": listed.addresses.1,
+                "state": state,
+            })
+        });
+        let devices: Vec<Value> = devices.collect();
+        let apart = self.directory.relay(now.nanos);
+        let counts = apart.map(|(_, counts)| counts).or(self.relay.as_ref().map(Relay::counts));
+        let (forwarded, dropped) = counts.unwrap_or_default();
+        let state = if apart.is_none_or(|(is_there, _)| is_there) { "present" } else { "absent" };
+        let relay = json!({ "forwarded": forwarded, "dropped": dropped, "state": state });
+        json!({ "schema": "tamis.cloud-devices/1", "devices": devices, "relay": relay })
+    }
+}
+
+impl<S: Store> Server for Service<S> {
+    fn arrived(&mut self, datagram: &mut [u8], from: SocketAddr, now: Now) {
+        let (peer, payload) = match self.carrier.receive(datagram, from, now.nanos) {
+            Came::Message(it) if it.to.port() == PORT => (it.peer, datagram.get(it.payload)),
+            Came::Session(peer) => (peer, None),
+            Came::Message(_) | Came::Nothing => return,
+        };
+        let Some(status) = self.carrier.tunnel().status(peer) else { return };
+        match payload {
+            Some(payload) => self.directory.receive(&status.key, payload, now),
+            None => self.directory.met(&status.key, now),
+        }
+        self.directory.heard(&status.key, from, now);
+    }
+
+    fn relayed(
+        &mut self,
+        port: u16,
+        from: SocketAddr,
+        datagram: &[u8],
+        now: Now,
+    ) -> Option<SocketAddr> {
+        let tunnel = self.carrier.tunnel();
+        self.relay.as_mut()?.forward(port, from, datagram, now.nanos, |key| {
+            let status = tunnel.status(tunnel.find(key)?)?;
+            status.endpoint
+        })
+    }
+
+    fn take(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
+        self.carrier.take()
+    }
+
+    fn tick(&mut self, now: Now) {
+        for peer in self.calls.drain(self.calls.len().saturating_sub(CALLS)..) {
+            self.carrier.tunnel_mut().call(peer, now.nanos);
+        }
+        self.carrier.tick(now.nanos);
+        self.directory.expire(now);
+    }
+
+    fn sweep(&mut self, now: Now) {
+        self.directory.sweep(now);
+    }
+
+    /// Carries out what the directory wants: first what is to be kept.
+    fn settle(&mut self, now: Now) -> Result<()> {
+        let effects: Vec<Effect> = std::iter::from_fn(|| self.directory.take()).collect();
+        let mut changes = Changes::default();
+        effects.iter().for_each(|effect| self.note(effect, &mut changes, now));
+        if now.nanos.saturating_sub(self.kept) >= SOON {
+            self.kept = now.nanos;
+            let records = std::mem::take(&mut self.paths);
+            let sources = self.relay.as_mut().map(Relay::take_changed).unwrap_or_default();
+            let soon = Changes { records, sources, ..Changes::default() };
+            if soon != Changes::default() {
+                self.store.commit_soon(soon).context("the database")?;
+            }
+        }
+        if changes != Changes::default() {
+            self.store.commit(&changes).context("the database")?;
+        }
+        effects.into_iter().for_each(|effect| self.carry_out(effect, now));
+        Ok(())
+    }
+
+    fn answer(&mut self, request: Request, now: Now) -> Result<Value> {
+        // An answer comes after all that was to be kept by then.
+        self.store.flush().context("the database")?;
+        let answer = match request {
+            Request::Enrol { names } => {
+                match names.iter().map(|name| name.parse::<Name>()).collect() {
+                    Ok(names) => self.invite(names, now)?,
+                    Err(error) => json!({ "error": error.to_string() }),
+                }
+            }
+            Request::Devices {} => self.devices(now),
+            Request::Revoke { name } => {
+                let is_done = name.parse().is_ok_and(|name| self.directory.revoke(&name));
+                match is_done {
+                    true => json!({ "revoked": name }),
+                    false => json!({ "error": format!("there is no node {name}") }),
+                }
+            }
+            Request::Policy(new) => match self.policy.asked(&new) {
+                Ok(written) => self.put(&written, Some(new.uid), now)?,
+                Err(answer) => answer,
+            },
+            Request::Log {} => {
+                let lines = self.store.lines()?;
+                json!({ "lines": lines })
+            }
+        };
+        self.settle(now)?;
+        Ok(answer)
+    }
+
+    fn reload(&mut self, config: &Path, now: Now) -> Result<()> {
+        match Settings::read(config) {
+            Ok(settings) => self.configured(&settings.policy, now),
+            Err(error) => {
+                eprintln!("warning: what is allowed stays as it was: {error:#}");
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Whether a peer with this address has a one-time key, and is no node yet.
+fn is_guest(key: &PublicKey, at: IpAddr) -> bool {
+    at == IpAddr::from(guest_address(key))
+}
+
+/// The tunnel's end, without peers.
+pub(crate) fn end(key: PrivateKey, now: Now) -> Result<Tunnel> {
+    let config = Config {
+        key,
+        offer: Offer::of_this_machine(),
+        started: now.nanos,
+        started_unix: now.unix.saturating_mul(overlay::limits::SECOND),
+        mtu: MTU,
+    };
+    Ok(Tunnel::new(config, Box::new(SystemEntropy::new()))?)
+}
+
+/// Seconds after 1970 as RFC 3339 writes them.
+fn time(unix: u64) -> String {
+    let time = i64::try_from(unix).ok().and_then(|unix| jiff::Timestamp::from_second(unix).ok());
+    time.map_or_else(|| unix.to_string(), |time| time.to_string())
+}
+
+#[cfg(test)]
+mod figures;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+//! [`Settings`]: the configuration of a relay on a host of its own, in TOML, and how a first one is written.
+
+use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use pktio::file::{NamedBy, read_text};
+use serde::Deserialize;
+use toml::Spanned;
+use tunnel::{PrivateKey, PublicKey, SystemEntropy};
+
+use crate::config::{
+    RELAY, address, any_like, endpoint, key, ports, secret, write_config, write_key,
+};
+use crate::policy::Wrong;
+
+/// A configuration.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    /// Where nodes reach this host.
+    pub(crate) public: IpAddr,
+    /// Where the relay receives.
+    pub(crate) listen: IpAddr,
+    pub(crate) ports: RangeInclusive<u16>,
+    /// Where the directory is, and its key.
+    pub(crate) nms: (SocketAddr, PublicKey),
+    state: PathBuf,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    relay: Relay,
+    nms: Nms,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Relay {
+    public: Spanned<String>,
+    listen: Option<Spanned<String>>,
+    ports: Option<Spanned<String>>,
+    state: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nms {
+    public: Spanned<String>,
+    key: Spanned<String>,
+}
+
+impl Settings {
+    /// Reads a configuration.
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let shown = path.display().to_string();
+        let text = read_text(path, NamedBy::Configuration).with_context(|| shown.clone())?;
+        Self::from_text(path, &text).map_err(|wrong| anyhow!(wrong.placed(&shown, &text)))
+    }
+
+    fn from_text(path: &Path, text: &str) -> std::result::Result<Self, Wrong> {
+        let File { relay, nms } = toml::from_str(text)?;
+        let public = address(&relay.public)?;
+        let listen = relay.listen.as_ref().map(address).transpose()?;
+        let folder = path.parent().unwrap_or(Path::new("."));
+        Ok(Self {
+            public,
+            listen: listen.unwrap_or(any_like(public)),
+            ports: relay.ports.as_ref().map(ports).transpose()?.unwrap_or(RELAY),
+            nms: (endpoint(&nms.public)?, key(&nms.key)?),
+            state: folder.join(relay.state.unwrap_or_else(|| PathBuf::from("trs"))),
+        })
+    }
+
+    /// The database.
+    pub(crate) fn database(&self) -> PathBuf {
+        self.state.join("trs.redb")
+    }
+
+    fn key_file(&self) -> PathBuf {
+        self.state.join("trs.key")
+    }
+
+    /// The key of the tunnel.
+    pub(crate) fn key(&self) -> Result<PrivateKey> {
+        secret(&self.key_file())
+    }
+}
+
+/// Writes a first configuration, and its key, whose public half it returns.
+pub(crate) fn init(
+    path: &Path,
+    public: IpAddr,
+    (nms, nms_key): (SocketAddr, PublicKey),
+) -> Result<PublicKey> {
+    let state = if path.starts_with("/etc") { "/var/lib/tamis-cloud" } else { "trs" };
+    let (first, last) = (RELAY.start(), RELAY.end());
+    let text = format!(
+        "# The relay of an overlay with names: tamis-cloud trs {shown} (docs/cloud.md)\n\
+         [relay]\n\
+         public = \"{public}\"           # where nodes reach this host\n\
+         ports = \"{first}-{last}\"           # its UDP ports, as in `relay` of the directory's [cloud]\n\
+         state = \"{state}\"                 # folder for its key and database\n\
+         \n\
+         # The directory.\n\
+         [nms]\n\
+         public = \"{nms}\"\n\
+         key = \"{nms_key}\"\n",
+        shown = path.display(),
+    );
+    let settings = match Settings::from_text(path, &text) {
+        Ok(settings) => settings,
+        Err(Wrong { what, .. }) => bail!("{what}"),
+    };
+    write_config(path, &text, &settings.state)?;
+    write_key(&settings.key_file(), &mut SystemEntropy::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_configuration_is_read_with_its_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trs.toml");
+        let nms = ("192.0.2.1:51900".parse().unwrap(), PublicKey::new([3; 32]));
+        let public = "192.0.2.2".parse().unwrap();
+        let own = init(&path, public, nms).unwrap();
+        let settings = Settings::read(&path).unwrap();
+        assert_eq!((settings.public, settings.nms), (public, nms));
+        assert_eq!(settings.key().unwrap().public(), own);
+        assert!(init(&path, public, nms).is_err(), "nothing is written over");
+    }
+
+    #[test]
+    fn what_is_refused_is_refused_with_its_place() {
+        let good = format!(
+            "[relay]\npublic = \"192.0.2.2\"\n[nms]\npublic = \"192.0.2.1:51900\"\nkey = \"{}\"\n",
+            PublicKey::new([3; 32])
+        );
+        let read = |text: &str| {
+            let wrong = Settings::from_text(Path::new("trs.toml"), text);
+            wrong.map_err(|wrong| wrong.placed("trs.toml", text))
+        };
+        assert!(read(&good).is_ok());
+        let found = read(&good.replace("192.0.2.2", "host")).unwrap_err();
+        let expected =
+            "trs.toml:2:10: expected an address, such as \"203.0.113.2\", found \"host\"";
+        assert_eq!(found, expected);
+        let found = read(&good.replace("key = \"", "key = \"x")).unwrap_err();
+        assert!(found.starts_with("trs.toml:5:7: expected a public key"), "{found}");
+        let found = read(&good.replace("[nms]", "colour = 1\n[nms]")).unwrap_err();
+        assert!(found.starts_with("trs.toml:3:1: unknown field `colour`"), "{found}");
+    }
+}

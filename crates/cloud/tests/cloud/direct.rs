@@ -1,0 +1,80 @@
+//! Two nodes behind routers that masquerade reach each other without the relay, once their routers let them; and through it
+//! again, when that path ends.
+
+use std::time::{Duration, Instant};
+
+use crate::namespaces::Hosts;
+use crate::reached::{answer, network_on};
+
+/// How a node reaches its only peer by the directory.
+pub(crate) fn path(hosts: &Hosts, node: &str) -> String {
+    let config = hosts.node_config(node);
+    let peers = hosts.does(node, &format!("tamis tunnel peers --json {}", config.display()));
+    let path = peers.split("\"path\":").nth(1).and_then(|rest| rest.split('"').nth(1));
+    path.unwrap_or_default().to_owned()
+}
+
+/// Datagrams that came to the relay.
+fn relayed(hosts: &Hosts) -> u64 {
+    let devices = hosts.cloud(&format!("devices --json --config {}", hosts.config()));
+    let relay = devices.split("\"relay\":").nth(1).expect("figures of the relay");
+    let figures =
+        relay.split(|c: char| !c.is_ascii_digit()).filter_map(|it| it.parse::<u64>().ok());
+    figures.sum()
+}
+
+fn is_direct(hosts: &Hosts) -> bool {
+    path(hosts, "a") == "direct" && path(hosts, "b") == "direct"
+}
+
+/// What `ping` says of `count` packets, five a second.
+fn ping(hosts: &Hosts, count: u32) -> String {
+    let output = hosts.says("a", &format!("ping -n -i 0.2 -W 1 -c {count} 10.99.0.3"));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn two_nodes_reach_each_other_directly_and_by_the_relay_where_that_ends() {
+    let shut = |hosts: &Hosts| ["a", "b"].into_iter().for_each(|node| hosts.shuts(node));
+    let Some(hosts) = network_on("direct", ["", ""], shut) else { return };
+    let asked = Instant::now();
+    assert_eq!(hosts.dig("a", "b.home.internal", "A"), answer("NOERROR", "10.99.0.3"));
+    hosts.wait("the first ping", |hosts| hosts.pings("a", "10.99.0.3"));
+    let moving = ping(&hosts, 10);
+    hosts.wait("a direct path", is_direct);
+    let took = asked.elapsed();
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    eprintln!("from the question to a direct path: {} ms", took.as_millis());
+    assert!(moving.contains(" 0% packet loss"), "nothing is lost on the way: {moving}");
+
+    let before = relayed(&hosts);
+    let direct = ping(&hosts, 10);
+    assert!(direct.contains(" 0% packet loss"), "{direct}");
+    assert_eq!(relayed(&hosts), before, "nothing goes through the relay any more");
+
+    // The direct path ends; the nodes find out by themselves.
+    let cut = "table ip cut {\nchain forward {\ntype filter hook forward priority 0\n\
+               ip saddr 198.51.0.0/16 ip daddr 198.51.0.0/16 drop\n}\n}\n";
+    hosts.rules("net", cut);
+    let cut = Instant::now();
+    hosts.wait("the relay", |hosts| hosts.pings("a", "10.99.0.3"));
+    let took = cut.elapsed();
+    eprintln!("from the end of the direct path to the relay: {} ms", took.as_millis());
+    assert!(took < Duration::from_secs(8), "{took:?}");
+    let through = ping(&hosts, 5);
+    assert!(through.contains(" 0% packet loss"), "{through}");
+    assert!(relayed(&hosts) > before && path(&hosts, "a") == "relay");
+}
+
+#[test]
+fn two_nodes_on_one_network_reach_each_other_there_whatever_their_routers_do() {
+    let join =
+        |hosts: &Hosts| hosts.join(("a", "lan0", "10.77.0.1/24"), ("b", "lan0", "10.77.0.2/24"));
+    let Some(hosts) = network_on("near", ["random", "random"], join) else { return };
+    assert_eq!(hosts.dig("a", "b.home.internal", "A"), answer("NOERROR", "10.99.0.3"));
+    hosts.wait("a direct path", is_direct);
+    let config = hosts.node_config("a");
+    let peers = hosts.does("a", &format!("tamis tunnel peers {}", config.display()));
+    assert!(peers.contains(" 10.77.0.2:") && peers.contains(" direct "), "{peers}");
+    assert!(ping(&hosts, 5).contains(" 0% packet loss"));
+}

@@ -1,0 +1,10 @@
+//! The cloud and nodes as a user runs them.
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+mod apart;
+mod demo;
+mod direct;
+mod killed;
+mod namespaces;
+mod policed;
+mod reached;

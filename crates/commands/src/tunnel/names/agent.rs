@@ -1,0 +1,336 @@
+//! [`Names`]: the thread that answers programs, speaks to the directory, and gives the tunnel its peers.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use host::Network;
+use live::config::tunnel::{CloudSettings, PeerSettings, TunnelSettings};
+use live::{Peers, Running};
+use nix::ifaddrs::getifaddrs;
+use nix::net::if_::InterfaceFlags;
+use overlay::{Action, Claims, LONGEST, Name, NoWay, Node, PORT, Refusal};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::SocketType;
+use tunnel::{Prefix, SystemEntropy};
+
+use super::super::settings::AT;
+use super::dns::{self, Answer, Asked, Wanted};
+use super::forward::Forward;
+use super::policy::Policed;
+use super::programs::{Asker, Programs, bound};
+use crate::log::Log;
+
+/// Questions of programs that wait for the directory, at most.
+const WAITING: usize = 512;
+/// Datagrams of one socket that are taken in a turn.
+const BURST: usize = 32;
+/// How long the thread sleeps at most.
+const LONGEST_SLEEP: u64 = 200_000_000;
+/// Seconds of silence after which a peer gets a keepalive, so that routers between it and us remember us.
+const KEEPALIVE: u16 = 25;
+/// Nanoseconds between two looks for this host's addresses.
+const LOOK: u64 = 10_000_000_000;
+
+/// The sockets of a node, and what it answers.
+pub(in super::super) struct Names {
+    cloud: CloudSettings,
+    /// The node's own addresses, and the networks they are in.
+    own: Vec<(IpAddr, u8)>,
+    /// To the directory.
+    signaling: UdpSocket,
+    programs: Programs,
+    forward: Forward,
+    node: Node,
+    policed: Policed,
+    start: Instant,
+    /// When this host's addresses are looked for again.
+    look: u64,
+    /// Questions that wait for the way to a node: who asks, and the query.
+    waiting: HashMap<Name, Vec<(Asker, Vec<u8>)>>,
+}
+
+impl Names {
+    /// Opens the sockets, if the tunnel is a node of a network. The addresses need not be there yet.
+    ///
+    /// # Errors
+    /// Somebody else has the port, or there is no randomness.
+    pub(in super::super) fn open(tunnel: &TunnelSettings) -> Result<Option<Self>> {
+        let Some(cloud) = tunnel.cloud.clone() else { return Ok(None) };
+        let own = tunnel.addresses.clone();
+        let v4 = own.iter().find(|(address, _)| address.is_ipv4());
+        let v4 = v4.map_or(Ipv4Addr::UNSPECIFIED.into(), |(address, _)| *address);
+        let addresses: Vec<IpAddr> = own.iter().map(|(address, _)| *address).collect();
+        let forward = Forward::open(&addresses, Box::new(SystemEntropy::new()));
+        let programs = Programs::open(v4, addresses, dns::PORT)
+            .with_context(|| format!("port {} of {v4}, to answer for names", dns::PORT))?;
+        let at = SocketAddr::new(v4, PORT);
+        let signaling = bound(at, SocketType::DGRAM, Some(&tunnel.name));
+        let node = Node::new(cloud.name.clone(), cloud.signer, Box::new(SystemEntropy::new()))?;
+        let policed = Policed::new(cloud.name.clone(), &own);
+        Ok(Some(Self {
+            cloud,
+            own,
+            policed,
+            // The directory speaks by the tunnel alone, whatever source others write.
+            signaling: signaling.with_context(|| format!("UDP {at}, to the directory"))?.into(),
+            programs,
+            forward,
+            node,
+            start: Instant::now(),
+            look: 0,
+            waiting: HashMap::new(),
+        }))
+    }
+
+    /// Answers until `stop` is raised, in a thread of its own.
+    ///
+    /// # Errors
+    /// There are no threads left.
+    pub(in super::super) fn start(
+        mut self,
+        (run, peers): (Running, Peers),
+        log: Log,
+        stop: Arc<AtomicBool>,
+    ) -> io::Result<()> {
+        let answer = move || {
+            while !stop.load(Ordering::Relaxed) {
+                self.turn((&run, &peers), log);
+            }
+        };
+        thread::Builder::new().name("names".to_owned()).spawn(answer).map(drop)
+    }
+
+    fn turn(&mut self, (run, peers): (&Running, &Peers), log: Log) {
+        let now = self.now();
+        self.wait(self.node.next_due().saturating_sub(now).min(LONGEST_SLEEP));
+        let now = self.now();
+        self.answer_programs(now);
+        self.hear_directory(now);
+        if self.look <= now {
+            self.look = now.saturating_add(LOOK);
+            self.node.set_locals(self.locals(peers.port()));
+        }
+        self.node.tick(now);
+        while let Some(action) = self.node.take() {
+            self.act(action, (run, peers), log);
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+
+    fn wait(&self, nanos: u64) {
+        let directory = PollFd::new(&self.signaling, PollFlags::IN);
+        let mut sockets: Vec<PollFd<'_>> =
+            self.programs.sources().chain(self.forward.sources()).chain([directory]).collect();
+        let pause = Timespec { tv_sec: 0, tv_nsec: nanos as i64 };
+        // After an error it is looked again, as after a signal.
+        let _ = poll(&mut sockets, Some(&pause));
+    }
+
+    fn hear_directory(&mut self, now: u64) {
+        let directory = SocketAddr::new(self.cloud.directory.into(), PORT);
+        let mut buffer = [0; LONGEST + 1];
+        for _ in 0..BURST {
+            match self.signaling.recv_from(&mut buffer) {
+                Ok((length, from)) if from == directory => {
+                    self.node.receive(&buffer[..length], now)
+                }
+                Ok(_) => {}
+                Err(_) => break,
+            }
+        }
+    }
+
+    /// Answers what programs ask, or asks the directory.
+    fn answer_programs(&mut self, now: u64) {
+        for (asker, answer) in self.forward.take(now) {
+            self.programs.reply(asker, &answer);
+        }
+        for (asker, query) in self.programs.take(now) {
+            let Some(asked) = dns::read(&query, &self.cloud.domain) else { continue };
+            match self.known(&asked) {
+                Some(Reply::Is(Answer::Refused)) if self.forward.ask(asker, query.clone(), now) => {
+                }
+                Some(Reply::Name(name)) => self.reply(asker, &query, Answer::Pointer(&name)),
+                Some(Reply::Is(answer)) => self.reply(asker, &query, answer),
+                None => self.ask(asked, (asker, query), now),
+            }
+        }
+    }
+
+    /// The answer that needs no directory.
+    fn known(&self, asked: &Asked) -> Option<Reply> {
+        Some(Reply::Is(match asked {
+            Asked::Node(name, _) if *name == self.cloud.name => {
+                let (v4, v6) = self.own_addresses();
+                match asked {
+                    Asked::Node(_, Wanted::V6) if v6.is_unspecified() => Answer::Nothing,
+                    _ => Answer::Addresses(v4, v6),
+                }
+            }
+            Asked::Node(..) => return None,
+            Asked::Pointer(address) => match self.name_of(*address) {
+                Some(name) => return Some(Reply::Name(format!("{name}.{}", self.cloud.domain))),
+                None if self.is_in_network(*address) => Answer::NoSuchName,
+                None => Answer::Refused,
+            },
+            Asked::Nobody => Answer::NoSuchName,
+            Asked::Domain => Answer::Nothing,
+            Asked::Foreign => Answer::Refused,
+            Asked::NotImplemented => Answer::NotImplemented,
+        }))
+    }
+
+    fn own_addresses(&self) -> (Ipv4Addr, Ipv6Addr) {
+        let (mut v4, mut v6) = (Ipv4Addr::UNSPECIFIED, Ipv6Addr::UNSPECIFIED);
+        for (address, _) in self.own.iter().rev() {
+            match address {
+                IpAddr::V4(address) => v4 = *address,
+                IpAddr::V6(address) => v6 = *address,
+            }
+        }
+        (v4, v6)
+    }
+
+    /// The node that has an address, as far as this node knows the way to it.
+    fn name_of(&self, address: IpAddr) -> Option<&Name> {
+        if self.own.iter().any(|(own, _)| *own == address) {
+            return Some(&self.cloud.name);
+        }
+        let has_it = |peer: &&Claims| address == peer.v4 || address == peer.v6;
+        self.node.peers().find(has_it).map(|peer| &peer.name)
+    }
+
+    fn is_in_network(&self, address: IpAddr) -> bool {
+        self.own.iter().any(|(own, bits)| Network { addr: *own, bits: *bits }.holds(address))
+    }
+
+    /// Asks for the way to a node, and keeps the question until it is known.
+    fn ask(&mut self, asked: Asked, question: (Asker, Vec<u8>), now: u64) {
+        let Asked::Node(name, _) = asked else { return };
+        if self.waiting.values().map(Vec::len).sum::<usize>() >= WAITING {
+            let (asker, query) = question;
+            let why = "too many programs wait for answers";
+            return self.reply(asker, &query, Answer::Failure(why));
+        }
+        self.waiting.entry(name.clone()).or_default().push(question);
+        self.node.resolve(&name, now);
+    }
+
+    fn act(&mut self, action: Action, (run, peers): (&Running, &Peers), log: Log) {
+        match action {
+            Action::Send(message) => {
+                // What is lost is said again.
+                let to = SocketAddr::new(self.cloud.directory.into(), PORT);
+                let _ = self.signaling.send_to(&message, to);
+            }
+            Action::Permit { claims, permits } => {
+                if let Err(what) = self.policed.hold(&claims, &permits, run) {
+                    let name = self.full(&claims.name);
+                    log.tell(&format!("warning: {name} may begin nothing: {what}"));
+                }
+            }
+            Action::Add { claims, endpoint } => self.add(&claims, endpoint, peers, log),
+            Action::Remove { name } => {
+                peers.remove(&self.full(&name));
+                self.policed.forget(&name, run);
+            }
+            Action::Punch { name, candidates, after } => {
+                self.punch(&name, candidates, after, peers);
+            }
+            Action::Answer { name, found } => self.answer(&name, found),
+            Action::Note(line) => log.tell(&format!("warning: {line}")),
+        }
+    }
+
+    /// Makes the tunnel have a peer, in place of the peer that had the name or the key.
+    fn add(&self, claims: &Claims, endpoint: SocketAddr, peers: &Peers, log: Log) {
+        let whole =
+            |address: IpAddr| Prefix::new(address, if address.is_ipv4() { 32 } else { 128 });
+        let allowed = [claims.v4.into(), claims.v6.into()];
+        let peer = PeerSettings {
+            endpoint: Some(endpoint.into()),
+            by_relay: true,
+            allowed: allowed.into_iter().filter_map(|address| whole(address).ok()).collect(),
+            keepalive: Some(KEEPALIVE),
+            ..PeerSettings::new(self.full(&claims.name), claims.key, AT)
+        };
+        if let Err(error) = peers.set(&peer) {
+            log.tell(&format!("warning: {} is no peer: {error}", peer.name));
+        }
+    }
+
+    /// Tries to reach a peer without the relay, but not through the tunnel itself.
+    fn punch(&self, name: &Name, mut candidates: Vec<SocketAddr>, after: u64, peers: &Peers) {
+        candidates.retain(|candidate| !self.is_in_network(candidate.ip()));
+        peers.attempt(&self.full(name), &candidates, after);
+    }
+
+    /// Addresses of this host at which those near it may reach the tunnel: of each family the first two.
+    fn locals(&self, port: u16) -> Vec<SocketAddr> {
+        let Ok(all) = getifaddrs() else { return Vec::new() };
+        let up = InterfaceFlags::IFF_UP | InterfaceFlags::IFF_RUNNING;
+        let used = all
+            .filter(|it| it.flags.contains(up) && !it.flags.contains(InterfaceFlags::IFF_LOOPBACK));
+        let addresses: Vec<IpAddr> = used
+            .filter_map(|it| {
+                let address = it.address?;
+                let v4 = address.as_sockaddr_in().map(|v4| v4.ip().into());
+                v4.or_else(|| address.as_sockaddr_in6().map(|v6| v6.ip().into()))
+            })
+            .filter(|address| !is_of_link(*address) && !self.is_in_network(*address))
+            .collect();
+        let of = |is_v4| addresses.iter().filter(move |it| it.is_ipv4() == is_v4).take(2);
+        of(true).chain(of(false)).map(|address| SocketAddr::new(*address, port)).collect()
+    }
+
+    fn answer(&mut self, name: &Name, found: std::result::Result<Claims, NoWay>) {
+        let why = found.as_ref().err().map(|why| match why {
+            NoWay::Silent if !self.node.is_registered() => {
+                "this node has not registered: its directory has not answered yet".to_owned()
+            }
+            why => why.to_string(),
+        });
+        let answer = match (&found, &why) {
+            (Ok(claims), _) => Answer::Addresses(claims.v4, claims.v6),
+            (Err(NoWay::Refused(Refusal::NoSuchName)), _) => Answer::NoSuchName,
+            (Err(_), why) => Answer::Failure(why.as_deref().unwrap_or_default()),
+        };
+        for (asker, query) in self.waiting.remove(name).unwrap_or_default() {
+            self.reply(asker, &query, answer);
+        }
+    }
+
+    fn reply(&mut self, to: Asker, query: &[u8], answer: Answer<'_>) {
+        if let Some(reply) = dns::write(query, answer) {
+            self.programs.reply(to, &reply);
+        }
+    }
+
+    /// A node's name with the domain.
+    fn full(&self, name: &Name) -> String {
+        format!("{name}.{}", self.cloud.domain)
+    }
+}
+
+/// An answer that is known at once.
+enum Reply {
+    Is(Answer<'static>),
+    Name(String),
+}
+
+/// Whether an address means something on one link alone.
+fn is_of_link(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+    }
+}

@@ -1,0 +1,139 @@
+//! Wires that keep the order of all their frames while several workers evaluate them: the scheme of
+//! [`crate::forward::reorder`], for bursts.
+//!
+//! Contract: each direction has one [`Lane`]. Frames leave through the other port in the order of their arrival, with
+//! replies through the port of arrival; frames that a rule made take the place of the frame that they replace. Under
+//! rules whose packets depend on no others, a burst is any worker's. Else it has a part for each worker, with the
+//! frames that are its own by the [`Steering`], and each worker evaluates its parts in order. While enough bursts are
+//! ready, frames stay in their port, so that the next burst is larger. Where more come than are evaluated for
+//! [`FLOOD`], or one burst holds all others up, a live port's frames are received and dropped as `queue`, a burst in a
+//! worker's turn, so that what waits is never old; a capture waits. A part that a worker keeps longer than [`PATIENCE`]
+//! is not waited for, and dropped as `overdue` when the worker brings it: until then it counts as on its way.
+//!
+//! A wire's own steps do the work ([`Wire`]): this only makes bursts change places between them.
+
+mod frames;
+mod hand;
+mod in_hand;
+mod steps;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, Instant};
+
+use pktio::{PortError, Readiness};
+
+use self::frames::Frames;
+use self::in_hand::InHand;
+use crate::answers::Queue;
+use crate::forward::account::Reason;
+use crate::forward::reorder::{Backlog, Lane, Shape};
+use crate::forward::steering::Steering;
+use crate::forward::wire::Wire;
+
+/// Bursts between their staging and release, at most, for each direction: while a worker has a whole burst, others may
+/// have finished many small ones.
+const ROOM: usize = 64;
+
+/// Bursts that wait for each worker, at most.
+const READY: usize = 2;
+
+/// How long bursts may leave frames in their port until more are taken to come than are evaluated: a shorter time may
+/// mean that the workers were just not scheduled.
+const FLOOD: Duration = Duration::from_millis(10);
+
+/// How long a worker may have a burst.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The lanes of both directions of an ordered wire, which its workers share.
+#[derive(Debug)]
+pub(crate) struct Lanes {
+    directions: [Direction; 2],
+    steering: Steering,
+    /// The moment 0 of its clock.
+    start: Instant,
+}
+
+#[derive(Debug)]
+struct Direction {
+    lane: Lane<Frames>,
+    /// The number of the next frame that is shared out between owners.
+    number: AtomicU64,
+}
+
+/// One worker's part of an ordered wire.
+pub(crate) struct Ordered {
+    wire: Wire,
+    lanes: Arc<Lanes>,
+    /// The worker's number.
+    number: usize,
+    in_hand: Option<InHand>,
+    /// The most frames that each port handed over at once so far: a port that hands over fewer has no more.
+    most: [usize; 2],
+    /// The owner of each frame of a burst.
+    owners: Vec<usize>,
+}
+
+impl Lanes {
+    /// Makes the lanes of workers that share frames out in this way.
+    pub(crate) fn new(steering: &Steering) -> Self {
+        let workers = steering.workers();
+        let parts = if steering.couples() { workers } else { 1 };
+        let ready = if parts == 1 { READY * workers } else { READY };
+        let room = ROOM.max(2 * ready);
+        let shape = Shape { room, ready, flood: FLOOD, parts, patience: PATIENCE };
+        let direction = || Direction { lane: Lane::new(shape), number: AtomicU64::new(0) };
+        Self {
+            directions: [direction(), direction()],
+            steering: steering.clone(),
+            start: Instant::now(),
+        }
+    }
+
+    /// The queue of the frames that an end received.
+    pub(crate) fn queue(&self, from: usize) -> Queue {
+        let lane = &self.directions[from].lane;
+        let Backlog { batches, held, released, stayed, overdue } = lane.backlog();
+        let (room, stayed_seconds) = (lane.shape().room, stayed.as_secs_f64());
+        Queue { bursts: batches, held, room, released, stayed_seconds, overdue }
+    }
+}
+
+impl Ordered {
+    pub(crate) fn new(wire: Wire, lanes: &Arc<Lanes>, number: usize) -> Self {
+        Self {
+            wire,
+            lanes: Arc::clone(lanes),
+            number,
+            in_hand: None,
+            most: [0; 2],
+            owners: Vec::new(),
+        }
+    }
+
+    /// Whether any worker has bursts between staging and release.
+    pub(crate) fn has_bursts(&self) -> bool {
+        self.lanes.directions.iter().any(|direction| !direction.lane.is_empty())
+    }
+
+    /// How to wait for frames on the ports; see [`Wire::readiness`].
+    pub(crate) fn readiness(&self) -> [Readiness<'_>; 2] {
+        self.wire.readiness()
+    }
+
+    /// Makes the ports send all that they took; see [`Wire::flush`].
+    pub(crate) fn flush(&mut self) -> Result<(), PortError> {
+        self.wire.flush()
+    }
+
+    /// Gives up what this worker has in hand.
+    pub(crate) fn abandon(&mut self, reason: Reason) {
+        if let Some(in_hand) = self.in_hand.take() {
+            self.wire.count_unopened();
+            in_hand.drop_as(reason, &self.wire);
+        }
+        self.wire.clear();
+    }
+}

@@ -1,0 +1,132 @@
+//! Registration: which nodes are there, their identities, and what each has to learn again or to forget.
+
+use std::net::SocketAddr;
+
+use tunnel::PublicKey;
+
+use super::state::{Directory, Now, Presence};
+use crate::limits;
+use crate::message::{Body, Refusal, Transaction};
+use crate::name::Name;
+use crate::paths::Pair;
+use crate::policy::Policy;
+
+impl Directory {
+    /// A node says that it is there.
+    pub(super) fn register(
+        &mut self,
+        name: &Name,
+        transaction: Transaction,
+        (started, locals): (u64, Vec<SocketAddr>),
+        now: Now,
+    ) {
+        let Some(device) = self.devices.get(name) else { return };
+        let held = self.present.get(name).map(|presence| &presence.identity);
+        let half = now.unix.saturating_add(limits::IDENTITY / 2);
+        let held = held.filter(|it| it.claims.expires > half && it.claims.key == device.key);
+        let identity = held.cloned().unwrap_or_else(|| self.identity_of(device, now));
+        let presence = self.present.entry(name.clone()).or_insert_with(|| Presence {
+            until: 0,
+            // Another start, after which it knows no peers.
+            started: !started,
+            identity: identity.clone(),
+            at: None,
+            at_since: 0,
+            locals: Vec::new(),
+            questions: 0,
+            withdrawals: Default::default(),
+            unknown: Default::default(),
+            refused: Default::default(),
+        });
+        if presence.started != started {
+            let pairs = self.paths.of(name);
+            presence.unknown = pairs.iter().filter_map(|pair| pair.other(name).cloned()).collect();
+            pairs.iter().for_each(|pair| self.paths.set_shown(pair, false));
+        }
+        presence.started = started;
+        presence.locals = locals;
+        presence.until = now.nanos.saturating_add(limits::PRESENT);
+        presence.identity = identity.clone();
+        let (identity, directory) = (Box::new(identity), self.started);
+        let answer = Body::Registered { identity, time: now.unix, started: directory };
+        self.send(name, transaction, answer);
+        self.remind(name);
+    }
+
+    /// A session with the peer of this key is there. A node that has not registered since this directory began knows nothing of
+    /// its restart, and is asked to.
+    pub fn met(&mut self, key: &PublicKey, now: Now) {
+        let name = self.by_key.get(key).filter(|name| !self.is_present(name, now.nanos));
+        if let Some(name) = name.cloned() {
+            self.refuse(&name, 0, Refusal::NotRegistered);
+        }
+    }
+
+    /// Tells a node again what it did not say that it has learned.
+    fn remind(&mut self, name: &Name) {
+        self.repeat_withdrawals(name);
+        let unknown = self.present.get(name).map(|presence| presence.unknown.clone());
+        for other in unknown.into_iter().flatten() {
+            if let Some(port) = self.way(&Pair::of(name, &other)) {
+                self.show(name, 0, &other, port);
+            }
+        }
+    }
+
+    /// Tells a node again what it did not say that it has forgotten.
+    pub(super) fn repeat_withdrawals(&mut self, name: &Name) {
+        let forgotten = self.present.get(name).map(|presence| presence.withdrawals.clone());
+        for other in forgotten.into_iter().flatten() {
+            self.send(name, 0, Body::Withdraw { name: other });
+        }
+    }
+
+    /// Tells a node to forget another one, until it says that it has.
+    pub(super) fn withdraw(&mut self, node: &Name, forgotten: &Name) {
+        if let Some(presence) = self.present.get_mut(node) {
+            presence.unknown.remove(forgotten);
+            presence.withdrawals.insert(forgotten.clone());
+            self.send(node, 0, Body::Withdraw { name: forgotten.clone() });
+        }
+    }
+
+    /// A node has forgotten another one.
+    pub(super) fn withdrawn(&mut self, node: &Name, forgotten: &Name) {
+        if let Some(presence) = self.present.get_mut(node) {
+            presence.withdrawals.remove(forgotten);
+        }
+    }
+
+    /// Replaces the policy. Nodes that may no longer reach each other forget each other; pairs that may begin something else
+    /// hear of it, and no others.
+    pub fn set_policy(&mut self, policy: Policy) {
+        let before = std::mem::replace(&mut self.policy, policy);
+        let (gone, new) = (before.without(&self.policy), self.policy.without(&before));
+        let is_concerned =
+            |pair: &Pair| [&gone, &new].iter().any(|lines| lines.allows(&pair.0, &pair.1));
+        let pairs = self.paths.pairs().filter(|pair| is_concerned(pair));
+        let pairs: Vec<Pair> = pairs.cloned().collect();
+        for pair in pairs {
+            match self.policy.allows(&pair.0, &pair.1) {
+                true => self.tell_anew(&pair),
+                false => {
+                    self.withdraw(&pair.0, &pair.1);
+                    self.withdraw(&pair.1, &pair.0);
+                    self.part(&pair);
+                }
+            }
+        }
+    }
+
+    /// Tells both nodes of a pair what they may begin now, until each says that it holds the other to it.
+    fn tell_anew(&mut self, pair: &Pair) {
+        self.paths.changed(pair, self.policy.version);
+        let Some(port) = self.way(pair) else { return };
+        for (node, other) in [(&pair.0, &pair.1), (&pair.1, &pair.0)] {
+            if let Some(presence) = self.present.get_mut(node) {
+                presence.unknown.insert(other.clone());
+            }
+            self.show(node, 0, other, port);
+        }
+    }
+}

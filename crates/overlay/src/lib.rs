@@ -1,0 +1,52 @@
+//! Names in the overlay: a directory enrols devices, knows which nodes are there and decides who may reach whom; nodes ask
+//! it for the way to each other when a program asks for a name; a relay forwards what they seal for each other.
+//! `docs/cloud.md` has every message, and who learns what.
+//!
+//! Contract: state machines, as in [`tunnel`]: no sockets, no threads, no clock, no `unsafe`. Time, randomness and bytes
+//! are passed in; what is to be done is taken out. Nothing panics on input, and all memory is bounded.
+//!
+//! | | device | directory |
+//! |---|---|---|
+//! | enrolment | [`Enrolment`], under a one-time key | [`Directory::invite`], [`Directory::revoke`] |
+//! | who is there, and the way | [`Node`] | [`Directory::receive`] |
+//! | both | [`Carrier`]: messages inside the tunnel | [`Relay`]: datagrams between nodes; [`Outpost`]: a relay on a host of its own |
+#![forbid(unsafe_code)]
+
+mod carrier;
+mod directory;
+mod identity;
+mod invitation;
+pub mod limits;
+mod lines;
+mod message;
+mod name;
+mod network;
+mod node;
+mod orders;
+mod outpost;
+mod paths;
+mod permits;
+mod policy;
+mod record;
+mod relay;
+mod service;
+mod transactions;
+mod wire;
+
+pub use carrier::{Came, Carried, Carrier, PORT};
+pub use directory::{Directory, Effect, Listed, Now};
+pub use identity::{Claims, Identity, NotASigner, NotGenuine, Signer, SignerKey};
+pub use invitation::{Enrolment, JoinUrl, NotAJoinUrl, NotEnrolled};
+pub use message::{Body, HEADER, LONGEST, Membership, Message, Refusal, Transaction};
+pub use name::{Name, NotAName, below};
+pub use network::{GUESTS_DIRECTORY, Network, guest_address};
+pub use node::{Action, NoWay, Node};
+pub use orders::{End, Join, Relaying, Series};
+pub use outpost::Outpost;
+pub use paths::Pair;
+pub use permits::{Permit, Permits};
+pub use policy::{ALL, Line, MOST_LINES, Policy};
+pub use record::{Device, Invitation, Record};
+pub use relay::{Relay, Sources};
+pub use service::{NotAService, Protocol, Service};
+pub use wire::Malformed;

@@ -1,0 +1,76 @@
+//! Times and numbers of the protocol: nanoseconds of a monotonic clock, and seconds after 1970.
+
+/// Nanoseconds of a second.
+pub const SECOND: u64 = 1_000_000_000;
+
+/// Time between two registrations of a node, which are its keepalive.
+pub const REGISTER: u64 = 10 * SECOND;
+/// Time after which a registration that nobody answers is sent again.
+pub const REGISTER_AGAIN: u64 = SECOND;
+/// Time after its last registration for which a node counts as being there.
+pub const PRESENT: u64 = 35 * SECOND;
+
+/// Time for which a node waits for the way to another one: as long as programs wait for a server of names.
+pub const PATIENCE: u64 = 5 * SECOND;
+/// Time after which a question for a way is repeated first; each repetition waits twice as long.
+pub const ASK_AGAIN: u64 = SECOND / 5;
+/// Time for which a directory keeps the state of a question.
+pub const QUESTION: u64 = 10 * SECOND;
+/// Questions of one node whose state a directory keeps.
+pub const QUESTIONS_OF_NODE: u32 = 256;
+/// Questions of all nodes.
+pub const QUESTIONS: usize = 1 << 18;
+/// Questions of a node itself that wait.
+pub const ASKED: usize = 256;
+
+/// Age at which a node asks for a way again that it has.
+pub const RENEW_WAY: u64 = 600 * SECOND;
+/// Age at which a way that a program asks for is asked for again, rather than answered from memory.
+pub const FRESH_WAY: u64 = 30 * SECOND;
+/// Age at which a directory forgets a path that nobody asked for again.
+pub const PATH: u64 = 1_800 * SECOND;
+/// Addresses of its own that a node registers, at most, and places where a node may be.
+pub const LOCALS: usize = 4;
+/// See [`LOCALS`].
+pub const CANDIDATES: usize = LOCALS + 1;
+/// Time after which nodes send directly to each other after a punch: their session is there by then.
+pub const PUNCH_LEAD: u64 = SECOND / 2;
+/// How much later the second one sends, where one is to be first.
+pub const PUNCH_SECOND: u64 = SECOND / 5;
+/// Age at which a node asks for a way that it was shown without having asked.
+pub const CONFIRM: u64 = 15 * SECOND;
+/// Time between two attempts: routers forget what came too early in 30 s.
+pub const PUNCH_PAUSE: u64 = 35 * SECOND;
+/// Age at which a node asks again for a way whose attempts are few, and how many are.
+pub const PUNCH_AGAIN: u64 = 40 * SECOND;
+/// See [`PUNCH_AGAIN`].
+pub const PUNCHES: u32 = 3;
+
+/// Peers that a node may have by the directory.
+pub const PEERS: usize = 4_096;
+
+/// Seconds for which an identity holds; it is made again after half of them.
+pub const IDENTITY: u64 = 12 * 3_600;
+/// Seconds for which a one-time key holds.
+pub const INVITATION: u64 = 24 * 3_600;
+
+/// Looks of a relay for the path of an unknown source: rate per second.
+pub const LOOKS: u64 = 1_024;
+/// Parts of that rate, one of which an address has.
+pub const LOOK_SHARES: u64 = 32;
+
+/// Lines of a log that others may bring about in [`LINES_TIME`].
+pub const LINES: u32 = 100;
+/// Time in which they may.
+pub const LINES_TIME: u64 = 10 * SECOND;
+
+/// Time between two words of a relay apart, which are its keepalive.
+pub const RELAYS: u64 = SECOND;
+/// Time after which a relay that says nothing counts as not being there.
+pub const RELAY_PRESENT: u64 = 5 * SECOND;
+/// Time after which a relay that hears nothing makes another session with its directory.
+pub const RELAY_PATIENCE: u64 = 3 * SECOND;
+/// Orders to a relay that are on their way at once.
+pub const ORDERS_SENT: u64 = 128;
+/// Orders that wait for a relay, besides the names of all paths; with more, all paths are named again.
+pub const ORDERS: usize = 1 << 16;

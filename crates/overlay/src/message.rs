@@ -1,0 +1,396 @@
+//! [`Message`]: what nodes, a relay apart and the directory say to each other, in a UDP datagram inside their tunnel.
+//!
+//! | bytes | |
+//! |---|---|
+//! | 0 | the version, 1 |
+//! | 1 | the type |
+//! | 2–3 | bytes of the body |
+//! | 4–11 | the transaction |
+//! | 12– | the body |
+//!
+//! Contract: reading checks each length before it is used, takes no byte more or less than there is, and never panics.
+//! An answer has the transaction of its question, a repeated question has the transaction of the first, and each message may
+//! come twice: so state lies in caches keyed by transactions, and a lost message costs a repetition.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use tunnel::PublicKey;
+
+use crate::identity::Identity;
+use crate::limits::{self, SECOND};
+use crate::name::Name;
+use crate::orders::{Join, Relaying, Series};
+use crate::paths::Pair;
+use crate::permits::Permits;
+use crate::wire::{Malformed, Reader, Writer};
+
+/// Bytes before the body.
+pub const HEADER: usize = 12;
+/// Bytes of the longest message: fits every path.
+pub const LONGEST: usize = 1_024;
+
+const VERSION: u8 = 1;
+
+/// The number that a question and its answers share.
+pub type Transaction = u64;
+
+/// A message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// The transaction that it is of.
+    pub transaction: Transaction,
+    /// What it says.
+    pub body: Body,
+}
+
+/// What a message says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// A device that has a one-time key asks to be a node under this key.
+    Enrol {
+        /// The key that the node makes itself.
+        key: PublicKey,
+    },
+    /// The device is a node of this network.
+    Enrolled(Box<Membership>),
+    /// A node says that it is there; also its keepalive.
+    Register {
+        /// A number that each start of the node draws: after another one, it has forgotten its peers.
+        started: u64,
+        /// Where it is by its own word: addresses of its own, and its tunnel's port.
+        locals: Vec<SocketAddr>,
+    },
+    /// The directory has noted it.
+    Registered {
+        /// The node's own identity, as others get it.
+        identity: Box<Identity>,
+        /// Seconds after 1970 on the directory's clock.
+        time: u64,
+        /// A number that each start of the directory draws: after another one, it has forgotten who is there and
+        /// what each is to forget.
+        started: u64,
+    },
+    /// A node asks the way to another node.
+    Direct {
+        /// The other node.
+        name: Name,
+    },
+    /// The way to a node: for the initiator the answer, for the responder an order to be ready for the initiator.
+    Direction {
+        /// The other node.
+        identity: Box<Identity>,
+        /// Where datagrams for it are sent.
+        endpoint: SocketAddr,
+        /// What the two may begin with each other.
+        permits: Permits,
+    },
+    /// A node knows the way to another one, and expects it.
+    Ready {
+        /// The other node.
+        name: Name,
+        /// The number of the node's start: what it said before it started again no longer holds.
+        started: u64,
+        /// The version of the policy that it holds the other one to.
+        version: u64,
+    },
+    /// A question gets no other answer than this.
+    Refused(Refusal),
+    /// A node is no longer of the network: its peers forget it.
+    Withdraw {
+        /// The node.
+        name: Name,
+    },
+    /// It is forgotten.
+    Withdrawn {
+        /// The node.
+        name: Name,
+    },
+    /// A node tries to reach a peer without the relay; so does the peer.
+    Punch {
+        /// The peer.
+        name: Name,
+        /// Nanoseconds after which it sends, a whole number of milliseconds.
+        after: u64,
+        /// Where the peer may be.
+        candidates: Vec<SocketAddr>,
+    },
+    /// A relay apart says that it is there, and how far it has come.
+    Relays(Relaying),
+    /// The directory has noted it.
+    Relayed {
+        /// The orders that the relay is to follow.
+        series: Series,
+        /// The number of the order after which all paths have been named: others end.
+        whole: u64,
+    },
+    /// A relay apart is to forward between two nodes.
+    Join(Box<Join>),
+    /// A relay apart is no longer to forward between two nodes.
+    Part {
+        /// The orders that it is of.
+        series: Series,
+        /// The nodes.
+        pair: Pair,
+    },
+}
+
+/// What a device learns at its enrolment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Membership {
+    /// The node's identity: its name and virtual addresses.
+    pub identity: Identity,
+    /// The domain that names of nodes are below.
+    pub domain: String,
+    /// The prefix lengths of the virtual networks, IPv4 and IPv6.
+    pub bits: (u8, u8),
+    /// Addresses of the directory inside the tunnel.
+    pub directory: (Ipv4Addr, Ipv6Addr),
+}
+
+/// Why a question is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Refusal {
+    /// The directory does not know that the node is there: it registers, and asks again.
+    NotRegistered = 1,
+    /// There is no such name, or none that the node may know of.
+    NoSuchName = 2,
+    /// The other node is not there.
+    Offline = 3,
+    /// The one-time key was used.
+    Used = 4,
+    /// The one-time key has expired.
+    Expired = 5,
+    /// No address, or no path of a relay, is left.
+    Full = 6,
+    /// The node has too many questions that wait.
+    Busy = 7,
+    /// The key is another node's.
+    KeyTaken = 8,
+}
+
+impl Refusal {
+    const ALL: [Self; 8] = [
+        Self::NotRegistered,
+        Self::NoSuchName,
+        Self::Offline,
+        Self::Used,
+        Self::Expired,
+        Self::Full,
+        Self::Busy,
+        Self::KeyTaken,
+    ];
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::NotRegistered => "the directory does not know that this node is there",
+            Self::NoSuchName => "there is no such name, or none that this node may reach",
+            Self::Offline => "that node is not there",
+            Self::Used => "the one-time key was used already",
+            Self::Expired => "the one-time key has expired",
+            Self::Full => "no address, or no path of a relay, is left",
+            Self::Busy => "this node has too many questions that wait",
+            Self::KeyTaken => "the key is another node's: make a new one",
+        })
+    }
+}
+
+const ENROL: u8 = 1;
+const ENROLLED: u8 = 2;
+const REGISTER: u8 = 3;
+const REGISTERED: u8 = 4;
+const DIRECT: u8 = 5;
+const DIRECTION: u8 = 6;
+const READY: u8 = 7;
+const REFUSED: u8 = 8;
+const WITHDRAW: u8 = 9;
+const WITHDRAWN: u8 = 10;
+const PUNCH: u8 = 11;
+const RELAYS: u8 = 12;
+const RELAYED: u8 = 13;
+const JOIN: u8 = 14;
+const PART: u8 = 15;
+
+const MILLISECOND: u64 = SECOND / 1_000;
+
+impl Message {
+    /// Writes the message.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut body = Writer::default();
+        let kind = self.body.write(&mut body);
+        let mut all = Writer::default();
+        all.bytes(&[VERSION, kind]).bytes(&(body.0.len() as u16).to_le_bytes());
+        all.number(self.transaction).bytes(&body.0);
+        all.0
+    }
+
+    /// Reads a message.
+    ///
+    /// # Errors
+    /// [`Malformed`], with the byte.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
+        if bytes.len() > LONGEST {
+            return Err(Malformed { at: LONGEST, expected: "the end of the message" });
+        }
+        let mut reader = Reader::new(bytes);
+        if reader.byte("a version")? != VERSION {
+            return Err(Malformed { at: 0, expected: "version 1" });
+        }
+        let kind = reader.byte("a type")?;
+        let length = u16::from_le_bytes(reader.array("the length of the body")?);
+        let transaction = reader.number("a transaction")?;
+        if usize::from(length) != bytes.len() - HEADER {
+            return Err(Malformed { at: 2, expected: "the length of what follows" });
+        }
+        let body = Body::read(kind, &mut reader)?;
+        reader.end()?;
+        Ok(Self { transaction, body })
+    }
+}
+
+impl Body {
+    fn write(&self, to: &mut Writer) -> u8 {
+        match self {
+            Self::Enrol { key } => {
+                to.bytes(key.as_bytes());
+                ENROL
+            }
+            Self::Enrolled(membership) => {
+                membership.write(to);
+                ENROLLED
+            }
+            Self::Register { started, locals } => {
+                to.number(*started).endpoints(locals);
+                REGISTER
+            }
+            Self::Registered { identity, time, started } => {
+                identity.write(to);
+                to.number(*time).number(*started);
+                REGISTERED
+            }
+            Self::Direct { name } => named(to, name, DIRECT),
+            Self::Direction { identity, endpoint, permits } => {
+                identity.write(to);
+                to.endpoint(*endpoint);
+                permits.write(to);
+                DIRECTION
+            }
+            Self::Ready { name, started, version } => {
+                to.number(*started).number(*version);
+                named(to, name, READY)
+            }
+            Self::Refused(why) => {
+                to.bytes(&[*why as u8]);
+                REFUSED
+            }
+            Self::Withdraw { name } => named(to, name, WITHDRAW),
+            Self::Withdrawn { name } => named(to, name, WITHDRAWN),
+            Self::Punch { name, after, candidates } => {
+                let after = u16::try_from(after / MILLISECOND).unwrap_or(u16::MAX);
+                to.bytes(&after.to_le_bytes()).endpoints(candidates);
+                named(to, name, PUNCH)
+            }
+            Self::Relays(relaying) => {
+                relaying.write(to);
+                RELAYS
+            }
+            Self::Relayed { series, whole } => {
+                series.write(to);
+                to.number(*whole);
+                RELAYED
+            }
+            Self::Join(join) => {
+                join.write(to);
+                JOIN
+            }
+            Self::Part { series, pair } => {
+                series.write(to);
+                pair.write(to);
+                PART
+            }
+        }
+    }
+
+    fn read(kind: u8, from: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(match kind {
+            ENROL => Self::Enrol { key: PublicKey::new(from.array("a public key of 32 bytes")?) },
+            ENROLLED => Self::Enrolled(Box::new(Membership::read(from)?)),
+            REGISTER => Self::Register {
+                started: from.number("a number of 8 bytes")?,
+                locals: from.endpoints(limits::LOCALS, "at most 4 addresses and ports")?,
+            },
+            REGISTERED => Self::Registered {
+                identity: Box::new(Identity::read(from)?),
+                time: from.number("a time of 8 bytes")?,
+                started: from.number("a number of 8 bytes")?,
+            },
+            DIRECT => Self::Direct { name: Name::read(from)? },
+            DIRECTION => Self::Direction {
+                identity: Box::new(Identity::read(from)?),
+                endpoint: from.endpoint("an address and a port")?,
+                permits: Permits::read(from)?,
+            },
+            READY => {
+                let started = from.number("a number of 8 bytes")?;
+                let version = from.number("a version of 8 bytes")?;
+                Self::Ready { name: Name::read(from)?, started, version }
+            }
+            REFUSED => Self::Refused(refusal(from)?),
+            WITHDRAW => Self::Withdraw { name: Name::read(from)? },
+            WITHDRAWN => Self::Withdrawn { name: Name::read(from)? },
+            PUNCH => {
+                let after = u16::from_le_bytes(from.array("a time of 2 bytes")?);
+                let candidates = from.endpoints(limits::CANDIDATES, "at most 5 places")?;
+                Self::Punch {
+                    name: Name::read(from)?,
+                    after: u64::from(after) * MILLISECOND,
+                    candidates,
+                }
+            }
+            RELAYS => Self::Relays(Relaying::read(from)?),
+            RELAYED => {
+                let series = Series::read(from)?;
+                Self::Relayed { series, whole: from.number("a number of 8 bytes")? }
+            }
+            JOIN => Self::Join(Box::new(Join::read(from)?)),
+            PART => Self::Part { series: Series::read(from)?, pair: Pair::read(from)? },
+            _ => return Err(Malformed { at: 1, expected: "a type from 1 to 15" }),
+        })
+    }
+}
+
+impl Membership {
+    fn write(&self, to: &mut Writer) {
+        self.identity.write(to);
+        to.text(&self.domain).bytes(&[self.bits.0, self.bits.1]);
+        to.bytes(&self.directory.0.octets()).bytes(&self.directory.1.octets());
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let identity = Identity::read(from)?;
+        let domain = from.text("a domain")?.to_owned();
+        let at = from.at();
+        let [v4, v6] = from.array("two prefix lengths")?;
+        if v4 > 32 || v6 > 128 {
+            return Err(Malformed { at, expected: "prefix lengths up to 32 and 128" });
+        }
+        let v4_address = from.array::<4>("an IPv4 address")?.into();
+        let directory = (v4_address, from.array::<16>("an IPv6 address")?.into());
+        Ok(Self { identity, domain, bits: (v4, v6), directory })
+    }
+}
+
+fn named(to: &mut Writer, name: &Name, kind: u8) -> u8 {
+    to.text(name.as_str());
+    kind
+}
+
+fn refusal(from: &mut Reader<'_>) -> Result<Refusal, Malformed> {
+    let (at, expected) = (from.at(), "a reason from 1 to 8");
+    let number = from.byte(expected)?;
+    let known = Refusal::ALL.into_iter().find(|why| *why as u8 == number);
+    known.ok_or(Malformed { at, expected })
+}

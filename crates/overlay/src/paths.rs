@@ -1,0 +1,231 @@
+//! [`Paths`]: the paths through the relay, each between two nodes, by a port of the relay. A port serves many paths, but
+//! no two of one node: the source of a datagram and the port say which path it is of, so nothing is added to it.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::ops::RangeInclusive;
+
+use crate::name::Name;
+
+/// The two nodes of a path, in the order of their names.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Pair(pub Name, pub Name);
+
+impl Pair {
+    /// The pair of two nodes.
+    #[must_use]
+    pub fn of(one: &Name, other: &Name) -> Self {
+        let (first, second) = if one < other { (one, other) } else { (other, one) };
+        Self(first.clone(), second.clone())
+    }
+
+    /// The other node of the pair, if this one is of it.
+    #[must_use]
+    pub fn other(&self, name: &Name) -> Option<&Name> {
+        match (*name == self.0, *name == self.1) {
+            (true, _) => Some(&self.1),
+            (false, true) => Some(&self.0),
+            _ => None,
+        }
+    }
+}
+
+/// Paths by their pairs.
+#[derive(Debug)]
+pub(crate) struct Paths {
+    ports: RangeInclusive<u16>,
+    paths: HashMap<Pair, Path>,
+    /// The ports that each node's paths have, and the other node of each.
+    taken: HashMap<Name, BTreeMap<u16, Name>>,
+    /// When each path is looked at whether it is idle: so nobody looks at all of them. A path that ended may be in it.
+    order: VecDeque<(u64, Pair)>,
+}
+
+#[derive(Debug)]
+struct Path {
+    port: u16,
+    touched: u64,
+    /// Attempts of the two to reach each other directly, and when the last one began.
+    attempts: u32,
+    attempted: Option<u64>,
+    /// The version of the policy from which on the two may begin what they may.
+    since: u64,
+    /// The order by which a relay apart carries the path; the last number of all if there is none yet.
+    order: u64,
+    /// Nodes were shown the way, and none of them has begun again since.
+    is_shown: bool,
+}
+
+impl Path {
+    fn new(port: u16, touched: u64, since: u64) -> Self {
+        let (attempts, attempted, order, is_shown) = (0, None, u64::MAX, false);
+        Self { port, touched, attempts, attempted, since, order, is_shown }
+    }
+}
+
+impl Paths {
+    pub(crate) fn new(ports: RangeInclusive<u16>) -> Self {
+        let (paths, taken, order) = (HashMap::new(), HashMap::new(), VecDeque::new());
+        Self { ports, paths, taken, order }
+    }
+
+    /// The port of the path between two nodes, which is made under this version of the policy if there is none; nothing if no
+    /// port is left.
+    pub(crate) fn touch(&mut self, pair: &Pair, now: u64, version: u64) -> Option<u16> {
+        if let Some(path) = self.paths.get_mut(pair) {
+            path.touched = now;
+            return Some(path.port);
+        }
+        let mut ports = self.ports.clone();
+        let port = ports.find(|port| self.is_free(pair, *port))?;
+        self.insert(pair, Path::new(port, now, version));
+        Some(port)
+    }
+
+    /// Takes up a path that was kept, under this version of the policy; returns whether there is such a port, and neither node
+    /// has another path by it.
+    pub(crate) fn restore(&mut self, pair: &Pair, port: u16, version: u64) -> bool {
+        let can = self.ports.contains(&port) && self.is_free(pair, port);
+        if can {
+            self.insert(pair, Path::new(port, 0, version));
+        }
+        can
+    }
+
+    fn is_free(&self, pair: &Pair, port: u16) -> bool {
+        let is_taken = |name| self.taken.get(name).is_some_and(|it| it.contains_key(&port));
+        !is_taken(&pair.0) && !is_taken(&pair.1)
+    }
+
+    fn insert(&mut self, pair: &Pair, path: Path) {
+        for (name, other) in [(&pair.0, &pair.1), (&pair.1, &pair.0)] {
+            self.taken.entry(name.clone()).or_default().insert(path.port, other.clone());
+        }
+        self.order.push_back((path.touched, pair.clone()));
+        self.paths.insert(pair.clone(), path);
+    }
+
+    /// The port of the path between two nodes.
+    pub(crate) fn port(&self, pair: &Pair) -> Option<u16> {
+        self.paths.get(pair).map(|path| path.port)
+    }
+
+    /// Counts another attempt of two nodes to reach each other: returns how many there were, unless there is no path or
+    /// the last one is not that long ago.
+    pub(crate) fn attempt(&mut self, pair: &Pair, pause: u64, now: u64) -> Option<u32> {
+        let path = self.paths.get_mut(pair)?;
+        if path.attempted.is_some_and(|at| now < at.saturating_add(pause)) {
+            return None;
+        }
+        let before = path.attempts;
+        (path.attempts, path.attempted) = (before.wrapping_add(1), Some(now));
+        Some(before)
+    }
+
+    /// The version of the policy from which on two nodes may begin what they may.
+    pub(crate) fn since(&self, pair: &Pair) -> Option<u64> {
+        self.paths.get(pair).map(|path| path.since)
+    }
+
+    /// From this version of the policy on two nodes may begin something else.
+    pub(crate) fn changed(&mut self, pair: &Pair, version: u64) {
+        if let Some(path) = self.paths.get_mut(pair) {
+            path.since = version;
+        }
+    }
+
+    /// The order by which a relay apart carries a path.
+    pub(crate) fn order(&self, pair: &Pair) -> Option<u64> {
+        self.paths.get(pair).map(|path| path.order)
+    }
+
+    /// This is the order by which a relay apart carries a path.
+    pub(crate) fn set_order(&mut self, pair: &Pair, order: u64) {
+        if let Some(path) = self.paths.get_mut(pair) {
+            path.order = order;
+        }
+    }
+
+    /// Whether the nodes of a path were shown the way.
+    pub(crate) fn is_shown(&self, pair: &Pair) -> bool {
+        self.paths.get(pair).is_some_and(|path| path.is_shown)
+    }
+
+    /// The nodes of a path were shown the way, or one of them has begun again.
+    pub(crate) fn set_shown(&mut self, pair: &Pair, is_shown: bool) {
+        if let Some(path) = self.paths.get_mut(pair) {
+            path.is_shown = is_shown;
+        }
+    }
+
+    /// The pairs of a node.
+    pub(crate) fn of(&self, name: &Name) -> Vec<Pair> {
+        let others = self.taken.get(name).into_iter().flat_map(BTreeMap::values);
+        others.map(|other| Pair::of(name, other)).collect()
+    }
+
+    /// All pairs.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = &Pair> {
+        self.paths.keys()
+    }
+
+    /// The next pair that nobody has asked for since `before`; the others are looked at again when pairs are old that
+    /// are younger now. The caller ends the path.
+    pub(crate) fn next_idle(&mut self, before: u64) -> Option<Pair> {
+        while self.order.front().is_some_and(|(at, _)| *at < before) {
+            let (_, pair) = self.order.pop_front()?;
+            match self.paths.get(&pair).map(|path| path.touched) {
+                Some(touched) if touched < before => return Some(pair),
+                Some(touched) => self.order.push_back((touched, pair)),
+                None => {}
+            }
+        }
+        None
+    }
+
+    /// Ends a path.
+    pub(crate) fn end(&mut self, pair: &Pair) {
+        let Some(path) = self.paths.remove(pair) else { return };
+        for name in [&pair.0, &pair.1] {
+            if let Some(taken) = self.taken.get_mut(name) {
+                taken.remove(&path.port);
+                if taken.is_empty() {
+                    self.taken.remove(name);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_serves_many_paths_but_no_two_of_one_node() {
+        let [a, b, c, d] = ["a", "b", "c", "d"].map(|it| it.parse::<Name>().unwrap());
+        let mut paths = Paths::new(10..=11);
+        assert_eq!(paths.touch(&Pair::of(&b, &a), 1, 1), Some(10));
+        assert_eq!(paths.touch(&Pair::of(&c, &d), 2, 1), Some(10));
+        assert_eq!(paths.touch(&Pair::of(&a, &c), 3, 1), Some(11));
+        assert_eq!(paths.touch(&Pair::of(&a, &b), 4, 1), Some(10));
+        assert_eq!(paths.touch(&Pair::of(&a, &d), 5, 1), None);
+        assert_eq!(paths.next_idle(3), Some(Pair::of(&c, &d)));
+        assert_eq!(paths.next_idle(3), None);
+        paths.end(&Pair::of(&c, &d));
+        paths.end(&Pair::of(&a, &b));
+        assert_eq!(paths.touch(&Pair::of(&d, &a), 6, 1), Some(10));
+        assert_eq!(paths.of(&a), [Pair::of(&a, &d), Pair::of(&a, &c)]);
+    }
+
+    #[test]
+    fn a_path_that_was_kept_has_its_port_if_that_is_free() {
+        let [a, b, c] = ["a", "b", "c"].map(|it| it.parse::<Name>().unwrap());
+        let mut paths = Paths::new(10..=11);
+        assert!(paths.restore(&Pair::of(&a, &b), 11, 1));
+        assert!(
+            !paths.restore(&Pair::of(&a, &c), 11, 1) && !paths.restore(&Pair::of(&a, &c), 12, 1)
+        );
+        assert_eq!(paths.touch(&Pair::of(&a, &b), 1, 1), Some(11));
+        assert_eq!(paths.touch(&Pair::of(&a, &c), 1, 1), Some(10));
+    }
+}

@@ -1,0 +1,15 @@
+//! The overlay's state machines over a simulated network.
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+mod apart;
+mod codec;
+mod direct;
+mod enrolment;
+mod hostile;
+mod policed;
+mod punch;
+mod relayed;
+mod routers;
+mod setups;
+mod signaling;
+mod world;
