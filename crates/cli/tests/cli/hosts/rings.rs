@@ -1,6 +1,6 @@
 //! Every frame is accounted for, also where a device takes no more of them, and where a port loses them on purpose.
 
-use super::{Cable, Hosts, RIGHT, balances, dropped};
+use super::{Cable, Hosts, RIGHT, dropped, has_settled};
 
 const RULES: &str = "*filter\n:FORWARD DROP [0:0]\n-A FORWARD -p udp -j ACCEPT\n\
     -A FORWARD -p icmp -j ACCEPT\nCOMMIT\n";
@@ -79,8 +79,7 @@ fn settled(hosts: &Hosts, frames: u64) -> serde_json::Value {
     for _ in 0..100 {
         let status = hosts.reach(&["--json", "status"]).json();
         let received = status["wires"][0]["received"].as_u64().unwrap();
-        if received >= frames && received == before {
-            balances(&status);
+        if received >= frames && received == before && has_settled(&status) {
             return status;
         }
         before = received;

@@ -39,9 +39,7 @@ pub(super) fn talk(test: &str, cable: Cable, wire: &str) {
     let sent: Vec<u8> = (0..1_000_000_u32).flat_map(u32::to_le_bytes).collect();
     hosts.folder.write("sent", &sent);
     hosts.serve(2, "python3", &["-m", "http.server", "--bind", "::", "8000"]);
-    hosts.serve(2, "iperf3", &["-s"]);
     hosts.listens(2, 8000);
-    hosts.listens(2, 5201);
 
     for address in [RIGHT, RIGHT_V6] {
         hosts.does(0, "ping", &["-q", "-c", "5", "-i", "0.05", "-W", "5", address]);
@@ -49,12 +47,14 @@ pub(super) fn talk(test: &str, cable: Cable, wire: &str) {
         downloads(&hosts, address, &sent);
         refused(&hosts, address);
     }
-    for more in
-        [&["-n", "4M"][..], &["-n", "4M", "-R", "-P", "2"], &["-u", "-b", "50M", "-n", "500K"]]
-    {
-        hosts.does(0, "iperf3", &[&["-c", RIGHT][..], more].concat());
+    for of in [
+        &[RIGHT, "-n", "4M"][..],
+        &[RIGHT, "-n", "4M", "-R", "-P", "2"],
+        &[RIGHT, "-u", "-b", "50M", "-n", "500K"],
+        &[RIGHT_V6, "-n", "2M"],
+    ] {
+        hosts.served(&["iperf3", "-s", "-1"], 5201, &[&["iperf3", "-c"], of].concat());
     }
-    hosts.does(0, "iperf3", &["-c", RIGHT_V6, "-n", "2M"]);
 
     let (saved, status) = (hosts.counters(), hosts.status());
     assert_eq!(hits(&saved, "-A FORWARD -m conntrack --ctstate INVALID -j DROP"), 0, "{saved}");
