@@ -332,8 +332,12 @@ impl Worker {
         let look = self.has_bursts().then_some(LOOK);
         let mut most = sooner(most, look);
         let mut is_awake = false;
+        let receives = self.stage.phase == Phase::Receives;
+        // Ports and bursts that it waited for may have ended since it looked, and then nobody wakes it any more.
+        let mut have_ended = receives && look.is_none() && !self.waits_for_verdicts();
         let holds = self.ring.as_ref().is_some_and(|ring| ring.holds());
-        for ready in self.readiness().filter(|_| self.stage.phase == Phase::Receives) {
+        for ready in self.readiness().filter(|_| receives) {
+            have_ended &= matches!(ready, Readiness::Never);
             match ready {
                 Readiness::Never => {}
                 Readiness::Always => is_awake |= !holds,
@@ -342,6 +346,7 @@ impl Worker {
                 Readiness::Descriptor(descriptor) => descriptors.push(descriptor),
             }
         }
+        is_awake |= have_ended;
         if !is_awake && most != Some(Duration::ZERO) {
             self.shared.seat(self.number).park(&descriptors, most);
         }

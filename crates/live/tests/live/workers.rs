@@ -2,8 +2,9 @@
 //! what all of them say, and what leaves of a connection leaves in its order.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use dataplane::publish::Published;
 use dataplane::{Arrival, Crossing, Leaves, Origin, Unresolved};
@@ -20,6 +21,8 @@ use super::{config, filter, ruleset};
 
 /// Nanoseconds since the Unix epoch of every frame.
 const NOW: u64 = 1_000_000_000_000;
+/// How long a run may take that has nothing left to do.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A capture in memory: frames come in bursts, and what is transmitted stays.
 pub(super) struct Recording {
@@ -417,6 +420,60 @@ impl Port for Troubled {
 
     fn stats(&self) -> Stats {
         self.0.stats()
+    }
+}
+
+/// A port without frames that ends once it was asked this often how to wait for some.
+struct Ending(AtomicUsize);
+
+impl Port for Ending {
+    fn rx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
+        burst.clear();
+        Ok(0)
+    }
+
+    fn tx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
+        burst.clear();
+        Ok(0)
+    }
+
+    fn readiness(&self) -> Readiness<'_> {
+        let left =
+            self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, |left| left.checked_sub(1));
+        left.map_or(Readiness::Never, |_| Readiness::After(Duration::from_millis(1)))
+    }
+
+    fn stats(&self) -> Stats {
+        Stats::default()
+    }
+}
+
+/// A worker that looked before the last port ended, and sleeps after that, is woken by nobody.
+#[test]
+fn a_run_ends_whenever_its_ports_do() {
+    for asked in 0..12 {
+        let end = || Box::new(Ending(AtomicUsize::new(asked))) as BoxedPort;
+        let ports = [("left".to_owned(), end()), ("right".to_owned(), end())];
+        let crossings = Default::default();
+        let ends = vec![WireSpec { ports, crossings, other: Other::Pass, order: Order::Flow }];
+        let wanted = Workers { cores: Cores::Any, count: Some(1) };
+        let rules = [ruleset(Family::Ipv4, &filter("DROP", TRACKED))];
+        let config = config(Unresolved::Drop, Vec::new());
+        let run = Run::start_on(ends, (&rules, config), OnPanic::Closed, &wanted).unwrap();
+        let (has_ended, must_stop) = (AtomicBool::new(false), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let start = Instant::now();
+                while !has_ended.load(Ordering::Acquire) && start.elapsed() < PATIENCE {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                must_stop.store(!has_ended.load(Ordering::Acquire), Ordering::Release);
+            });
+            let (_, ended) = run.wait(&must_stop, |_| ());
+            has_ended.store(true, Ordering::Release);
+            assert!(ended.is_ok());
+        });
+        assert!(!must_stop.into_inner(), "it sleeps on, asked {asked} times");
     }
 }
 

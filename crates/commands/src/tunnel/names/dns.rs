@@ -29,6 +29,8 @@ const LONGEST_REASON: usize = 160;
 
 /// Bytes of a head: identification, flags, four counts.
 const HEAD: usize = 12;
+/// The longest label of a name; what is higher is a pointer, or of no use.
+const LONGEST_LABEL: u8 = 63;
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,10 +111,22 @@ fn parse(query: &[u8]) -> Option<Packet<'_>> {
     let counts = query.get(4..HEAD)?;
     // One question; at most one more record, which says what the program can receive.
     let is_query = counts[..6] == [0, 1, 0, 0, 0, 0] && counts[6] == 0 && counts[7] <= 1;
-    if !is_query || query.len() > LONGEST {
+    if !is_query || query.len() > LONGEST || !spells_its_name(&query[HEAD..]) {
         return None;
     }
     Packet::parse(query).ok().filter(|packet| !packet.has_flags(PacketFlag::RESPONSE))
+}
+
+/// Whether a question, and no pointer, has all of its name: there is nothing before it but the head, to which a pointer
+/// would lead, and the answer would be longer than what was asked.
+fn spells_its_name(mut question: &[u8]) -> bool {
+    while let Some((&length, rest)) = question.split_first() {
+        if length == 0 || length > LONGEST_LABEL {
+            return length == 0;
+        }
+        question = rest.get(usize::from(length)..).unwrap_or_default();
+    }
+    false
 }
 
 /// Whether this is an answer to a query, whatever its number: it has the same question.
