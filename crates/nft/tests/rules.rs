@@ -366,6 +366,18 @@ fn nesting_and_expansion_are_bounded() {
     }
 }
 
+/// nft 1.0.6 itself ends with a signal over the first.
+#[test]
+fn ranges_of_bits_are_numbers() {
+    let text = "table ip f {\n\tset s {\n\t\ttypeof ip saddr . tcp flags\n\t\tflags interval\n\t\t\
+        elements = { 10.0.0.1 . 0x50-0x5a }\n\t}\n\n\tchain c {\n\t\ttcp flags 0x2-0x10 accept\n\t}\n}\n";
+    let printed = |text: &str| {
+        let ruleset = nft::text::parse("t", text, &|name| Err(name.to_owned())).unwrap();
+        nft::text::print::ruleset(&ruleset, nft::text::Printer::default())
+    };
+    assert_eq!(printed(text), text);
+}
+
 #[test]
 fn elements_are_deleted_few_or_many() {
     for many in [3_u8, 200] {

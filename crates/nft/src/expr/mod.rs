@@ -170,6 +170,11 @@ impl Expr {
                 let seconds = |expr: &Self| expr.as_number().unwrap_or(0) / 1000;
                 p.put(&format!("{}s-{}s", seconds(&pair.0), seconds(&pair.1)));
             }
+            // Names of bits are several, with commas between them.
+            Self::Range(pair) if pair.0.ty().kind == Kind::Bits => {
+                let bits = |expr: &Self| expr.as_number().unwrap_or(0);
+                p.put(&format!("{:#x}-{:#x}", bits(&pair.0), bits(&pair.1)));
+            }
             Self::Range(pair) => {
                 let style = p.style;
                 p.style.numeric = true;
