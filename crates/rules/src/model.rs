@@ -13,10 +13,10 @@ use crate::ext::{MatchUse, TargetUse};
 use crate::family::{Role, TableKind};
 
 pub use crate::family::{Family, Hook};
-pub use crate::table_name::TableName;
 pub use crate::header::{
     Field, FieldTest, Header, HeaderTests, IfaceTest, MaskedAddr, ProtocolTest,
 };
+pub use crate::table_name::TableName;
 
 /// What happens to a packet that falls off a built-in chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -34,8 +34,10 @@ impl TableDraft {
 
     pub(super) fn index(&self, chain: &str) -> Result<u32, Refused> {
         let found = self.table.names.get(chain).copied();
-        let none =
-            || Refused::UnknownChain { table: self.table.name.to_string(), chain: chain.to_owned() };
+        let none = || Refused::UnknownChain {
+            table: self.table.name.to_string(),
+            chain: chain.to_owned(),
+        };
         found.ok_or_else(none)
     }
 

@@ -170,12 +170,7 @@ impl Transaction<'_> {
     }
 
     /// `-D CHAIN NUMBER` or `-D CHAIN RULE`.
-    fn take(
-        &mut self,
-        table: &str,
-        chain: &Word<'_>,
-        command: Command<'_>,
-    ) -> Result<(), What> {
+    fn take(&mut self, table: &str, chain: &Word<'_>, command: Command<'_>) -> Result<(), What> {
         let refused = |why: Refused| What::new(chain.column, why.what());
         if let (Some(number), 3) = (command.number(2), command.list.len()) {
             return self.delete(table, &chain.text, &Which::Number(number)).map_err(refused);

@@ -241,8 +241,11 @@ impl<'n> Transaction<'n> {
             None => {
                 let kind = self.family.table(name);
                 let kind = kind.ok_or_else(|| Refused::UnknownTable(name.to_owned()))?;
-                let mut draft =
-                    TableDraft::of(TableRevision::empty(kind.name.into(), self.backend, self.family));
+                let mut draft = TableDraft::of(TableRevision::empty(
+                    kind.name.into(),
+                    self.backend,
+                    self.family,
+                ));
                 for hook in kind.hooks() {
                     draft.add_chain(hook.chain_name(), self.family);
                 }

@@ -46,7 +46,16 @@ pub(crate) fn rules(
                 (Some(target), _) => Action::Target(target),
                 (None, verdict) => action(verdict.as_ref(), chain, &chain_of)?,
             };
-            Ok(Rule { header, matches: built.matches, action, counters, line: 0, slot: 0, id: 0, listed: None })
+            Ok(Rule {
+                header,
+                matches: built.matches,
+                action,
+                counters,
+                line: 0,
+                slot: 0,
+                id: 0,
+                listed: None,
+            })
         })
         .collect()
 }

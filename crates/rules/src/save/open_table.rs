@@ -173,7 +173,16 @@ impl<'a> OpenTable<'a> {
             }
             None => self.action(parsed, index, place, line),
         };
-        let rule = Rule { header, matches: built.matches, action, counters, line, slot: 0, id: 0, listed: None };
+        let rule = Rule {
+            header,
+            matches: built.matches,
+            action,
+            counters,
+            line,
+            slot: 0,
+            id: 0,
+            listed: None,
+        };
         self.put(index, place, rule)
     }
 
