@@ -5,7 +5,7 @@ use rules::Outcome;
 
 /// A test of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Test {
+pub(crate) enum Test {
     /// The number is within these bounds.
     Within(u128, u128),
     /// The bits of the mask are these.
@@ -21,12 +21,12 @@ pub enum Test {
 
 impl Test {
     /// The number is this one.
-    pub fn is(value: u128) -> Self {
+    pub(crate) fn is(value: u128) -> Self {
         Self::Within(value, value)
     }
 
     /// What it says of a number.
-    pub fn of(self, word: Word) -> Outcome {
+    pub(crate) fn of(self, word: Word) -> Outcome {
         match self {
             Self::Within(low, high) => within(word, low, high),
             Self::Masked { value, mask } => {
@@ -50,7 +50,7 @@ fn within(word: Word, low: u128, high: u128) -> Outcome {
         return Test::Masked { value: low, mask: u128::MAX }.of(word);
     }
     let (least, most) = (word.least(), word.most());
-    if most < low || least > high {
+    if most < low || least > high || high < low {
         return Outcome::NO;
     }
     if least >= low && most <= high { Outcome::YES } else { Outcome::MAYBE }

@@ -10,7 +10,7 @@ use smallvec::{SmallVec, smallvec};
 
 /// A number of up to 128 bits; unknown bits are 0 in `value`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Word {
+pub(crate) struct Word {
     /// The known bits.
     pub value: u128,
     /// Which bits are not known.
@@ -19,32 +19,32 @@ pub struct Word {
 
 impl Word {
     /// A number that is known.
-    pub fn known(value: u128) -> Self {
+    pub(crate) fn known(value: u128) -> Self {
         Self { value, unknown: 0 }
     }
 
     /// A number of `bits` bits of which nothing is known.
-    pub fn unknown(bits: u32) -> Self {
+    pub(crate) fn unknown(bits: u32) -> Self {
         Self { value: 0, unknown: ones(bits) }
     }
 
     /// The number, if all of it is known.
-    pub fn as_known(self) -> Option<u128> {
+    pub(crate) fn as_known(self) -> Option<u128> {
         (self.unknown == 0).then_some(self.value)
     }
 
     /// The least number that it may be.
-    pub fn least(self) -> u128 {
+    pub(crate) fn least(self) -> u128 {
         self.value
     }
 
     /// The greatest number that it may be.
-    pub fn most(self) -> u128 {
+    pub(crate) fn most(self) -> u128 {
         self.value | self.unknown
     }
 
     /// A number between two others, ends included: their common leading bits are known.
-    pub fn between(low: u128, high: u128) -> Self {
+    pub(crate) fn between(low: u128, high: u128) -> Self {
         let differing = low ^ high;
         let unknown = ones(128 - differing.leading_zeros());
         Self { value: low & !unknown, unknown }
@@ -52,13 +52,13 @@ impl Word {
 }
 
 /// The lowest `bits` bits set.
-pub fn ones(bits: u32) -> u128 {
+pub(crate) fn ones(bits: u32) -> u128 {
     if bits >= 128 { u128::MAX } else { (1 << bits) - 1 }
 }
 
 /// Every value that an expression may have for a packet, and whether it may end the rule instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Loaded {
+pub(crate) struct Loaded {
     /// The values that remain possible; none if the rule ends here for certain.
     pub words: SmallVec<[Word; 1]>,
     /// The rule may end here.
@@ -67,37 +67,37 @@ pub struct Loaded {
 
 impl Loaded {
     /// A value that is there.
-    pub fn word(word: Word) -> Self {
+    pub(crate) fn word(word: Word) -> Self {
         Self { words: smallvec![word], breaks: false }
     }
 
     /// A number that is there and known.
-    pub fn known(value: u128) -> Self {
+    pub(crate) fn known(value: u128) -> Self {
         Self::word(Word::known(value))
     }
 
     /// A number of `bits` bits that is there and not known.
-    pub fn unknown(bits: u32) -> Self {
+    pub(crate) fn unknown(bits: u32) -> Self {
         Self::word(Word::unknown(bits))
     }
 
     /// The end of the rule.
-    pub fn nothing() -> Self {
+    pub(crate) fn nothing() -> Self {
         Self { words: SmallVec::new(), breaks: true }
     }
 
     /// Nothing is known: a number of `bits` bits, or the end of the rule.
-    pub fn anything(bits: u32) -> Self {
+    pub(crate) fn anything(bits: u32) -> Self {
         Self { breaks: true, ..Self::unknown(bits) }
     }
 
     /// A number, or the end of the rule without one.
-    pub fn found(value: Option<u128>) -> Self {
+    pub(crate) fn found(value: Option<u128>) -> Self {
         value.map_or_else(Self::nothing, Self::known)
     }
 
     /// Bytes of a packet as a number.
-    pub fn read<const N: usize>(read: Read<[u8; N]>) -> Self {
+    pub(crate) fn read<const N: usize>(read: Read<[u8; N]>) -> Self {
         match read {
             Read::Known(bytes) => Self::known(number(&bytes)),
             Read::Unknown => Self::unknown(8 * N as u32),
@@ -107,13 +107,13 @@ impl Loaded {
 
     /// The rule may end here as well.
     #[must_use]
-    pub fn or_nothing(self) -> Self {
+    pub(crate) fn or_nothing(self) -> Self {
         Self { breaks: true, ..self }
     }
 
     /// Either of two.
     #[must_use]
-    pub fn or(mut self, other: Self) -> Self {
+    pub(crate) fn or(mut self, other: Self) -> Self {
         for word in other.words {
             if !self.words.contains(&word) {
                 self.words.push(word);
@@ -125,13 +125,13 @@ impl Loaded {
 
     /// Changes each value.
     #[must_use]
-    pub fn map(mut self, change: impl Fn(Word) -> Word) -> Self {
+    pub(crate) fn map(mut self, change: impl Fn(Word) -> Word) -> Self {
         self.words.iter_mut().for_each(|word| *word = change(*word));
         self
     }
 
     /// The one value, if there is but one and all of it is known.
-    pub fn only(&self) -> Option<u128> {
+    pub(crate) fn only(&self) -> Option<u128> {
         match (&self.words[..], self.breaks) {
             ([word], false) => word.as_known(),
             _ => None,
@@ -139,7 +139,7 @@ impl Loaded {
     }
 
     /// What a test says of it: no, where the rule ends.
-    pub fn test(&self, holds: impl Fn(Word) -> Outcome) -> Outcome {
+    pub(crate) fn test(&self, holds: impl Fn(Word) -> Outcome) -> Outcome {
         if let ([word], false) = (&self.words[..], self.breaks) {
             return holds(*word);
         }
@@ -152,7 +152,7 @@ impl Loaded {
 }
 
 /// Bytes in network order as a number; of more than 16 the last ones.
-pub fn number(bytes: &[u8]) -> u128 {
+pub(crate) fn number(bytes: &[u8]) -> u128 {
     bytes.iter().fold(0, |number, byte| number << 8 | u128::from(*byte))
 }
 

@@ -19,7 +19,7 @@ impl Load for Constant {
 /// What is not evaluated: its name, and the width of its value.
 #[derive(Debug)]
 pub(crate) struct Unevaluated {
-    pub name: &'static str,
+    pub name: Box<str>,
     pub bits: u32,
     pub tracks: bool,
 }
@@ -33,8 +33,8 @@ impl Load for Unevaluated {
         self.tracks
     }
 
-    fn lacks(&self) -> Option<&'static str> {
-        Some(self.name)
+    fn lacks(&self) -> Option<&str> {
+        Some(&self.name)
     }
 
     fn bytecode(&self, _show: &mut dyn FnMut(String)) {}

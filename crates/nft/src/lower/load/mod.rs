@@ -2,8 +2,11 @@
 
 pub(super) mod constant;
 pub(super) mod connection;
+pub(super) mod lookup;
 pub(super) mod meta;
+pub(super) mod operation;
 pub(super) mod payload;
+pub(super) mod time;
 
 use std::fmt::Debug;
 
@@ -21,13 +24,13 @@ pub(crate) trait Load: Debug + Send + Sync {
     }
 
     /// What is not evaluated of it, by name; everything else that it lacks is the packet's.
-    fn lacks(&self) -> Option<&'static str> {
+    fn lacks(&self) -> Option<&str> {
         None
     }
 
     /// What of the host or the capture it asks for, where that is what makes it unknown.
     fn asks_for(&self) -> Option<&'static str> {
-        self.lacks()
+        None
     }
 
     /// Whether it says the same when it is asked twice about one packet.

@@ -102,7 +102,7 @@ impl Load for Payload {
         }
     }
 
-    fn lacks(&self) -> Option<&'static str> {
+    fn lacks(&self) -> Option<&str> {
         match self.base {
             _ if self.bits > 128 => Some("payload of more than 16 bytes"),
             Base::Tunnel => Some("payload of a tunnel"),

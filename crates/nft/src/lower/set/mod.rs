@@ -25,7 +25,7 @@ impl Span {
         Self { low: number, high: number }
     }
 
-    fn holds(self, number: u128) -> bool {
+    pub(crate) fn holds(self, number: u128) -> bool {
         (self.low..=self.high).contains(&number)
     }
 

@@ -50,7 +50,7 @@ pub(crate) struct Possible {
     pub hits: SmallVec<[u32; 1]>,
     /// None may hold it.
     pub misses: bool,
-    /// The key may end the rule, or be any.
+    /// Every element may hold it.
     pub anything: bool,
 }
 
@@ -93,7 +93,7 @@ impl Search {
             doubtful[*element as usize] = entry.doubtful;
         }
         if !doubtful.contains(&true) {
-            doubtful.clear();
+            doubtful = Vec::new();
         }
         let exact = entries.iter().all(|(_, entry)| entry.key.iter().all(|span| span.is_one()));
         let short = bits.iter().sum::<u32>() <= 128;
@@ -118,12 +118,7 @@ impl Search {
         let is_small = entries.len() <= SMALL;
         let keeps = is_small || matches!(index, Index::Boxes(_));
         let entries = if keeps { entries.into() } else { Box::default() };
-        Self { bits: bits.into(), index, other, doubtful, entries, is_small }
-            .shrunk()
-    }
-
-    fn shrunk(self) -> Self {
-        self
+        Self { bits: bits.into(), index, other, doubtful: doubtful.into(), entries, is_small }
     }
 
     /// The element of a key that is known.
@@ -175,7 +170,7 @@ impl Search {
         }
     }
 
-    /// What may come of what the parts of a key were read as.
+    /// What may come of what the parts of a key were read as, if the rule does not end there.
     pub(crate) fn find(&self, parts: &[Loaded]) -> Possible {
         let mut numbers = Numbers::new();
         for part in parts {
@@ -207,9 +202,7 @@ impl Search {
             let numbers: Option<Numbers> = key.iter().map(|word| word.as_known()).collect();
             numbers.map_or_else(|| self.scan(key), |numbers| self.exactly(&numbers))
         };
-        let breaks = parts.iter().any(|part| part.breaks);
-        let start = Possible { misses: breaks, ..Possible::none() };
-        keys.iter().map(one).fold(start, Possible::or)
+        keys.iter().map(one).reduce(Possible::or).unwrap_or_else(Possible::none)
     }
 }
 
