@@ -18,6 +18,7 @@ mod read;
 mod rule;
 mod scope;
 mod set;
+mod shape;
 mod state;
 mod statement;
 mod test;
