@@ -86,6 +86,10 @@ impl Act for SetZone {
     fn retracks(&self) -> bool {
         true
     }
+
+    fn bytecode(&self, show: &mut dyn FnMut(String)) {
+        self.zone.bytecode(show);
+    }
 }
 
 /// A label of the packet's connection, by the number of its bit.
