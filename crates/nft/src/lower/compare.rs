@@ -5,17 +5,20 @@
 use std::sync::Arc;
 
 use super::constants;
-use super::load::{connection, lookup};
+use super::load::time::{self, Time};
+use super::load::{Load, lookup};
 use super::read::{self, Loads};
 use super::scope::Scope;
 use super::set::{Search, Span};
+use super::shape::{self, HeaderTest, Shape};
 use super::test::Test;
 use super::width;
 use crate::expr::{Expr, Field};
 use crate::stmt;
 use crate::stmt::Op;
-use conntrack::{CtState, States};
-use rules::ext::{Match, Printer};
+use conntrack::States;
+use rules::ext::{Match, PortRanges, Printer};
+use rules::predicate::Predicate;
 use rules::{Outcome, Transit};
 
 /// A number that is compared.
@@ -26,6 +29,7 @@ pub(crate) struct Compare {
     invert: bool,
     text: Box<str>,
     states: Option<States>,
+    shape: Shape,
 }
 
 /// Numbers that are looked up in a set.
@@ -35,6 +39,7 @@ pub(crate) struct Member {
     search: Arc<Search>,
     invert: bool,
     text: Box<str>,
+    predicate: Option<Predicate>,
 }
 
 /// A comparison that is not evaluated.
@@ -45,6 +50,21 @@ pub(crate) struct Unevaluated {
     text: Box<str>,
 }
 
+/// A number that is drawn, and taken with a share of all that it may be.
+#[derive(Debug)]
+pub(crate) struct Draw {
+    share: u64,
+    of: u64,
+}
+
+/// An hour that the packet's is above or below: the kernel compares both in UTC.
+#[derive(Debug)]
+pub(crate) struct Hour {
+    op: Op,
+    hour: u128,
+    text: Box<str>,
+}
+
 /// A comparison that became a match.
 pub(crate) trait Tested: Match {
     /// What is not evaluated of it.
@@ -52,6 +72,16 @@ pub(crate) trait Tested: Match {
 
     /// What the bytecode loads for it.
     fn bytecode(&self, show: &mut dyn FnMut(String));
+
+    /// The test that a rule can hold itself in its place.
+    fn header(&self) -> Option<HeaderTest> {
+        None
+    }
+
+    /// Whether it holds for every packet of the family.
+    fn is_always(&self) -> bool {
+        false
+    }
 }
 
 /// Makes a match that is not evaluated.
@@ -59,14 +89,20 @@ pub(crate) fn unevaluated(why: &str, tracks: bool, text: &str) -> Box<dyn Tested
     Box::new(Unevaluated { why: why.into(), tracks, text: text.into() })
 }
 
+/// Makes a match that holds with a share of a chance.
+pub(crate) fn draw(share: u64, of: u64) -> Box<dyn Tested> {
+    Box::new(Draw { share, of })
+}
+
 /// Makes a comparison of what is read with a constant number.
-pub(crate) fn equal(left: Loads, value: u128, text: &str) -> Box<dyn Tested> {
+pub(crate) fn equal(left: Loads, value: u128, text: &str, shape: Shape) -> Box<dyn Tested> {
     Box::new(Compare {
         left,
         test: Test::is(value),
         invert: false,
         text: text.into(),
         states: None,
+        shape,
     })
 }
 
@@ -84,7 +120,9 @@ pub(crate) fn lower(of: &stmt::Compare, text: &str, scope: &Scope<'_>) -> Box<dy
         && let Some(number) = value.as_number()
     {
         let test = Test::is(read::leading(number, width, *len));
-        return made(Box::new(loaded), test, invert, text, None);
+        let span = constants::span(&of.right, width).unwrap_or(Span::one(number));
+        let shape = Shape::of(&of.left, Test::Within(span.low, span.high), invert, scope);
+        return made(Box::new(loaded), test, invert, text, shape);
     }
     let tracks = read::tracks(&of.left);
     let Some(span) = constants::span(&of.right, width) else {
@@ -93,22 +131,29 @@ pub(crate) fn lower(of: &stmt::Compare, text: &str, scope: &Scope<'_>) -> Box<dy
         return unevaluated(why, tracks, text);
     };
     if is_key(&of.left, "meta", "hour") && ordered(of.op) {
-        return unevaluated("meta hour above or below an hour", false, text);
+        return Box::new(Hour { op: of.op, hour: span.low, text: text.into() });
+    }
+    if is_key(&of.left, "ct", "label") {
+        let left = read::one(&of.left, scope);
+        let bit = u32::try_from(span.low).ok().and_then(|bit| 1_u128.checked_shl(bit));
+        return match (bit, of.op) {
+            (Some(bit), Op::Any | Op::Equal) => {
+                made(left, Test::Any(bit), false, text, Shape::default())
+            }
+            (Some(bit), Op::Differs) => made(left, Test::is(bit), true, text, Shape::default()),
+            _ => unevaluated("ct label", tracks, text),
+        };
     }
     let test = test(of.op, span);
     let is_state = is_key(&of.left, "ct", "state");
-    let states = if is_state { states(test, invert) } else { None };
-    made(read::one(&of.left, scope), test, invert, text, states)
+    let states = if is_state { shape::states(test, invert) } else { None };
+    let shape = Shape::of(&of.left, test, invert, scope);
+    let left = read::one(&of.left, scope);
+    Box::new(Compare { left, test, invert, text: text.into(), states, shape })
 }
 
-fn made(
-    left: Loads,
-    test: Test,
-    invert: bool,
-    text: &str,
-    states: Option<States>,
-) -> Box<dyn Tested> {
-    Box::new(Compare { left, test, invert, text: text.into(), states })
+fn made(left: Loads, test: Test, invert: bool, text: &str, shape: Shape) -> Box<dyn Tested> {
+    Box::new(Compare { left, test, invert, text: text.into(), states: None, shape })
 }
 
 fn member(
@@ -119,6 +164,9 @@ fn member(
     scope: &Scope<'_>,
 ) -> Box<dyn Tested> {
     let tracks = read::tracks(&of.left);
+    if is_key(&of.left, "ct", "label") {
+        return unevaluated("ct label in a set", tracks, text);
+    }
     if !matches!(of.op, Op::Equal | Op::Differs) {
         return unevaluated("an order of several numbers", tracks, text);
     }
@@ -133,8 +181,10 @@ fn member(
     };
     match scope.search(right, bits) {
         Ok(search) => {
+            let spans = search.spans();
+            let predicate = spans.and_then(|spans| shape::member(&of.left, &spans, invert));
             let left = read::parts(&of.left, scope);
-            Box::new(Member { left, search, invert, text: text.into() })
+            Box::new(Member { left, search, invert, text: text.into(), predicate })
         }
         Err(why) => unevaluated(why, tracks, text),
     }
@@ -167,15 +217,6 @@ fn test(op: Op, Span { low, high }: Span) -> Test {
     }
 }
 
-/// The states that a test of the state matches, if any.
-fn states(test: Test, invert: bool) -> Option<States> {
-    let holds = |state: &CtState| {
-        let word = super::word::Word::known(connection::state_number(*state));
-        test.of(word).invert(invert) == Outcome::YES
-    };
-    CtState::ALL.into_iter().filter(holds).map(States::of).reduce(States::or)
-}
-
 impl Match for Compare {
     fn print(&self, to: &mut Printer) {
         to.word(&self.text);
@@ -187,6 +228,14 @@ impl Match for Compare {
 
     fn states(&self) -> Option<States> {
         self.states
+    }
+
+    fn port_ranges(&self) -> Option<PortRanges> {
+        self.shape.ports
+    }
+
+    fn predicate(&self) -> Option<Predicate> {
+        self.shape.predicate.clone()
     }
 
     fn tracks(&self) -> bool {
@@ -210,6 +259,14 @@ impl Tested for Compare {
     fn bytecode(&self, show: &mut dyn FnMut(String)) {
         self.left.bytecode(show);
     }
+
+    fn header(&self) -> Option<HeaderTest> {
+        self.shape.header.clone()
+    }
+
+    fn is_always(&self) -> bool {
+        self.shape.always
+    }
 }
 
 impl Match for Member {
@@ -224,6 +281,10 @@ impl Match for Member {
         }
         let outcome = self.search.find(&parts).outcome().invert(self.invert);
         if parts.iter().any(|part| part.breaks) { outcome.or(Outcome::NO) } else { outcome }
+    }
+
+    fn predicate(&self) -> Option<Predicate> {
+        self.predicate.clone()
     }
 
     fn tracks(&self) -> bool {
@@ -265,4 +326,59 @@ impl Tested for Unevaluated {
     }
 
     fn bytecode(&self, _show: &mut dyn FnMut(String)) {}
+}
+
+impl Match for Draw {
+    fn print(&self, to: &mut Printer) {
+        to.word(format_args!("numgen random, {} of {}", self.share, self.of));
+    }
+
+    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
+        match transit.chance {
+            Some(chance) if self.of > 0 => Outcome::from_bool(chance.draw() % self.of < self.share),
+            _ => Outcome::MAYBE,
+        }
+    }
+
+    fn asks_for(&self) -> Option<&'static str> {
+        Some("which number the kernel drew is not known")
+    }
+
+    fn repeats(&self) -> bool {
+        false
+    }
+}
+
+impl Tested for Draw {
+    fn lacks(&self) -> Option<&str> {
+        None
+    }
+
+    fn bytecode(&self, _show: &mut dyn FnMut(String)) {}
+}
+
+impl Match for Hour {
+    fn print(&self, to: &mut Printer) {
+        to.word(&self.text);
+    }
+
+    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
+        let Some((now, zone)) = time::universal_hour(transit) else { return Outcome::MAYBE };
+        let hour = time::to_universal(self.hour, zone);
+        now.test(|word| test(self.op, Span::one(hour)).of(word))
+    }
+
+    fn asks_for(&self) -> Option<&'static str> {
+        Time::Hour.asks_for()
+    }
+}
+
+impl Tested for Hour {
+    fn lacks(&self) -> Option<&str> {
+        None
+    }
+
+    fn bytecode(&self, show: &mut dyn FnMut(String)) {
+        Time::Hour.bytecode(show);
+    }
 }

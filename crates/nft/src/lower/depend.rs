@@ -6,16 +6,21 @@
 use super::compare::{self, Tested};
 use super::load::meta::Meta;
 use super::load::payload::Payload;
+use super::shape::Shape;
+use super::test::Test;
 use crate::expr::{self, Expr, Field, Part, Space};
 use crate::family::Family;
 use crate::headers::{Base, Header};
 use crate::stmt::{Op, Reject, Stmt};
 use crate::types::{ICMP_CODE, ICMPV6_CODE};
+use rules::model::Family as Packets;
 
 /// Numbers of the families of packets.
 const IPV4: u128 = 2;
 const IPV6: u128 = 10;
 const TCP: u128 = 6;
+/// The type of a frame with a VLAN's tag.
+const VLAN: u128 = 0x8100;
 
 /// What a rule has said so far of the headers that its packets have.
 #[derive(Debug, Default)]
@@ -28,6 +33,8 @@ pub(crate) struct Known {
     ether: bool,
     /// The type of an ICMP message was compared.
     typed: bool,
+    /// The frame has a VLAN's tag.
+    tagged: bool,
 }
 
 /// A comparison that a statement needs.
@@ -41,24 +48,36 @@ pub(crate) enum Need {
     Ether,
     /// The type of an ICMP message.
     Message(u128),
+    /// A VLAN's tag.
+    Tagged,
 }
 
 impl Need {
-    /// Makes the comparison.
-    pub(crate) fn test(self) -> (&'static str, Box<dyn Tested>) {
+    /// Makes the comparison, for packets of a family, with its name.
+    pub(crate) fn test(self, packets: Packets) -> (&'static str, Box<dyn Tested>) {
         match self {
             Self::Network(family) => {
-                ("meta nfproto", compare::equal(Box::new(Meta::Family), family, "meta nfproto"))
+                let shape = Shape::family(Test::is(family), false, packets);
+                let test = compare::equal(Box::new(Meta::Family), family, "meta nfproto", shape);
+                ("meta nfproto", test)
             }
             Self::Upper(protocol) => {
-                ("meta l4proto", compare::equal(Box::new(Meta::Upper), protocol, "meta l4proto"))
+                let shape = u8::try_from(protocol).map_or_else(|_| Shape::default(), Shape::upper);
+                let test = compare::equal(Box::new(Meta::Upper), protocol, "meta l4proto", shape);
+                ("meta l4proto", test)
             }
             Self::Ether => {
-                ("meta iiftype", compare::equal(Box::new(Meta::InputType), 1, "meta iiftype"))
+                let input = Box::new(Meta::InputType);
+                ("meta iiftype", compare::equal(input, 1, "meta iiftype ether", Shape::default()))
             }
             Self::Message(kind) => {
                 let first = Payload { base: Base::Transport, offset: 0, bits: 8 };
-                ("icmp type", compare::equal(Box::new(first), kind, "icmp type"))
+                let first = Box::new(first);
+                ("icmp type", compare::equal(first, kind, "icmp type", Shape::default()))
+            }
+            Self::Tagged => {
+                let kind = Box::new(Payload { base: Base::Link, offset: 96, bits: 16 });
+                ("ether type", compare::equal(kind, VLAN, "ether type 8021q", Shape::default()))
             }
         }
     }
@@ -156,6 +175,9 @@ impl Known {
                 if !std::mem::replace(&mut self.ether, true) {
                     needs.push(Need::Ether);
                 }
+                if header.name == "vlan" && !std::mem::replace(&mut self.tagged, true) {
+                    needs.push(Need::Tagged);
+                }
             }
             Base::Network => match header.name {
                 "ip" => self.network(IPV4, needs),
@@ -229,6 +251,7 @@ impl Known {
 
     fn ethertype(&mut self, value: u128) {
         match value {
+            VLAN => self.tagged = true,
             0x800 => self.network = Some(IPV4),
             0x86dd => self.network = Some(IPV6),
             _ => {}

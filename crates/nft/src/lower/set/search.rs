@@ -123,6 +123,12 @@ impl Search {
         Self { bits: bits.into(), index, other, doubtful: doubtful.into(), entries, is_small }
     }
 
+    /// The keys of a set that is small and holds none that may be gone.
+    pub(crate) fn spans(&self) -> Option<Vec<&[Span]>> {
+        let sure = self.is_small && self.doubtful.is_empty() && self.other.is_none();
+        sure.then(|| self.entries.iter().map(|(_, entry)| &entry.key[..]).collect())
+    }
+
     /// The element of a key that is known.
     fn exactly(&self, numbers: &[u128]) -> Possible {
         let found = match &self.index {

@@ -2,10 +2,12 @@
 //! it ends with.
 
 use super::nat::{Nat, Resolved};
+use super::queue::Queue;
 use super::{Act, Next, reject, verdict};
 use crate::lower::load::lookup::Lookup;
 use rules::Transit;
 use rules::ext::{Alters, Answer, Course, Effect, Printer, Target};
+use rules::ipset::Sets;
 use rules::model::Family;
 use rules::nat::{Gives, Mapping, Translation};
 
@@ -20,6 +22,8 @@ pub(crate) enum End {
     Reject(Answer),
     /// The packet's flow is translated.
     Nat(Box<Nat>),
+    /// A program gets the packet.
+    Queue(Queue),
     /// With something that is not evaluated.
     Unevaluated(Box<str>),
 }
@@ -42,7 +46,7 @@ impl Sequence {
         let chains = match &end {
             End::Verdict(effect) => verdict::chains([*effect]),
             End::Map(lookup) => verdict::chains(lookup.map.data.iter().copied()),
-            End::Reject(_) | End::Nat(_) | End::Unevaluated(_) => Box::default(),
+            End::Reject(_) | End::Nat(_) | End::Queue(_) | End::Unevaluated(_) => Box::default(),
         };
         Self { acts: acts.into(), end, family, chains, text: text.into() }
     }
@@ -62,7 +66,19 @@ impl Sequence {
                 Resolved::Ends => Effect::Continue,
                 Resolved::Unknown => Effect::Unknown,
             },
+            End::Queue(queue) => queue.apply(transit),
             End::Unevaluated(_) => Effect::Unknown,
+        }
+    }
+}
+
+impl End {
+    /// What the bytecode loads for it.
+    pub(crate) fn bytecode(&self, show: &mut dyn FnMut(String)) {
+        match self {
+            Self::Map(lookup) => lookup.key.iter().for_each(|part| part.bytecode(show)),
+            Self::Nat(nat) => nat.bytecode(show),
+            _ => {}
         }
     }
 }
@@ -93,6 +109,10 @@ impl Target for Sequence {
 
     fn only_watches(&self) -> bool {
         matches!(self.end, End::Verdict(Effect::Continue)) && self.acts.iter().all(|a| a.watches())
+    }
+
+    fn couples_flows(&self, _sets: Option<&Sets>) -> bool {
+        self.acts.iter().any(|act| act.couples())
     }
 
     fn leads_to(&self) -> &[u32] {
@@ -159,6 +179,10 @@ impl Target for Sequence {
             End::Nat(nat) => nat.gives(self.family),
             _ => Gives::Own,
         }
+    }
+
+    fn queues(&self) -> bool {
+        matches!(self.end, End::Queue(_))
     }
 
     fn answer(&self) -> Option<Answer> {
