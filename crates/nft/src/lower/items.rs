@@ -250,7 +250,7 @@ fn drawn(hash: &Hash, elements: &[Element], scope: &Scope<'_>) -> Option<Item> {
 
 /// `key set value`.
 fn mangle(key: &Expr, value: &Expr, scope: &Scope<'_>) -> Box<dyn Act> {
-    let is = |of, name| compare::is_key(key, of, name);
+    let is = |of, name| read::is_key(key, of, name);
     let of_connection = is("ct", "mark");
     if is("meta", "mark") || of_connection {
         let value = read::one(value, scope);

@@ -15,7 +15,7 @@ use rules::model::Family;
 pub struct Supported {
     /// What it belongs to: `payload`, `meta`, `ct`, `statement`, …
     pub of: &'static str,
-    /// Its name.
+    /// The name.
     pub name: String,
     /// Whether it is evaluated; else what depends on it is unknown.
     pub evaluated: bool,

@@ -9,7 +9,7 @@ use rules::model::Family as Packets;
 
 use crate::{data, files, listings, page_says, show};
 
-/// Rules of a ruleset, and those of which something is not evaluated, by cause.
+/// Counts the rules of a ruleset, and, by cause, the rules of which something is not evaluated.
 fn count(name: &str, ruleset: &Ruleset, causes: &mut BTreeMap<String, usize>) -> (usize, usize) {
     let rules =
         ruleset.tables.iter().flat_map(|table| &table.chains).map(|chain| chain.rules.len());

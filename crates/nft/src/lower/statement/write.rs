@@ -1,4 +1,4 @@
-//! Fields of headers that rules write: those of the network header that change neither its form nor its addresses, and the
+//! Fields of headers that rules write: fields of the network header that change neither its form nor its addresses, and the
 //! segment size that TCP announces, which is only lowered.
 //!
 //! Source: kernel `net/netfilter/nft_payload.c` (`nft_payload_set_eval`), `nft_exthdr.c` (`nft_exthdr_tcp_set_eval`).
@@ -107,7 +107,7 @@ impl Act for Write {
             true => (first & !1, end.next_multiple_of(2)),
             false => (first, end),
         };
-        if self.bits % 8 > 0 || self.has_checksum && self.bits < 16 {
+        if !self.bits.is_multiple_of(8) || self.has_checksum && self.bits < 16 {
             show(format!("payload load {}b @ network header + {first}", end - first));
         }
     }
