@@ -1,0 +1,391 @@
+//! Draws rulesets: base chains with equal and different priorities at several hooks, chains that they call, sets.
+
+use std::fmt::Write;
+
+use super::super::draft::Draft;
+use super::super::draw::Craft;
+use super::super::packets::Aim;
+use super::field::Field;
+use super::{Drawing, Part, Sort, TableFamily, keys, options, payload};
+use crate::generate::Draw;
+use crate::scene::{LOCAL_V4, LOCAL_V6};
+use rules::model::Family;
+
+/// What a base chain is attached to.
+#[derive(Debug, Clone)]
+pub struct Base {
+    /// `prerouting`, …
+    pub hook: &'static str,
+    /// Its priority.
+    pub priority: i32,
+    /// Whether its policy is to drop.
+    pub drops: bool,
+}
+
+/// A rule.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    /// In order.
+    pub parts: Vec<Part>,
+    /// A chain that it leads to.
+    pub to: Option<usize>,
+}
+
+/// A chain.
+#[derive(Debug, Clone)]
+pub struct Chain {
+    /// Its name.
+    pub name: String,
+    /// Of a base chain.
+    pub base: Option<Base>,
+    /// In order.
+    pub rules: Vec<Rule>,
+}
+
+/// A table.
+#[derive(Debug, Clone)]
+pub struct Table {
+    /// Its family.
+    pub family: TableFamily,
+    /// Its name.
+    pub name: String,
+    /// Base chains first.
+    pub chains: Vec<Chain>,
+    /// Name and declaration of each named set or map.
+    pub sets: Vec<(String, String)>,
+}
+
+/// A ruleset as the generator holds it and the shrinker takes it apart.
+#[derive(Debug, Clone, Default)]
+pub struct NftRuleset {
+    /// Tables in order.
+    pub tables: Vec<Table>,
+}
+
+/// Where packets end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ending {
+    /// Nothing leaves: base chains stand at prerouting, input and forward.
+    Kept,
+    /// All packets route forwards: base chains stand at prerouting, forward and postrouting.
+    Forwarded,
+}
+
+impl Ending {
+    fn hooks(self) -> &'static [&'static str] {
+        match self {
+            Self::Kept => &["prerouting", "prerouting", "input", "forward"],
+            Self::Forwarded => &["prerouting", "forward", "forward", "postrouting"],
+        }
+    }
+}
+
+/// Priorities of base chains: none is that of tracking or of putting fragments together, whose turn at the same priority
+/// depends on when they were registered.
+const PRIORITIES: [i32; 12] = [-450, -301, -300, -201, -199, -150, -100, 0, 0, 0, 10, 225];
+
+/// What a line of the text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Line {
+    /// A table or chain.
+    Frame,
+    /// A set of a table.
+    Set(usize, usize),
+    /// A rule of a table's chain.
+    Rule(usize, usize, usize),
+}
+
+impl Rule {
+    /// As nft reads it.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.parts.iter().map(|part| part.piece.text.as_str()).collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl NftRuleset {
+    /// Commands of nft, one a line, and what each line is.
+    #[must_use]
+    pub fn lines(&self) -> Vec<(Line, String)> {
+        let mut lines = Vec::new();
+        for (t, table) in self.tables.iter().enumerate() {
+            let (family, name) = (table.family.name(), &table.name);
+            lines.push((Line::Frame, format!("add table {family} {name}")));
+            for chain in &table.chains {
+                let base = chain.base.as_ref().map_or(String::new(), |base| {
+                    let Base { hook, priority, drops } = base;
+                    let policy = if *drops { "drop" } else { "accept" };
+                    format!(
+                        " {{ type filter hook {hook} priority {priority} ; policy {policy} ; }}"
+                    )
+                });
+                lines
+                    .push((Line::Frame, format!("add chain {family} {name} {}{base}", chain.name)));
+            }
+            for (s, (_, declared)) in table.sets.iter().enumerate() {
+                let declared = declared.replacen("{F}", family, 1).replacen("{T}", name, 1);
+                lines.push((Line::Set(t, s), format!("add {declared}")));
+            }
+            for (c, chain) in table.chains.iter().enumerate() {
+                for (r, rule) in chain.rules.iter().enumerate() {
+                    let text = format!("add rule {family} {name} {} {}", chain.name, rule.text());
+                    lines.push((Line::Rule(t, c, r), text));
+                }
+            }
+        }
+        lines
+    }
+
+    /// The commands as one text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for (_, line) in self.lines() {
+            let _ = writeln!(text, "{line}");
+        }
+        text
+    }
+
+    /// Number of rules.
+    #[must_use]
+    pub fn rule_count(&self) -> usize {
+        self.tables.iter().flat_map(|table| &table.chains).map(|chain| chain.rules.len()).sum()
+    }
+
+    /// Leaves out sets that no rule reads.
+    pub fn drop_unread_sets(&mut self) {
+        for table in &mut self.tables {
+            let rules = table.chains.iter().flat_map(|chain| &chain.rules);
+            let read: Vec<String> =
+                rules.flat_map(|rule| &rule.parts).flat_map(|part| part.sets.clone()).collect();
+            table.sets.retain(|(name, _)| read.contains(name));
+        }
+    }
+
+    /// The edits that bring a packet to a rule: those of the jumps on the way, and its own.
+    fn way_to(&self, table: usize, chain: usize, rule: usize) -> Vec<Craft> {
+        let chains = &self.tables[table].chains;
+        let mut crafts = Vec::new();
+        let mut here = Some((chain, rule));
+        while let Some((chain, rule)) = here {
+            let parts = &chains[chain].rules[rule].parts;
+            crafts.extend(parts.iter().rev().map(|part| part.piece.craft.clone()));
+            here = chains[..chain].iter().enumerate().find_map(|(from, caller)| {
+                let jump = caller.rules.iter().position(|rule| rule.to == Some(chain))?;
+                Some((from, jump))
+            });
+        }
+        crafts.reverse();
+        crafts
+    }
+}
+
+impl Aim for NftRuleset {
+    fn aim(&self, draw: &mut Draw, draft: &mut Draft) {
+        if !draw.forward() && draw.one_in(4) {
+            draft.destination = own_address(draw);
+        }
+        let Some(table) = pick_index(draw, self.tables.len()) else { return };
+        let chains = &self.tables[table].chains;
+        let Some(chain) = pick_index(draw, chains.len()) else { return };
+        let Some(rule) = pick_index(draw, chains[chain].rules.len()) else { return };
+        for craft in self.way_to(table, chain, rule) {
+            craft(draft);
+        }
+    }
+}
+
+fn pick_index(draw: &mut Draw, len: usize) -> Option<usize> {
+    (len > 0).then(|| draw.rng.usize(..len))
+}
+
+fn own_address(draw: &mut Draw) -> [u8; 16] {
+    let mut address = [0; 16];
+    if draw.ipv6() {
+        let text = draw.pick(&LOCAL_V6);
+        return text.parse().map_or(address, |own: std::net::Ipv6Addr| own.octets());
+    }
+    let text = draw.pick(&LOCAL_V4);
+    if let Ok(own) = text.parse::<std::net::Ipv4Addr>() {
+        address[..4].copy_from_slice(&own.octets());
+    }
+    address
+}
+
+/// Draws a ruleset whose first table is of a family.
+pub fn draw(draw: &mut Draw, family: TableFamily, ending: Ending, only: &[String]) -> NftRuleset {
+    let mut ruleset = NftRuleset::default();
+    let count = if draw.one_in(3) { 2 } else { 1 };
+    for number in 0..count {
+        // Tables of other families stand beside it now and then.
+        let beside = match family {
+            TableFamily::Inet => draw.pick(&TableFamily::ALL),
+            _ => family,
+        };
+        let family = if number == 0 { family } else { beside };
+        let mut drawing = Drawing { draw, family, only, sets: Vec::new() };
+        let table = table(&mut drawing, format!("t{number}"), ending);
+        ruleset.tables.push(table);
+    }
+    ruleset
+}
+
+fn table(drawing: &mut Drawing<'_>, name: String, ending: Ending) -> Table {
+    let bases = 1 + drawing.draw.rng.usize(..4);
+    let count = bases + drawing.draw.rng.usize(..5);
+    let mut chains = Vec::new();
+    for index in 0..count {
+        let base = (index < bases).then(|| base(drawing, ending));
+        let name = format!("{}{index}", if base.is_some() { "b" } else { "c" });
+        chains.push(Chain { name, base, rules: Vec::new() });
+    }
+    for index in 0..count {
+        let is_base = index < bases;
+        let callees: Vec<usize> = (index.max(bases - 1) + 1..count).collect();
+        let rules =
+            if is_base { 3 + drawing.draw.rng.usize(..5) } else { 1 + drawing.draw.rng.usize(..5) };
+        if is_base {
+            // Counts every packet that comes here.
+            chains[index].rules.push(Rule { parts: vec![Part::counter()], to: None });
+        }
+        for _ in 0..rules {
+            let rule = rule(drawing, &callees, is_base);
+            chains[index].rules.push(rule);
+        }
+        chains[index].rules.push(Rule { parts: vec![Part::counter()], to: None });
+    }
+    Table { family: drawing.family, name, chains, sets: std::mem::take(&mut drawing.sets) }
+}
+
+fn base(drawing: &mut Drawing<'_>, ending: Ending) -> Base {
+    let hook = drawing.draw.pick(ending.hooks());
+    Base {
+        hook,
+        priority: drawing.draw.pick(&PRIORITIES),
+        drops: drawing.may("drop policy") && drawing.draw.one_in(8),
+    }
+}
+
+fn rule(drawing: &mut Drawing<'_>, callees: &[usize], is_base: bool) -> Rule {
+    let counts = drawing.draw.one_in(2);
+    let mut parts = Vec::new();
+    let mut to = None;
+    let mut add = |part: Part| {
+        // What is before and after it is counted, if the rule counts in its middle.
+        let tells = counts && part.sort != Sort::Statement;
+        if tells && !is_counted(&parts) {
+            parts.push(Part::counter());
+        }
+        parts.push(part);
+        if tells {
+            parts.push(Part::counter());
+        }
+    };
+    let tests = drawing.draw.rng.usize(..4);
+    for _ in 0..tests {
+        if let Some(part) = test(drawing) {
+            add(part);
+        }
+    }
+    if drawing.draw.one_in(3)
+        && let Some(part) = drawing.middle()
+    {
+        add(part);
+        if drawing.draw.one_in(4)
+            && let Some(part) = test(drawing)
+        {
+            add(part);
+        }
+    }
+    if drawing.draw.one_in(8)
+        && let Some(part) = drawing.spending()
+    {
+        add(part);
+    }
+    if drawing.draw.one_in(6) && drawing.may("vmap") {
+        let fields = fields(drawing, 3);
+        if !fields.is_empty() {
+            let (part, chain) = drawing.vmap(&fields, callees);
+            add(part);
+            to = chain;
+        }
+    }
+    if !is_counted(&parts) {
+        parts.push(Part::counter());
+    }
+    if let Some((verdict, chain)) = drawing.verdict(callees, is_base) {
+        parts.push(verdict);
+        to = chain.or(to);
+    }
+    Rule { parts, to }
+}
+
+/// Whether a counter says how many packets come to what is next.
+fn is_counted(parts: &[Part]) -> bool {
+    let told = parts.iter().rev().find(|part| part.sort != Sort::Statement);
+    told.is_some_and(|part| part.sort == Sort::Counter)
+}
+
+/// A test, if what it tries may be drawn.
+fn test(drawing: &mut Drawing<'_>) -> Option<Part> {
+    if drawing.draw.one_in(8) && drawing.may("op concatenation") {
+        let fields = fields(drawing, 3);
+        if fields.len() > 1 {
+            return Some(drawing.concatenation(&fields));
+        }
+    }
+    let field = pick_field(drawing)?;
+    let part = drawing.compare(field);
+    part.items.iter().all(|item| drawing.may(item)).then_some(part)
+}
+
+/// Lists of fields, and how often one is drawn.
+const LISTS: [(&[Field], u32); 9] = [
+    (payload::FIELDS, 20),
+    (payload::GRE, 1),
+    (options::EXTHDR, 4),
+    (options::IP_OPTIONS, 1),
+    (options::TCP_OPTIONS, 3),
+    (keys::META, 8),
+    (keys::CT, 7),
+    (keys::ROUTES, 4),
+    (keys::NUMBERS, 2),
+];
+
+fn pick_field(drawing: &mut Drawing<'_>) -> Option<Field> {
+    let sees = |family: Option<Family>| family.is_none_or(|family| drawing.family.sees(family));
+    let may = |field: &&Field| sees(field.family) && drawing.may(field.item);
+    let lists: Vec<(Vec<&Field>, u32)> = LISTS
+        .iter()
+        .map(|(list, share)| (list.iter().filter(may).collect::<Vec<_>>(), *share))
+        .filter(|(list, _)| !list.is_empty())
+        .collect();
+    let mut place = match lists.iter().map(|(_, share)| share).sum() {
+        0 => return None,
+        all => drawing.draw.rng.u32(..all),
+    };
+    for (list, share) in &lists {
+        if place < *share {
+            return Some(*drawing.draw.pick(list));
+        }
+        place -= share;
+    }
+    None
+}
+
+/// Some fields with plain values, to be concatenated.
+fn fields(drawing: &mut Drawing<'_>, most: usize) -> Vec<Field> {
+    let count = 1 + drawing.draw.rng.usize(..most);
+    let mut fields: Vec<Field> = Vec::new();
+    for _ in 0..count {
+        if let Some(field) = pick_field(drawing)
+            && (field.kind.bits().is_some()
+                || matches!(field.kind, super::field::Kind::Words(words) if !words[0].contains('-')))
+            && !field.name.starts_with('@')
+            && !fields.iter().any(|other| other.name == field.name)
+        {
+            fields.push(field);
+        }
+    }
+    fields
+}

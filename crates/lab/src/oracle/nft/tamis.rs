@@ -1,0 +1,198 @@
+//! [`NftSide`]: tamis's side, by way of the whole packet path, with counters as nft lists them.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::process::Command;
+use std::sync::Arc;
+
+use conntrack::Mode;
+use dataplane::counters::HitCount;
+use dataplane::{
+    Arrival, Config, Counters, FinalVerdict, Handler, Observer, Path, Program, Skip, Why,
+};
+use host::Host;
+use packet::{Checksums, Link, Packet, Read};
+use rules::Transit;
+use rules::eval::{self, Cause, RuleRef};
+use rules::model::{Family, Ruleset};
+
+use super::super::load::running;
+use crate::state::evaluator::Egress;
+
+/// Counters of a ruleset: by family, table and chain, of each rule those in it.
+pub type Counted = BTreeMap<(String, String, String), Vec<Vec<HitCount>>>;
+
+/// A ruleset of nft with its connections.
+#[derive(Debug)]
+pub struct NftSide {
+    rulesets: Vec<Arc<Ruleset>>,
+    program: Program,
+    handler: Handler,
+    seen: Observed,
+    number: u64,
+}
+
+/// What the walks add up, and the last one.
+#[derive(Debug)]
+struct Observed {
+    /// Of each ruleset.
+    counters: Vec<(Family, Counters)>,
+    unknown: Option<String>,
+    left: Vec<u8>,
+    bytes_unknown: bool,
+}
+
+/// The calling thread's namespace as its own tools describe it.
+pub fn config() -> io::Result<Config> {
+    let printed = |command: &str| -> io::Result<String> {
+        let mut words = command.split(' ');
+        let output = Command::new(words.next().unwrap_or_default()).args(words).output()?;
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let routes = printed("ip -4 route show table all")? + &printed("ip -6 route show table all")?;
+    let links = printed("ip -d -o link")?;
+    let addresses = printed("ip -o addr")?;
+    let settings = printed("sysctl net.ipv4.conf net.ipv4.ip_forward net.ipv6.conf")?;
+    let host = Host::read(|file| match file {
+        "routes.txt" => Some(routes.clone()),
+        "links.txt" => Some(links.clone()),
+        "addresses.txt" => Some(addresses.clone()),
+        "sysctl.txt" => Some(settings.clone()),
+        _ => None,
+    });
+    let host = host.map_err(io::Error::other)?;
+    Ok(Config {
+        checksums: Checksums::Verify,
+        ct: conntrack::Config {
+            mode: Mode::Kernel,
+            checksums: Checksums::Verify,
+            ..conntrack::Config::default()
+        },
+        host: Host { kernel: running(), ..host },
+        ..Config::default()
+    })
+}
+
+/// The rulesets, of each family one, that a text is.
+fn lowered(_text: &str) -> Result<Vec<Ruleset>, String> {
+    Err("nothing evaluates it yet".to_owned())
+}
+
+impl NftSide {
+    /// Reads a ruleset, text or JSON.
+    pub fn new(text: &str, config: &Config) -> Result<Self, String> {
+        let rulesets: Vec<Arc<Ruleset>> = lowered(text)?.into_iter().map(Arc::new).collect();
+        let counters = rulesets.iter().map(|rules| (rules.family, Counters::of(rules))).collect();
+        let seen = Observed { counters, unknown: None, left: Vec::new(), bytes_unknown: false };
+        let program = Program::new(rulesets.iter().map(Arc::clone), config.clone());
+        let handler = Handler::new(&program);
+        Ok(Self { rulesets, program, handler, seen, number: 0 })
+    }
+
+    /// What comes out for a packet that arrives at `time`, in nanoseconds since the Unix epoch.
+    pub fn evaluate(&mut self, frame: &[u8], time: u64) -> Egress {
+        self.number += 1;
+        self.seen.unknown = None;
+        self.seen.bytes_unknown = false;
+        let mut bytes = frame.to_vec();
+        let arrival = Arrival {
+            time: Some(time),
+            input: Some("t0"),
+            ..Arrival::new(self.number, Link::Raw, bytes.len())
+        };
+        let end =
+            self.handler.handle(&self.program, &mut bytes, &arrival, &mut self.seen).outcome.end;
+        match (end.verdict, end.path) {
+            (FinalVerdict::Accept(_), Some(Path::Forward)) => Egress::Packet(
+                (!self.seen.bytes_unknown).then(|| std::mem::take(&mut self.seen.left)),
+            ),
+            (FinalVerdict::Accept(_) | FinalVerdict::Drop(_) | FinalVerdict::Reject(_), _)
+            | (FinalVerdict::Skip(Skip::Fragment), _) => Egress::Nothing,
+            (FinalVerdict::Unknown | FinalVerdict::Skip(_), _) => {
+                self.seen.unknown.get_or_insert_with(|| format!("{:?}", end.verdict));
+                Egress::Unknown
+            }
+        }
+    }
+
+    /// The first thing that was not known of the last packet.
+    #[must_use]
+    pub fn unknown(&self) -> Option<&str> {
+        self.seen.unknown.as_deref()
+    }
+
+    /// The counters of every rule: of an `inet` table those of both families together.
+    #[must_use]
+    pub fn counters(&self) -> Counted {
+        let mut counted = Counted::new();
+        for (ruleset, (_, counters)) in self.rulesets.iter().zip(&self.seen.counters) {
+            for (t, table) in (0..).zip(&ruleset.tables) {
+                let (family, name) = table.name.split_once(' ').unwrap_or(("", &table.name));
+                for (c, chain) in (0..).zip(&table.chains) {
+                    let key = (family.to_owned(), name.to_owned(), chain.name.to_string());
+                    let rules = counted.entry(key).or_default();
+                    add_chain(rules, chain, |rule| {
+                        counters.rule(RuleRef { table: t, chain: c, rule })
+                    });
+                }
+            }
+        }
+        counted
+    }
+}
+
+/// Adds what a chain's rules counted; the parts of one rule of nft follow one another.
+fn add_chain(
+    rules: &mut Vec<Vec<HitCount>>,
+    chain: &rules::model::Chain,
+    hits: impl Fn(u32) -> HitCount,
+) {
+    let mut place = (0, 0);
+    for (index, _rule) in (0..).zip(&chain.rules) {
+        let number = place.0 + 1;
+        place = if number == place.0 { (number, place.1 + 1) } else { (number, 0) };
+        if rules.len() < number {
+            rules.resize(number, Vec::new());
+        }
+        let parts = &mut rules[number - 1];
+        match parts.get_mut(place.1) {
+            Some(sum) => sum.add(&hits(index)),
+            None => parts.push(hits(index)),
+        }
+    }
+}
+
+impl Observed {
+    fn of(&mut self, family: Family) -> Option<&mut Counters> {
+        self.counters.iter_mut().find(|(known, _)| *known == family).map(|(_, counters)| counters)
+    }
+}
+
+impl eval::Observer for Observed {
+    const SEES_RULES: bool = false;
+
+    fn counted(&mut self, slot: u32, certain: bool, transit: &Transit<'_, '_>) {
+        let (bytes, time) = (transit.packet.len() as u64, transit.time);
+        if let Some(counters) = self.of(transit.family) {
+            counters.hit_slot(slot, certain, bytes, time);
+        }
+    }
+
+    fn unknown(&mut self, _: RuleRef, cause: Cause) {
+        self.unknown.get_or_insert_with(|| format!("{cause:?}"));
+    }
+}
+
+impl Observer for Observed {
+    fn depends_on(&mut self, why: Why) {
+        self.unknown.get_or_insert_with(|| format!("{why:?}"));
+    }
+
+    fn leaves(&mut self, packet: &Packet<'_>) {
+        self.left.clear();
+        match packet.read_slice(0, packet.len()) {
+            Read::Known(bytes) => self.left.extend_from_slice(bytes),
+            Read::Unknown | Read::Absent => self.bytes_unknown = true,
+        }
+    }
+}
