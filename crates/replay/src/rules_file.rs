@@ -87,7 +87,7 @@ impl RulesFile {
         })?;
         let mut ruleset = loaded.ruleset;
         if let Some(name) = options.table {
-            let has = ruleset.tables.iter().map(|table| table.name).collect();
+            let has = ruleset.tables.iter().map(|table| table.name.clone()).collect();
             ruleset.tables.retain(|table| table.name == name);
             if ruleset.tables.is_empty() {
                 let table = name.to_owned();
@@ -220,7 +220,7 @@ impl RulesFile {
 
     /// The name of a table that the other implementation holds.
     #[must_use]
-    pub fn of_other(&self, table: u32) -> Option<&'static str> {
+    pub fn of_other(&self, table: u32) -> Option<&str> {
         let table = self.ruleset.tables.get(table as usize)?;
         (table.backend != self.ruleset.backend).then(|| self.ruleset.title(table))
     }

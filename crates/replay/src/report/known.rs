@@ -118,7 +118,7 @@ fn of_rule(file: &RulesFile, at: RuleRef, cause: Cause) -> Option<String> {
         }
         Cause::Match(index) => of_match(&rule.matches.get(usize::from(index))?.name)?,
         Cause::Target => match &rule.action {
-            Action::Target(target) => of_target(&target.name, table.name)?,
+            Action::Target(target) => of_target(&target.name, &table.name)?,
             _ => return None,
         },
         Cause::Past => "give the packets before it, or the packet in words with ctstate=",

@@ -68,7 +68,7 @@ fn of_nft(files: &Files<'_>) -> Result<Vec<ForeignChain>, Error> {
 
 /// The built-in chains of a table of iptables-legacy that may do anything; `tracks` is whether its ruleset does.
 fn of_legacy(family: Family, table: &Table, tracks: bool) -> Vec<ForeignChain> {
-    let kind = family.table(table.name);
+    let kind = family.table(&table.name);
     let base_chains = table.chains.iter().filter_map(|chain| {
         let base = chain.base.as_ref()?;
         let mut effects = if tracks { Effects::TRACKS } else { Effects::default() };
@@ -86,7 +86,7 @@ fn of_legacy(family: Family, table: &Table, tracks: bool) -> Vec<ForeignChain> {
         Some(ForeignChain {
             program: ForeignProgram::Legacy,
             family: if family == Family::Ipv6 { ForeignFamily::Ip6 } else { ForeignFamily::Ip },
-            table: table.name.into(),
+            table: (&*table.name).into(),
             name: chain.name.clone(),
             hook: hook_of(base.hook)?,
             priority: kind?.priority(base.hook)?,

@@ -90,15 +90,15 @@ pub type Turns = SmallVec<[(i32, usize); 6]>;
 /// also where the rules do not name their chain.
 #[must_use]
 pub fn tables_at(ruleset: &Ruleset, hook: Hook) -> Turns {
-    let names = ruleset.tables.iter().map(|table| table.name);
+    let names = ruleset.tables.iter().map(|table| &*table.name);
     turns(ruleset.family, hook, names, |table| ruleset.tables[table].base_chain(hook).is_some())
 }
 
 /// The tables of these names that have something to do at `hook`; `has_chain` tells whether one has a chain there.
-pub(crate) fn turns(
+pub(crate) fn turns<'n>(
     family: Family,
     hook: Hook,
-    names: impl Iterator<Item = &'static str>,
+    names: impl Iterator<Item = &'n str>,
     has_chain: impl Fn(usize) -> bool,
 ) -> Turns {
     let turn = |(table, name): (usize, &str)| {

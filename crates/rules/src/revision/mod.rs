@@ -34,9 +34,8 @@ use crate::backend::Backend;
 use crate::eval::{Alive, Memories, Observer, Verdicts, run};
 use crate::family::{Family, Hook};
 use crate::layout::paged::Paged;
-use crate::layout::segment::Segments;
 use crate::layout::{Corrupt, Footprint, PackedChains, Policies, has_wide_addresses};
-use crate::model::{Action, Base, Chain, Counters, FallThrough, Rule, Ruleset, Table};
+use crate::model::{Action, Base, Chain, Counters, FallThrough, Rule, Ruleset, Table, TableName};
 use crate::transit::Transit;
 
 /// One state of the rules.
@@ -62,7 +61,7 @@ pub struct Revision {
 /// One table of a revision.
 #[derive(Debug, Clone)]
 struct TableRevision {
-    name: &'static str,
+    name: TableName,
     backend: Backend,
     chains: PackedChains,
     heads: Paged<Head>,
@@ -148,7 +147,7 @@ impl Revision {
     /// Index of a table, for [`Revision::walk`].
     #[must_use]
     pub fn table(&self, name: &str) -> Option<usize> {
-        self.tables.iter().position(|table| table.name == name)
+        self.tables.iter().position(|table| table.name == *name)
     }
 
     /// The rule of this number, from 0, in a chain.
@@ -223,10 +222,11 @@ impl TableRevision {
     fn of(table: &Table, family: Family) -> Self {
         let chains = PackedChains::encode(table, has_wide_addresses(family));
         let mut callers = vec![0; table.chains.len()];
-        for to in chains.chains.iter().flat_map(Segments::each_jump) {
+        let rules = table.chains.iter().flat_map(|chain| &chain.rules);
+        for to in rules.flat_map(|rule| rule.leads_to()) {
             callers[to as usize] += 1;
         }
-        let mut made = Self { chains, ..Self::empty(table.name, table.backend, family) };
+        let mut made = Self { chains, ..Self::empty(table.name.clone(), table.backend, family) };
         made.next_place = table.chains.len() as u64;
         made.shared = callers.iter().filter(|callers| **callers > 1).count();
         for (index, (chain, callers)) in table.chains.iter().zip(callers).enumerate() {
@@ -245,7 +245,7 @@ impl TableRevision {
     }
 
     /// A table without any chain.
-    fn empty(name: &'static str, backend: Backend, family: Family) -> Self {
+    fn empty(name: TableName, backend: Backend, family: Family) -> Self {
         let chains = PackedChains {
             chains: Paged::default(),
             policies: Policies::default(),
@@ -283,7 +283,7 @@ impl TableRevision {
                 rules: segments.rules().cloned().collect(),
                 line: 0,
             });
-        Table { name: self.name, backend: self.backend, chains: chains.collect() }
+        Table { name: self.name.clone(), backend: self.backend, chains: chains.collect() }
     }
 
     fn in_order(&self) -> Table {
@@ -303,7 +303,7 @@ impl TableRevision {
                 let rules = rules.into_iter().map(|rule| renumbered(rule, &indices)).collect();
                 Chain { name, rules, base, fall_through, line }
             });
-        Table { name: self.name, backend: self.backend, chains: chains.collect() }
+        Table { name: self.name.clone(), backend: self.backend, chains: chains.collect() }
     }
 }
 

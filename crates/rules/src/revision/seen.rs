@@ -20,8 +20,8 @@ impl Revision {
     }
 
     /// Names of its tables, in their order.
-    pub fn tables(&self) -> impl Iterator<Item = &'static str> {
-        self.tables.iter().map(|table| table.name)
+    pub fn tables(&self) -> impl Iterator<Item = &str> {
+        self.tables.iter().map(|table| &*table.name)
     }
 
     /// The tables that have something to do at a hook.
@@ -41,7 +41,7 @@ impl Revision {
     pub fn has_hooks_of(&self, other: &Self) -> bool {
         let chains = |table: &TableRevision| Hook::ALL.map(|hook| table.base(hook).is_some());
         let alike = |(one, other): (&TableRevision, &TableRevision)| {
-            (one.name, one.backend) == (other.name, other.backend) && chains(one) == chains(other)
+            (&one.name, one.backend) == (&other.name, other.backend) && chains(one) == chains(other)
         };
         self.family == other.family
             && self.tables.len() == other.tables.len()

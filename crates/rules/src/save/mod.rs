@@ -26,6 +26,7 @@ pub use crate::error::{LoadError, What};
 pub use crate::lexer::{Word, words};
 pub use file::load;
 pub use kind::family_of;
+pub use loops::check as check_loops;
 pub(crate) use print::{print_header, print_match, print_named};
 pub use print::{print_rule, print_ruleset};
 pub use warnings::Warning;

@@ -438,9 +438,11 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
             Step::Drop => self.end(Verdict::Drop, by, sure, stack),
             Step::Return => self.go_back(sure, stack),
             Step::Jump(to) => {
+                let to = self.source.enter(to);
                 return self.enter(to, Entry::Jump { sure }, sure, open, stack, transit);
             }
             Step::Goto(to) => {
+                let to = self.source.enter(to);
                 return self.enter(to, Entry::Goto { sure }, sure, open, stack, transit);
             }
             Step::Target(target) => {
@@ -451,6 +453,16 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
                         return;
                     }
                     Effect::Return => self.go_back(sure, stack),
+                    Effect::Jump(chain) => {
+                        *self.key = key::<O>(transit);
+                        let to = self.source.chain_at(chain);
+                        return self.enter(to, Entry::Jump { sure }, sure, open, stack, transit);
+                    }
+                    Effect::Goto(chain) => {
+                        *self.key = key::<O>(transit);
+                        let to = self.source.chain_at(chain);
+                        return self.enter(to, Entry::Goto { sure }, sure, open, stack, transit);
+                    }
                     Effect::Accept => self.end(Verdict::Accept, by, sure, stack),
                     Effect::Translate => {
                         if let Some(translation) = target.body.translation(transit) {

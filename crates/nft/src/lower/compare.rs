@@ -1,0 +1,263 @@
+//! Comparisons as matches: [`Compare`] of one number, [`Member`] of a set.
+//!
+//! What ends the rule is no match, with `!=` as without.
+
+use std::sync::Arc;
+
+use super::constants;
+use super::load::lookup;
+use super::load::{Load, connection};
+use super::read::{self, Loads};
+use super::scope::Scope;
+use super::set::{Search, Span};
+use super::test::Test;
+use super::width;
+use crate::expr::{Expr, Field};
+use crate::stmt;
+use crate::stmt::Op;
+use conntrack::{CtState, States};
+use rules::ext::{Match, Printer};
+use rules::{Outcome, Transit};
+
+/// A number that is compared.
+#[derive(Debug)]
+pub(crate) struct Compare {
+    left: Loads,
+    test: Test,
+    invert: bool,
+    text: Box<str>,
+    states: Option<States>,
+}
+
+/// Numbers that are looked up in a set.
+#[derive(Debug)]
+pub(crate) struct Member {
+    left: Box<[Loads]>,
+    search: Arc<Search>,
+    invert: bool,
+    text: Box<str>,
+}
+
+/// A comparison that is not evaluated.
+#[derive(Debug)]
+pub(crate) struct Unevaluated {
+    why: Box<str>,
+    tracks: bool,
+    text: Box<str>,
+}
+
+/// A comparison that became a match.
+pub(crate) trait Tested: Match {
+    /// What is not evaluated of it.
+    fn lacks(&self) -> Option<&str>;
+
+    /// What the bytecode loads for it.
+    fn bytecode(&self, show: &mut dyn FnMut(String));
+}
+
+/// Makes a match that is not evaluated.
+pub(crate) fn unevaluated(why: &str, tracks: bool, text: &str) -> Box<dyn Tested> {
+    Box::new(Unevaluated { why: why.into(), tracks, text: text.into() })
+}
+
+/// Makes a comparison of what is read with a constant number.
+pub(crate) fn equal(left: Loads, value: u128, text: &str) -> Box<dyn Tested> {
+    Box::new(Compare { left, test: Test::is(value), invert: false, text: text.into(), states: None })
+}
+
+/// Makes a match of a comparison, whose text is given.
+pub(crate) fn lower(of: &stmt::Compare, text: &str, scope: &Scope<'_>) -> Box<dyn Tested> {
+    let invert = matches!(of.op, Op::Differs | Op::None);
+    let bits = width::of_parts(&of.left);
+    let members = matches!(of.right, Expr::Set(_) | Expr::Named(_));
+    if members || bits.len() > 1 {
+        return member(of, &bits, invert, text, scope);
+    }
+    let width = bits.first().copied().unwrap_or(32);
+    if let (Expr::Prefix(value, len), Op::Equal | Op::Differs) = (&of.right, of.op)
+        && let Some(loaded) = read::prefix(&of.left, *len)
+        && let Some(number) = value.as_number()
+    {
+        let test = Test::is(read::leading(number, width, *len));
+        return made(Box::new(loaded), test, invert, text, None);
+    }
+    let tracks = read::tracks(&of.left);
+    let Some(span) = constants::span(&of.right, width) else {
+        let left = read::one(&of.left, scope);
+        let why = left.lacks().unwrap_or("a comparison with this");
+        return unevaluated(why, tracks, text);
+    };
+    if is_key(&of.left, "meta", "hour") && ordered(of.op) {
+        return unevaluated("meta hour above or below an hour", false, text);
+    }
+    let test = test(of.op, span);
+    let is_state = is_key(&of.left, "ct", "state");
+    let states = if is_state { states(test, invert) } else { None };
+    made(read::one(&of.left, scope), test, invert, text, states)
+}
+
+fn made(
+    left: Loads,
+    test: Test,
+    invert: bool,
+    text: &str,
+    states: Option<States>,
+) -> Box<dyn Tested> {
+    Box::new(Compare { left, test, invert, text: text.into(), states })
+}
+
+fn member(
+    of: &stmt::Compare,
+    bits: &[u32],
+    invert: bool,
+    text: &str,
+    scope: &Scope<'_>,
+) -> Box<dyn Tested> {
+    let tracks = read::tracks(&of.left);
+    if !matches!(of.op, Op::Equal | Op::Differs) {
+        return unevaluated("an order of several numbers", tracks, text);
+    }
+    let one;
+    let right = match &of.right {
+        // Several numbers that are compared with as many are a set of one.
+        Expr::Concat(_) => {
+            one = Expr::Set(vec![crate::expr::Element::new(of.right.clone())]);
+            &one
+        }
+        right => right,
+    };
+    match scope.search(right, bits) {
+        Ok(search) => {
+            let left = read::parts(&of.left, scope);
+            Box::new(Member { left, search, invert, text: text.into() })
+        }
+        Err(why) => unevaluated(why, tracks, text),
+    }
+}
+
+fn ordered(op: Op) -> bool {
+    matches!(op, Op::Less | Op::Greater | Op::AtMost | Op::AtLeast)
+}
+
+/// Whether an expression is this key of `meta` or `ct`.
+pub(crate) fn is_key(expr: &Expr, of: &str, key: &str) -> bool {
+    let Expr::Field(field) = expr else { return false };
+    match &**field {
+        Field::Keyed(keyed) => keyed.of == of && keyed.key.0 == key,
+        Field::Ct(ct) => of == "ct" && ct.key.0 == key,
+        _ => false,
+    }
+}
+
+fn test(op: Op, Span { low, high }: Span) -> Test {
+    match op {
+        Op::Any | Op::None => Test::Any(low),
+        Op::Equal | Op::Differs => Test::Within(low, high),
+        Op::Less => low.checked_sub(1).map_or(Test::Within(1, 0), |most| Test::Within(0, most)),
+        Op::AtMost => Test::Within(0, high),
+        Op::Greater => {
+            high.checked_add(1).map_or(Test::Within(1, 0), |least| Test::Within(least, u128::MAX))
+        }
+        Op::AtLeast => Test::Within(low, u128::MAX),
+    }
+}
+
+/// The states that a test of the state matches, if any.
+fn states(test: Test, invert: bool) -> Option<States> {
+    let holds = |state: &CtState| {
+        let word = super::word::Word::known(connection::state_number(*state));
+        test.of(word).invert(invert) == Outcome::YES
+    };
+    CtState::ALL.into_iter().filter(holds).map(States::of).reduce(States::or)
+}
+
+impl Match for Compare {
+    fn print(&self, to: &mut Printer) {
+        to.word(&self.text);
+    }
+
+    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
+        self.left.load(transit).test(|word| self.test.of(word).invert(self.invert))
+    }
+
+    fn states(&self) -> Option<States> {
+        self.states
+    }
+
+    fn tracks(&self) -> bool {
+        self.left.tracks()
+    }
+
+    fn asks_for(&self) -> Option<&'static str> {
+        self.left.asks_for()
+    }
+
+    fn repeats(&self) -> bool {
+        self.left.repeats()
+    }
+}
+
+impl Tested for Compare {
+    fn lacks(&self) -> Option<&str> {
+        self.left.lacks()
+    }
+
+    fn bytecode(&self, show: &mut dyn FnMut(String)) {
+        self.left.bytecode(show);
+    }
+}
+
+impl Match for Member {
+    fn print(&self, to: &mut Printer) {
+        to.word(&self.text);
+    }
+
+    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
+        let parts = lookup::parts(&self.left, transit);
+        if parts.iter().any(|part| part.words.is_empty()) {
+            return Outcome::NO;
+        }
+        let outcome = self.search.find(&parts).outcome().invert(self.invert);
+        if parts.iter().any(|part| part.breaks) { outcome.or(Outcome::NO) } else { outcome }
+    }
+
+    fn tracks(&self) -> bool {
+        self.left.iter().any(|part| part.tracks())
+    }
+
+    fn asks_for(&self) -> Option<&'static str> {
+        self.left.iter().find_map(|part| part.asks_for())
+    }
+
+    fn repeats(&self) -> bool {
+        self.left.iter().all(|part| part.repeats())
+    }
+}
+
+impl Tested for Member {
+    fn lacks(&self) -> Option<&str> {
+        self.left.iter().find_map(|part| part.lacks())
+    }
+
+    fn bytecode(&self, show: &mut dyn FnMut(String)) {
+        self.left.iter().for_each(|part| part.bytecode(show));
+    }
+}
+
+impl Match for Unevaluated {
+    fn print(&self, to: &mut Printer) {
+        to.word(&self.text);
+    }
+
+    fn tracks(&self) -> bool {
+        self.tracks
+    }
+}
+
+impl Tested for Unevaluated {
+    fn lacks(&self) -> Option<&str> {
+        Some(&self.why)
+    }
+
+    fn bytecode(&self, _show: &mut dyn FnMut(String)) {}
+}

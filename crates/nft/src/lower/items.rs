@@ -1,0 +1,203 @@
+//! Statements one by one: each becomes a test, a count, something done or the end of its rule.
+
+use super::compare::{self, Tested};
+use super::load::Load;
+use super::load::constant::Unevaluated as Nothing;
+use super::load::lookup::Lookup;
+use super::read;
+use super::scope::Scope;
+use super::state::limit::Limit;
+use super::state::quota::Quota;
+use super::statement::Act;
+use super::statement::log::Log;
+use super::statement::mark::SetMark;
+use super::statement::nat::Nat;
+use super::statement::reject;
+use super::statement::sequence::End;
+use super::statement::track::Notrack;
+use super::statement::unevaluated::{Harm, Unevaluated};
+use super::width;
+use crate::expr::{Expr, Field};
+use crate::stmt::{Named, Stmt};
+use crate::text::Printer;
+use rules::ext::{Effect, Match};
+
+/// What a statement is to the walk.
+#[derive(Debug)]
+pub(crate) enum Item {
+    /// A comparison, under a name.
+    Test(String, Box<dyn Tested>),
+    /// A test that remembers packets.
+    State(&'static str, Box<dyn Match>),
+    /// A counter, with what it has counted.
+    Count(Option<(u64, u64)>),
+    /// Something that is done.
+    Act(Box<dyn Act>),
+    /// The end of the rule.
+    End(End),
+    /// A verdict map that is as many rules as it has elements: the name of its key, a comparison and what it gives.
+    Choice(String, Vec<(Option<Box<dyn Tested>>, Effect)>),
+}
+
+/// Elements of a verdict map that is taken apart.
+const FEW: usize = 8;
+
+/// Lowers a statement.
+pub(crate) fn item(stmt: &Stmt, scope: &Scope<'_>) -> Item {
+    match stmt {
+        Stmt::Compare(compare) => {
+            let text = text(scope, |p| stmt.print(p));
+            Item::Test(of_expr(&compare.left, scope), compare::lower(compare, &text, scope))
+        }
+        Stmt::Vmap(key, data) => vmap(key, data, scope),
+        Stmt::Verdict(verdict) => match scope.effect(verdict) {
+            Some(effect) => Item::End(End::Verdict(effect)),
+            None => unevaluated_end("a chain that is not there"),
+        },
+        Stmt::Mangle(key, value) => Item::Act(mangle(key, value, scope)),
+        Stmt::Counter(counted) => Item::Count(*counted),
+        Stmt::Limit(limit) => match Limit::new(limit, &text(scope, |p| stmt.print(p))) {
+            Some(limit) => Item::State("limit", Box::new(limit)),
+            None => test("limit", false),
+        },
+        Stmt::Quota(quota) => {
+            Item::State("quota", Box::new(Quota::new(quota, &text(scope, |p| stmt.print(p)))))
+        }
+        Stmt::CtCount(..) => test("ct count", true),
+        Stmt::Named(named) => self::named(named),
+        Stmt::Log(log) => Item::Act(Box::new(Log::new(log))),
+        Stmt::Reject(reject) => match reject::answer(reject, scope.family) {
+            Some(answer) => Item::End(End::Reject(answer)),
+            None => unevaluated_end("a reject with this code"),
+        },
+        Stmt::Nat(nat) => match Nat::new(nat, scope) {
+            Ok(nat) => Item::End(End::Nat(Box::new(nat))),
+            Err(why) => unevaluated_end(why),
+        },
+        Stmt::Notrack => Item::Act(Box::new(Notrack)),
+        Stmt::Last(_) => act("last", Harm::Nothing),
+        Stmt::Forward(forward) if forward.kind == "dup" => act("dup", Harm::Nothing),
+        Stmt::Forward(forward) => unevaluated_end(forward.kind),
+        Stmt::Queue(_) => unevaluated_end("queue"),
+        Stmt::Synproxy(_) => unevaluated_end("synproxy"),
+        Stmt::Flow(_) => act("flow add", Harm::Anything),
+        Stmt::Update(update) => act(&format!("{} @set", update.op), Harm::End),
+        Stmt::Reset(_) => act("reset tcp option", Harm::Anything),
+        Stmt::Xt(kind, name) if &**kind == "match" => test(&format!("xt match {name}"), true),
+        Stmt::Xt(kind, name) => {
+            let (tracks, name) = (true, format!("xt {kind} {name}").into());
+            Item::Act(Box::new(Unevaluated { name, tracks, harm: Harm::Anything }))
+        }
+        Stmt::Unknown(_) => act("a statement of another release", Harm::Anything),
+    }
+}
+
+/// What nft prints.
+pub(crate) fn text(scope: &Scope<'_>, print: impl FnOnce(&mut Printer)) -> String {
+    let mut printer = Printer { family: scope.table.family, ..Printer::default() };
+    print(&mut printer);
+    printer.out
+}
+
+fn of_expr(expr: &Expr, scope: &Scope<'_>) -> String {
+    text(scope, |p| expr.print(p))
+}
+
+fn act(name: &str, harm: Harm) -> Item {
+    Item::Act(Box::new(Unevaluated { name: name.into(), tracks: false, harm }))
+}
+
+fn test(name: &str, tracks: bool) -> Item {
+    Item::Test(name.to_owned(), compare::unevaluated(name, tracks, name))
+}
+
+fn unevaluated_end(why: &str) -> Item {
+    Item::End(End::Unevaluated(why.into()))
+}
+
+/// A use of a named object: counters only watch.
+fn named(named: &Named) -> Item {
+    let by_map = !matches!(named.name, Expr::Value(_));
+    match named.kind.name {
+        "counter" | "secmark" if !by_map => act(named.kind.name, Harm::Nothing),
+        "limit" | "quota" => test(&format!("{} name", named.kind.name), false),
+        "ct helper" | "ct timeout" | "ct expectation" => {
+            let name = format!("{} set", named.kind.name).into();
+            Item::Act(Box::new(Unevaluated { name, tracks: true, harm: Harm::Connection }))
+        }
+        "counter" | "secmark" => act(&format!("{} by a map", named.kind.name), Harm::End),
+        name => unevaluated_end(name),
+    }
+}
+
+fn vmap(key: &Expr, data: &Expr, scope: &Scope<'_>) -> Item {
+    if let Some(choice) = choice(key, data, scope) {
+        return choice;
+    }
+    match scope.vmap(data, &width::of_parts(key)) {
+        Ok(map) => {
+            let key = read::parts(key, scope);
+            match key.iter().find_map(|part| part.lacks()) {
+                Some(why) => unevaluated_end(why),
+                None => Item::End(End::Map(Lookup { key, map })),
+            }
+        }
+        Err(why) => unevaluated_end(why),
+    }
+}
+
+/// A small verdict map by what tracking knows: as comparisons, of which walks follow each that is possible.
+fn choice(key: &Expr, data: &Expr, scope: &Scope<'_>) -> Option<Item> {
+    let Expr::Set(elements) = data else { return None };
+    let Expr::Field(field) = key else { return None };
+    if !matches!(&**field, Field::Ct(_)) || elements.len() > FEW {
+        return None;
+    }
+    let name = of_expr(key, scope);
+    let mut choices = Vec::new();
+    let mut other = None;
+    for element in elements {
+        let Some(Expr::Verdict(verdict)) = &element.data else { return None };
+        let effect = scope.effect(verdict)?;
+        if element.key == Expr::Any {
+            other = Some((None, effect));
+            continue;
+        }
+        if !element.stmts.is_empty() || element.timeout.is_some() {
+            return None;
+        }
+        let (left, right) = (key.clone(), element.key.clone());
+        let compare = crate::stmt::Compare { op: crate::stmt::Op::Equal, left, right };
+        let text = text(scope, |p| element.print(p));
+        let test = compare::lower(&compare, &text, scope);
+        test.lacks().is_none().then_some(())?;
+        choices.push((Some(test), effect));
+    }
+    choices.extend(other);
+    Some(Item::Choice(name, choices))
+}
+
+/// `key set value`.
+fn mangle(key: &Expr, value: &Expr, scope: &Scope<'_>) -> Box<dyn Act> {
+    let is = |of, name| compare::is_key(key, of, name);
+    let of_connection = is("ct", "mark");
+    if is("meta", "mark") || of_connection {
+        let value = read::one(value, scope);
+        if let Some(why) = value.lacks() {
+            let (name, tracks) = (why.into(), value.tracks() || of_connection);
+            let bits = 32;
+            let value: Box<dyn Load> = Box::new(Nothing { name, bits, tracks });
+            return Box::new(SetMark { value, of_connection });
+        }
+        return Box::new(SetMark { value, of_connection });
+    }
+    let name = format!("{} set", of_expr(key, scope)).into();
+    let tracks = read::tracks(key) || read::tracks(value);
+    let quiet = ["priority", "nftrace"].into_iter().any(|key| is("meta", key));
+    let harm = match () {
+        () if quiet || is("ct", "event") || is("ct", "secmark") => Harm::Nothing,
+        () if is("ct", "label") => Harm::Connection,
+        () => Harm::Anything,
+    };
+    Box::new(Unevaluated { name, tracks, harm })
+}

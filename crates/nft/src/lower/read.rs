@@ -1,0 +1,139 @@
+//! Expressions as what the walk reads: each becomes a [`Load`], what is not evaluated one that says its name.
+
+use super::constants;
+use super::load::Load;
+use super::load::connection::Connection;
+use super::load::constant::{Constant, Unevaluated};
+use super::load::lookup::Lookup;
+use super::load::meta::Meta;
+use super::load::operation::Operation;
+use super::load::payload::Payload;
+use super::load::time::Time;
+use super::scope::Scope;
+use super::width;
+use super::word::ones;
+use crate::expr::{self, Ct, Expr, Field, Keyed};
+use crate::headers::Base;
+use crate::text::Printer;
+
+/// What an expression reads.
+pub(crate) type Loads = Box<dyn Load>;
+
+/// Reads the parts of an expression: several of a concatenation, else one.
+pub(crate) fn parts(expr: &Expr, scope: &Scope<'_>) -> Box<[Loads]> {
+    match expr {
+        Expr::Concat(parts) => parts.iter().map(|part| one(part, scope)).collect(),
+        other => [one(other, scope)].into(),
+    }
+}
+
+/// Reads an expression.
+pub(crate) fn one(expr: &Expr, scope: &Scope<'_>) -> Loads {
+    match expr {
+        Expr::Value(_) => match constants::span(expr, width::of(expr)) {
+            Some(span) if span.low == span.high => Box::new(Constant(span.low)),
+            _ => unevaluated("a constant of this form", expr, false),
+        },
+        Expr::Field(read) => field(read, expr),
+        Expr::Binary(operator, pair) => Box::new(Operation {
+            operator: *operator,
+            left: one(&pair.0, scope),
+            right: one(&pair.1, scope),
+            bits: width::of(expr).max(32),
+        }),
+        Expr::Map(pair) => {
+            let (key, data) = &**pair;
+            match scope.map(data, &width::of_parts(key), &[128]) {
+                Ok(map) => Box::new(Lookup { key: parts(key, scope), map }),
+                Err(why) => unevaluated(why, expr, tracks(expr)),
+            }
+        }
+        _ => unevaluated("an expression of this form", expr, tracks(expr)),
+    }
+}
+
+/// Whether an expression asks for connection tracking.
+pub(crate) fn tracks(expr: &Expr) -> bool {
+    match expr {
+        Expr::Field(field) => matches!(&**field, Field::Ct(_)),
+        Expr::Binary(_, pair) | Expr::Map(pair) => tracks(&pair.0) || tracks(&pair.1),
+        Expr::Concat(parts) => parts.iter().any(tracks),
+        _ => false,
+    }
+}
+
+/// What is not evaluated, under a name.
+fn unevaluated(name: &str, expr: &Expr, tracks: bool) -> Loads {
+    Box::new(Unevaluated { name: name.into(), bits: width::of(expr), tracks })
+}
+
+fn field(read: &Field, expr: &Expr) -> Loads {
+    let known: Option<Loads> = match read {
+        Field::Payload(payload) => Some(Box::new(of_payload(payload))),
+        Field::Keyed(keyed) => of_keyed(keyed),
+        Field::Ct(ct) => of_ct(ct),
+        _ => None,
+    };
+    known.unwrap_or_else(|| unevaluated(&name(read), expr, tracks(expr)))
+}
+
+/// The name of a kind of field, without what narrows it.
+pub(crate) fn name(field: &Field) -> String {
+    match field {
+        Field::Keyed(keyed) => format!("{} {}", keyed.of, keyed.key.0),
+        Field::Ct(ct) => format!("ct {}", ct.key.0),
+        Field::Fib(fib) => format!("fib {}", fib.result.0),
+        Field::Hash(hash) if matches!(hash.kind, "inc" | "random") => format!("numgen {}", hash.kind),
+        Field::Hash(hash) => hash.kind.to_owned(),
+        Field::Inner(tunnel, _) => format!("{} with a packet within", tunnel.name),
+        Field::Payload(_) | Field::Part(_) => {
+            let mut printer = Printer::default();
+            field.print(&mut printer);
+            printer.out
+        }
+    }
+}
+
+/// Bits of the packet.
+pub(crate) fn of_payload(payload: &expr::Payload) -> Payload {
+    match payload {
+        expr::Payload::Field(header, field) => {
+            Payload { base: header.base, offset: field.offset, bits: field.bits }
+        }
+        expr::Payload::Raw { base, offset, len } => {
+            Payload { base: *base, offset: *offset, bits: *len }
+        }
+    }
+}
+
+fn of_keyed(keyed: &Keyed) -> Option<Loads> {
+    if keyed.of != "meta" {
+        return None;
+    }
+    if let Some(time) = Time::find(keyed.key.0) {
+        return Some(Box::new(time));
+    }
+    Some(Box::new(Meta::find(keyed.key.0)?))
+}
+
+fn of_ct(ct: &Ct) -> Option<Loads> {
+    let six = ct.family.map(|family| family == "ip6");
+    // A label's number is a bit's, which the comparison has to know.
+    let found = Connection::find(ct.key.0, ct.direction, six).filter(|_| ct.key.0 != "label")?;
+    Some(Box::new(found))
+}
+
+/// The bits of a payload that a prefix of whole bytes leaves to be loaded.
+pub(crate) fn prefix(expr: &Expr, len: u32) -> Option<Payload> {
+    let Expr::Field(field) = expr else { return None };
+    let Field::Payload(payload) = &**field else { return None };
+    let payload = of_payload(payload);
+    let aligned = payload.offset.is_multiple_of(8) && len.is_multiple_of(8) && len > 0;
+    let fits = len < payload.bits && payload.base != Base::Tunnel;
+    (aligned && fits).then_some(Payload { bits: len, ..payload })
+}
+
+/// The first bits of a number of `bits` bits.
+pub(crate) fn leading(number: u128, bits: u32, len: u32) -> u128 {
+    number >> bits.saturating_sub(len) & ones(len)
+}

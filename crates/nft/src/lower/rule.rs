@@ -1,0 +1,252 @@
+//! Rules: one of nft becomes one of the walk, or several that follow each other.
+//!
+//! The comparisons that stand first are its matches; what follows is its target. A counter or a log line that stands
+//! before other comparisons is a part of its own, with the comparisons before it, as long as those say the same when they
+//! are asked twice. Parts of a rule carry its number.
+
+use std::sync::Arc;
+
+use super::depend::Known;
+use super::items::{self, Item};
+use super::scope::Scope;
+use super::statement::sequence::{End, Sequence};
+use super::statement::tested::Test;
+use super::statement::unevaluated::{Harm, Unevaluated};
+use super::statement::Act;
+use crate::model;
+use rules::ext::{Effect, Match, MatchUse, Support, TargetUse};
+use rules::model::{Action, Counters, Listed, Rule};
+
+/// A rule under construction.
+struct Builder<'s, 'r> {
+    scope: &'s Scope<'r>,
+    text: Box<str>,
+    number: u32,
+    handle: Option<u64>,
+    comment: Option<Box<str>>,
+    line: u32,
+    /// Matches of the part that comes next.
+    matches: Vec<MatchUse>,
+    /// What it does.
+    acts: Vec<Box<dyn Act>>,
+    /// The counter that it has.
+    counter: Option<Option<(u64, u64)>>,
+    parts: Vec<Rule>,
+    lacks: Vec<String>,
+}
+
+/// The parts of a rule, and what is not evaluated of it.
+pub(crate) fn lower(
+    rule: &model::Rule,
+    number: u32,
+    scope: &Scope<'_>,
+) -> (Vec<Rule>, Vec<String>) {
+    let bare = model::Rule { handle: None, comment: None, ..rule.clone() };
+    let printer = crate::text::Printer { family: scope.table.family, ..Default::default() };
+    let text = crate::text::print::rule(&bare, printer);
+    let mut builder = Builder {
+        scope,
+        text: text.trim().into(),
+        number,
+        handle: rule.handle,
+        comment: rule.comment.clone(),
+        line: rule.position.line,
+        matches: Vec::new(),
+        acts: Vec::new(),
+        counter: None,
+        parts: Vec::new(),
+        lacks: Vec::new(),
+    };
+    let items = all_items(rule, scope);
+    builder.build(items);
+    (builder.parts, builder.lacks)
+}
+
+/// What the statements of a rule are, with the comparisons that a listing leaves out.
+pub(crate) fn all_items(rule: &model::Rule, scope: &Scope<'_>) -> Vec<Item> {
+    let mut known = Known::of(scope.table.family);
+    let needed = |need: super::depend::Need| {
+        let (name, test) = need.test();
+        Item::Test(name.to_owned(), test)
+    };
+    let mut later = Vec::new();
+    let mut first = Vec::new();
+    for stmt in &rule.stmts {
+        first.extend(known.needs_first(stmt).into_iter().map(needed));
+        later.extend(known.needs(stmt).into_iter().map(needed));
+        later.push(items::item(stmt, scope));
+    }
+    first.extend(later);
+    first
+}
+
+/// Whether an item becomes a match of its rule.
+fn tests(item: &Item) -> bool {
+    matches!(item, Item::Test(..) | Item::State(..) | Item::Choice(..))
+}
+
+impl Builder<'_, '_> {
+    fn build(&mut self, items: Vec<Item>) {
+        let mut left = items.iter().filter(|item| tests(item)).count();
+        let mut ended = false;
+        for item in items {
+            left -= usize::from(tests(&item));
+            match item {
+                Item::Test(name, test) => {
+                    self.lacks.extend(test.lacks().map(str::to_owned));
+                    let support =
+                        if test.lacks().is_some() { Support::Parsed } else { Support::Evaluated };
+                    self.before_a_test();
+                    match self.acts.is_empty() {
+                        true => self.matches.push(MatchUse::new(name, support, test)),
+                        false => self.acts.push(Box::new(Test(test))),
+                    }
+                }
+                Item::State(name, state) => {
+                    self.before_a_test();
+                    self.state(name, state);
+                }
+                Item::Count(counted) => self.count(counted, left > 0),
+                Item::Act(act) => {
+                    self.lacks.extend(act.lacks().map(str::to_owned));
+                    if !act.watches() || act.log_prefix().is_some() {
+                        self.acts.push(act);
+                    }
+                }
+                Item::End(end) => {
+                    self.end(end);
+                    ended = true;
+                }
+                Item::Choice(name, choices) => {
+                    self.before_a_test();
+                    self.choose(name, choices);
+                    ended = true;
+                }
+            }
+        }
+        if !ended {
+            self.end(End::Verdict(Effect::Continue));
+        }
+    }
+
+    /// Whether the matches so far say the same when they are asked twice.
+    fn repeats(&self) -> bool {
+        self.matches.iter().all(|used| used.body.repeats())
+    }
+
+    /// What only watches becomes a part of its own before another comparison.
+    fn before_a_test(&mut self) {
+        if self.acts.is_empty() || !self.acts.iter().all(|act| act.watches()) || !self.repeats() {
+            return;
+        }
+        let acts = std::mem::take(&mut self.acts);
+        let action = self.target("log", acts, End::Verdict(Effect::Continue));
+        self.part(action, true, None);
+    }
+
+    fn state(&mut self, name: &'static str, state: Box<dyn Match>) {
+        if self.acts.is_empty() {
+            self.matches.push(MatchUse::new(name, Support::Evaluated, state));
+            return;
+        }
+        let why = format!("{name} after a statement that changes something");
+        self.lacks.push(why.clone());
+        let unevaluated = Unevaluated { name: why.into(), tracks: false, harm: Harm::End };
+        self.acts.push(Box::new(unevaluated));
+    }
+
+    fn count(&mut self, counted: Option<(u64, u64)>, tests_follow: bool) {
+        if !tests_follow || !self.acts.iter().all(|act| act.watches()) {
+            self.counter = Some(counted);
+        } else if self.repeats() {
+            self.part(Action::None, true, Some(counted));
+        } else {
+            self.lacks.push("a counter between tests that remember packets".to_owned());
+        }
+    }
+
+    fn end(&mut self, end: End) {
+        if let End::Unevaluated(why) = &end {
+            self.lacks.push(why.to_string());
+        }
+        let acts = std::mem::take(&mut self.acts);
+        let plain = match &end {
+            End::Verdict(effect) if acts.is_empty() => plain(*effect),
+            _ => None,
+        };
+        let name = match &end {
+            End::Verdict(_) => "statements",
+            End::Map(_) => "vmap",
+            End::Reject(_) => "reject",
+            End::Nat(_) => "nat",
+            End::Unevaluated(_) => "unknown",
+        };
+        let action = plain.unwrap_or_else(|| self.target(name, acts, end));
+        let counter = self.counter.take();
+        self.part(action, false, counter);
+    }
+
+    fn choose(&mut self, name: String, choices: Vec<(Option<Box<dyn super::compare::Tested>>, Effect)>) {
+        if let Some(counted) = self.counter.take() {
+            self.part(Action::None, true, Some(counted));
+        }
+        let matches = self.matches.clone();
+        let acts = std::mem::take(&mut self.acts);
+        if !acts.is_empty() || !self.repeats() {
+            // Statements are done once, and states asked once: what a part of it would do again is not known.
+            self.acts = acts;
+            return self.end(End::Unevaluated("a verdict map after a statement".into()));
+        }
+        for (test, effect) in choices {
+            self.matches.clone_from(&matches);
+            if let Some(test) = test {
+                self.matches.push(MatchUse::new(name.clone(), Support::Evaluated, test));
+            }
+            self.part(plain(effect).unwrap_or(Action::None), false, None);
+        }
+    }
+
+    fn target(&self, name: &'static str, acts: Vec<Box<dyn Act>>, end: End) -> Action {
+        let evaluated = !matches!(end, End::Unevaluated(_))
+            && acts.iter().all(|act| act.lacks().is_none());
+        let support = if evaluated { Support::Evaluated } else { Support::Parsed };
+        let sequence = Sequence::new(acts, end, self.scope.family, &self.text);
+        let body = Arc::new(sequence);
+        Action::Target(Box::new(TargetUse { name: name.into(), support, body }))
+    }
+
+    fn part(&mut self, action: Action, is_part: bool, counter: Option<Option<(u64, u64)>>) {
+        let (packets, bytes) = counter.flatten().unwrap_or_default();
+        let listed = Listed {
+            text: self.text.clone(),
+            handle: self.handle,
+            comment: self.comment.clone(),
+            number: self.number,
+            counts: counter.is_some(),
+            is_part,
+        };
+        self.parts.push(Rule {
+            header: None,
+            matches: self.matches.clone().into(),
+            action,
+            counters: Counters { packets, bytes },
+            line: self.line,
+            slot: 0,
+            id: 0,
+            listed: Some(Box::new(listed)),
+        });
+    }
+}
+
+/// The action of an effect that needs no target.
+fn plain(effect: Effect) -> Option<Action> {
+    Some(match effect {
+        Effect::Continue => Action::None,
+        Effect::Accept => Action::Accept,
+        Effect::Drop => Action::Drop,
+        Effect::Return => Action::Return,
+        Effect::Jump(chain) => Action::Jump(chain),
+        Effect::Goto(chain) => Action::Goto(chain),
+        Effect::Translate | Effect::Reject | Effect::Either | Effect::Unknown => return None,
+    })
+}

@@ -1,0 +1,4 @@
+//! Statements that remember packets and decide by them: limits and quotas.
+
+pub(super) mod limit;
+pub(super) mod quota;

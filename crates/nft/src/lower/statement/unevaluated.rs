@@ -1,0 +1,54 @@
+//! Statements that are not evaluated.
+
+use super::{Act, Next};
+use rules::Transit;
+
+/// A statement that is not evaluated.
+#[derive(Debug)]
+pub(crate) struct Unevaluated {
+    pub name: Box<str>,
+    pub tracks: bool,
+    pub harm: Harm,
+}
+
+/// What of a packet may be another one after a statement that is not evaluated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Harm {
+    /// Nothing: later packets and what a host sends may be.
+    Nothing,
+    /// The rule may end.
+    End,
+    /// What is known of its connection.
+    Connection,
+    /// Everything.
+    Anything,
+}
+
+impl Act for Unevaluated {
+    fn act(&self, transit: &mut Transit<'_, '_>) -> Next {
+        match self.harm {
+            Harm::Nothing => Next::On,
+            Harm::End => Next::MayEnd,
+            Harm::Connection => {
+                transit.ct.change(false, |_| {});
+                Next::On
+            }
+            Harm::Anything => {
+                transit.make_indeterminate();
+                Next::MayEnd
+            }
+        }
+    }
+
+    fn lacks(&self) -> Option<&str> {
+        Some(&self.name)
+    }
+
+    fn watches(&self) -> bool {
+        self.harm == Harm::Nothing
+    }
+
+    fn tracks(&self) -> bool {
+        self.tracks
+    }
+}
