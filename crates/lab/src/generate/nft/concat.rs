@@ -122,7 +122,7 @@ impl Drawing<'_> {
         let craft = all(tuples[chosen].crafts.clone());
         let items: &[&str] = if intervals { &["interval map"] } else { &["map"] };
         let name = field.name;
-        if self.draw.one_in(2) || matches!(field.kind, Kind::Words(_)) {
+        if self.draw.one_in(2) || matches!(field.kind, Kind::Words(_) | Kind::Flags(_)) {
             let text = format!("meta mark set {name} map {elements}");
             return Part::test(items, Piece { text, craft });
         }

@@ -11,6 +11,7 @@ pub mod field;
 mod keys;
 mod options;
 mod payload;
+mod pick;
 pub mod ruleset;
 mod statements;
 
@@ -133,6 +134,19 @@ pub struct Drawing<'d> {
     pub only: &'d [String],
     /// Declared sets of the table, by name.
     pub sets: Vec<(String, String)>,
+    /// Hooks of the table's base chains.
+    pub hooks: Vec<&'static str>,
+    /// The header and the family that the rule being drawn is about, once a test has said so.
+    pub about: About,
+}
+
+/// What a rule is about: nft refuses one about two protocols.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct About {
+    /// Item of a header after the network's.
+    pub upper: Option<&'static str>,
+    /// Family of the packets.
+    pub family: Option<Family>,
 }
 
 impl Drawing<'_> {

@@ -292,18 +292,3 @@ pub(super) const FIELDS: &[Field] = &[
         },
     ),
 ];
-
-/// A protocol of GRE is tried by itself: nft 1.0.6 has its fixed header.
-pub(super) const GRE: &[Field] = &[
-    field("payload gre", "gre version", Kind::Number(3), bits3, |p, v| upper(p, 47, 0, 4, v << 16)),
-    field(
-        "payload gre",
-        "gre protocol",
-        Kind::Hex(16),
-        |d| near(d, &[0x800, 0x86dd, 0x6558], 16),
-        |p, v| {
-            upper(p, 47, 0, 4, v);
-        },
-    ),
-    field("payload gre", "gre flags", Kind::Hex(5), bits4, |p, v| upper(p, 47, 0, 4, v << 27)),
-];

@@ -5,11 +5,10 @@ use std::fmt::Write;
 use super::super::draft::Draft;
 use super::super::draw::Craft;
 use super::super::packets::Aim;
-use super::field::Field;
-use super::{Drawing, Part, Sort, TableFamily, keys, options, payload};
+use super::pick::{fields, pick_field};
+use super::{About, Drawing, Part, Sort, TableFamily};
 use crate::generate::Draw;
 use crate::scene::{LOCAL_V4, LOCAL_V6};
-use rules::model::Family;
 
 /// What a base chain is attached to.
 #[derive(Debug, Clone)]
@@ -223,7 +222,8 @@ pub fn draw(draw: &mut Draw, family: TableFamily, ending: Ending, only: &[String
             _ => family,
         };
         let family = if number == 0 { family } else { beside };
-        let mut drawing = Drawing { draw, family, only, sets: Vec::new() };
+        let (sets, hooks, about) = Default::default();
+        let mut drawing = Drawing { draw, family, only, sets, hooks, about };
         let table = table(&mut drawing, format!("t{number}"), ending);
         ruleset.tables.push(table);
     }
@@ -236,6 +236,7 @@ fn table(drawing: &mut Drawing<'_>, name: String, ending: Ending) -> Table {
     let mut chains = Vec::new();
     for index in 0..count {
         let base = (index < bases).then(|| base(drawing, ending));
+        drawing.hooks.extend(base.as_ref().map(|base| base.hook));
         let name = format!("{}{index}", if base.is_some() { "b" } else { "c" });
         chains.push(Chain { name, base, rules: Vec::new() });
     }
@@ -267,7 +268,8 @@ fn base(drawing: &mut Drawing<'_>, ending: Ending) -> Base {
 }
 
 fn rule(drawing: &mut Drawing<'_>, callees: &[usize], is_base: bool) -> Rule {
-    let counts = drawing.draw.one_in(2);
+    drawing.about = About::default();
+    let counts = !drawing.draw.one_in(3);
     let mut parts = Vec::new();
     let mut to = None;
     let mut add = |part: Part| {
@@ -281,7 +283,7 @@ fn rule(drawing: &mut Drawing<'_>, callees: &[usize], is_base: bool) -> Rule {
             parts.push(Part::counter());
         }
     };
-    let tests = drawing.draw.rng.usize(..4);
+    let tests = drawing.draw.pick(&[0, 1, 1, 1, 2, 2, 3]);
     for _ in 0..tests {
         if let Some(part) = test(drawing) {
             add(part);
@@ -313,7 +315,8 @@ fn rule(drawing: &mut Drawing<'_>, callees: &[usize], is_base: bool) -> Rule {
     if !is_counted(&parts) {
         parts.push(Part::counter());
     }
-    if let Some((verdict, chain)) = drawing.verdict(callees, is_base) {
+    let asks = parts.iter().any(|part| matches!(part.sort, Sort::Test | Sort::Vmap));
+    if let Some((verdict, chain)) = drawing.verdict(callees, is_base, asks) {
         parts.push(verdict);
         to = chain.or(to);
     }
@@ -337,55 +340,4 @@ fn test(drawing: &mut Drawing<'_>) -> Option<Part> {
     let field = pick_field(drawing)?;
     let part = drawing.compare(field);
     part.items.iter().all(|item| drawing.may(item)).then_some(part)
-}
-
-/// Lists of fields, and how often one is drawn.
-const LISTS: [(&[Field], u32); 9] = [
-    (payload::FIELDS, 20),
-    (payload::GRE, 1),
-    (options::EXTHDR, 4),
-    (options::IP_OPTIONS, 1),
-    (options::TCP_OPTIONS, 3),
-    (keys::META, 8),
-    (keys::CT, 7),
-    (keys::ROUTES, 4),
-    (keys::NUMBERS, 2),
-];
-
-fn pick_field(drawing: &mut Drawing<'_>) -> Option<Field> {
-    let sees = |family: Option<Family>| family.is_none_or(|family| drawing.family.sees(family));
-    let may = |field: &&Field| sees(field.family) && drawing.may(field.item);
-    let lists: Vec<(Vec<&Field>, u32)> = LISTS
-        .iter()
-        .map(|(list, share)| (list.iter().filter(may).collect::<Vec<_>>(), *share))
-        .filter(|(list, _)| !list.is_empty())
-        .collect();
-    let mut place = match lists.iter().map(|(_, share)| share).sum() {
-        0 => return None,
-        all => drawing.draw.rng.u32(..all),
-    };
-    for (list, share) in &lists {
-        if place < *share {
-            return Some(*drawing.draw.pick(list));
-        }
-        place -= share;
-    }
-    None
-}
-
-/// Some fields with plain values, to be concatenated.
-fn fields(drawing: &mut Drawing<'_>, most: usize) -> Vec<Field> {
-    let count = 1 + drawing.draw.rng.usize(..most);
-    let mut fields: Vec<Field> = Vec::new();
-    for _ in 0..count {
-        if let Some(field) = pick_field(drawing)
-            && (field.kind.bits().is_some()
-                || matches!(field.kind, super::field::Kind::Words(words) if !words[0].contains('-')))
-            && !field.name.starts_with('@')
-            && !fields.iter().any(|other| other.name == field.name)
-        {
-            fields.push(field);
-        }
-    }
-    fields
 }

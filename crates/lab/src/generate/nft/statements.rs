@@ -1,8 +1,7 @@
 //! Statements: what is set, counted down, refused and decided.
 
 use super::super::draw::Piece;
-use super::keys::META;
-use super::payload::FIELDS;
+use super::pick::pick_field;
 use super::{Drawing, Part, Sort};
 
 impl Drawing<'_> {
@@ -31,16 +30,8 @@ impl Drawing<'_> {
             11 => {
                 Part::statement("log", self.pick_text(&["log prefix \"x \"", "log group 7", "log"]))
             }
-            12 | 13 => {
-                let field = self.draw.pick(&FIELDS[..4]);
-                self.mark_by_map(field)
-            }
-            14 => {
-                let field = self.draw.pick(META);
-                self.mark_by_map(field)
-            }
             _ => {
-                let field = self.draw.pick(FIELDS);
+                let field = pick_field(self)?;
                 self.mark_by_map(field)
             }
         };
@@ -66,24 +57,23 @@ impl Drawing<'_> {
     }
 
     fn mangle(&mut self) -> Part {
-        Part::statement(
-            "payload set",
-            self.pick_text(&[
-                "ip ttl set 40",
-                "ip dscp set cs1",
-                "ip ecn set ce",
-                "tcp dport set 443",
-                "udp sport set 53",
-                "ip6 hoplimit set 9",
-                "ip6 dscp set 8",
-                "tcp option maxseg size set 1000",
-                "udp dport set 80",
-                "ip daddr set 203.0.113.2",
-                "ip6 saddr set 2001:db8::3",
-                "tcp window set 77",
-                "icmp code set 1",
-            ]),
-        )
+        let text = self.pick_text(&[
+            "ip ttl set 40",
+            "ip dscp set cs1",
+            "ip ecn set ce",
+            "tcp dport set 443",
+            "udp sport set 53",
+            "ip6 hoplimit set 9",
+            "ip6 dscp set 8",
+            "tcp option maxseg size set 1000",
+            "udp dport set 80",
+            "ip daddr set 203.0.113.2",
+            "ip6 saddr set 2001:db8::3",
+            "tcp window set 77",
+            "icmp code set 1",
+        ]);
+        // It asks for the header first.
+        Part::test(&["payload set"], Piece::plain(text))
     }
 
     /// A test that keeps something: it spends when it is asked.
@@ -117,21 +107,24 @@ impl Drawing<'_> {
         &mut self,
         chains: &[usize],
         is_base: bool,
+        asks: bool,
     ) -> Option<(Part, Option<usize>)> {
         let (item, text, to) = match self.draw.rng.u8(..20) {
-            0..=5 if !chains.is_empty() => {
+            0..=5 | 13..=15 if !chains.is_empty() => {
                 let chain = self.draw.pick(chains);
                 ("jump", format!("jump c{chain}"), Some(chain))
             }
-            6 | 7 if !chains.is_empty() => {
+            6 | 7 if asks && !chains.is_empty() => {
                 let chain = self.draw.pick(chains);
                 ("goto", format!("goto c{chain}"), Some(chain))
             }
-            8 | 9 => ("accept", "accept".to_owned(), None),
-            10 | 11 => ("drop", "drop".to_owned(), None),
-            12 if !is_base || self.draw.one_in(4) => ("return", "return".to_owned(), None),
-            13 => ("continue", "continue".to_owned(), None),
-            14 | 15 => ("reject", self.reject().to_owned(), None),
+            8 if asks => ("accept", "accept".to_owned(), None),
+            9 if asks => ("drop", "drop".to_owned(), None),
+            11 if !is_base || asks && self.draw.one_in(4) => ("return", "return".to_owned(), None),
+            12 => ("continue", "continue".to_owned(), None),
+            10 if asks && !self.hooks.contains(&"postrouting") => {
+                ("reject", self.reject().to_owned(), None)
+            }
             _ => return None,
         };
         let part = Part::of(Sort::Statement, &[item], Piece::plain(text));

@@ -74,8 +74,16 @@ pub fn config() -> io::Result<Config> {
 }
 
 /// The rulesets, of each family one, that a text is.
-fn lowered(_text: &str) -> Result<Vec<Ruleset>, String> {
-    Err("nothing evaluates it yet".to_owned())
+fn lowered(text: &str) -> Result<Vec<Ruleset>, String> {
+    let read = match text.trim_start().starts_with('{') {
+        true => nft::json::read::ruleset(text)?,
+        false => {
+            let nothing = |_: &str| Err(String::new());
+            nft::text::parse("ruleset", text, &nothing).map_err(|error| error.to_string())?
+        }
+    };
+    let families = [Family::Ipv4, Family::Ipv6];
+    Ok(families.into_iter().map(|family| nft::lower::lower(&read, family).ruleset).collect())
 }
 
 impl NftSide {
@@ -147,18 +155,26 @@ fn add_chain(
     chain: &rules::model::Chain,
     hits: impl Fn(u32) -> HitCount,
 ) {
+    let counting = (0..).zip(&chain.rules).filter_map(|(index, rule)| {
+        let listed = rule.listed.as_deref()?;
+        Some((index, listed.number as usize, listed.counts))
+    });
     let mut place = (0, 0);
-    for (index, _rule) in (0..).zip(&chain.rules) {
-        let number = place.0 + 1;
-        place = if number == place.0 { (number, place.1 + 1) } else { (number, 0) };
+    for (index, number, counts) in counting {
+        if number != place.0 {
+            place = (number, 0);
+        }
         if rules.len() < number {
             rules.resize(number, Vec::new());
         }
-        let parts = &mut rules[number - 1];
-        match parts.get_mut(place.1) {
-            Some(sum) => sum.add(&hits(index)),
-            None => parts.push(hits(index)),
+        if !counts {
+            continue;
         }
+        match rules[number - 1].get_mut(place.1) {
+            Some(sum) => sum.add(&hits(index)),
+            None => rules[number - 1].push(hits(index)),
+        }
+        place.1 += 1;
     }
 }
 
