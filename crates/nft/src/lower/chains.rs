@@ -23,9 +23,10 @@ pub struct Lowered {
 pub fn lower(ruleset: &model::Ruleset, family: Family) -> Lowered {
     let mut unknown = Vec::new();
     let tables = ruleset.tables.iter().filter(|table| concerns(table.family, family));
-    let mut tables: Vec<Table> = tables.map(|of| table(of, family, &mut unknown)).collect();
-    number(&mut tables);
-    Lowered { ruleset: Ruleset { family, backend: Backend::Nft, tables }, unknown }
+    let tables = tables.map(|of| table(of, family, &mut unknown)).collect();
+    let mut ruleset = Ruleset { family, backend: Backend::Nft, tables };
+    ruleset.number();
+    Lowered { ruleset, unknown }
 }
 
 /// Lists what is not evaluated of a ruleset, for IPv4 and IPv6; of tables of other families every rule is.
@@ -136,20 +137,4 @@ fn base(attached: &model::Attached) -> Option<Base> {
     let policy = if attached.drop { Policy::Drop } else { Policy::Accept };
     let counters = Counters::default();
     Some(Base { hook, priority: attached.priority, role, policy, counters })
-}
-
-/// Numbers rules, and the matches of them that remember packets, in their order.
-fn number(tables: &mut [Table]) {
-    let (mut slot, mut memory) = (0, 0);
-    let chains = tables.iter_mut().flat_map(|table| &mut table.chains);
-    for rule in chains.flat_map(|chain| &mut chain.rules).filter_map(Arc::get_mut) {
-        (rule.slot, rule.id) = (slot, slot.into());
-        slot += 1;
-        for used in &mut rule.matches {
-            if used.body.memory().is_some() {
-                used.memory = Some(memory);
-                memory += 1;
-            }
-        }
-    }
 }

@@ -5,8 +5,7 @@
 use std::sync::Arc;
 
 use super::constants;
-use super::load::lookup;
-use super::load::{Load, connection};
+use super::load::{connection, lookup};
 use super::read::{self, Loads};
 use super::scope::Scope;
 use super::set::{Search, Span};
@@ -62,7 +61,13 @@ pub(crate) fn unevaluated(why: &str, tracks: bool, text: &str) -> Box<dyn Tested
 
 /// Makes a comparison of what is read with a constant number.
 pub(crate) fn equal(left: Loads, value: u128, text: &str) -> Box<dyn Tested> {
-    Box::new(Compare { left, test: Test::is(value), invert: false, text: text.into(), states: None })
+    Box::new(Compare {
+        left,
+        test: Test::is(value),
+        invert: false,
+        text: text.into(),
+        states: None,
+    })
 }
 
 /// Makes a match of a comparison, whose text is given.

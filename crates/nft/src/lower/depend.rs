@@ -216,11 +216,13 @@ impl Known {
                 "iiftype" => self.ether |= value == 1,
                 _ => {}
             },
-            Field::Payload(expr::Payload::Field(header, field)) => match (header.name, field.name) {
-                ("ip", "protocol") | ("ip6", "nexthdr") => self.upper = Some(value),
-                ("ether", "type") => self.ethertype(value),
-                _ => {}
-            },
+            Field::Payload(expr::Payload::Field(header, field)) => {
+                match (header.name, field.name) {
+                    ("ip", "protocol") | ("ip6", "nexthdr") => self.upper = Some(value),
+                    ("ether", "type") => self.ethertype(value),
+                    _ => {}
+                }
+            }
             _ => {}
         }
     }

@@ -25,6 +25,8 @@ mod width;
 mod word;
 
 #[cfg(test)]
+mod probe;
+#[cfg(test)]
 mod tests;
 
 pub use chains::{Lowered, lower, unknown};

@@ -83,7 +83,9 @@ pub(crate) fn name(field: &Field) -> String {
         Field::Keyed(keyed) => format!("{} {}", keyed.of, keyed.key.0),
         Field::Ct(ct) => format!("ct {}", ct.key.0),
         Field::Fib(fib) => format!("fib {}", fib.result.0),
-        Field::Hash(hash) if matches!(hash.kind, "inc" | "random") => format!("numgen {}", hash.kind),
+        Field::Hash(hash) if matches!(hash.kind, "inc" | "random") => {
+            format!("numgen {}", hash.kind)
+        }
         Field::Hash(hash) => hash.kind.to_owned(),
         Field::Inner(tunnel, _) => format!("{} with a packet within", tunnel.name),
         Field::Payload(_) | Field::Part(_) => {

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use super::depend::Known;
 use super::items::{self, Item};
 use super::scope::Scope;
+use super::statement::Act;
 use super::statement::sequence::{End, Sequence};
 use super::statement::tested::Test;
 use super::statement::unevaluated::{Harm, Unevaluated};
-use super::statement::Act;
 use crate::model;
 use rules::ext::{Effect, Match, MatchUse, Support, TargetUse};
 use rules::model::{Action, Counters, Listed, Rule};
@@ -186,7 +186,11 @@ impl Builder<'_, '_> {
         self.part(action, false, counter);
     }
 
-    fn choose(&mut self, name: String, choices: Vec<(Option<Box<dyn super::compare::Tested>>, Effect)>) {
+    fn choose(
+        &mut self,
+        name: String,
+        choices: Vec<(Option<Box<dyn super::compare::Tested>>, Effect)>,
+    ) {
         if let Some(counted) = self.counter.take() {
             self.part(Action::None, true, Some(counted));
         }
@@ -207,8 +211,8 @@ impl Builder<'_, '_> {
     }
 
     fn target(&self, name: &'static str, acts: Vec<Box<dyn Act>>, end: End) -> Action {
-        let evaluated = !matches!(end, End::Unevaluated(_))
-            && acts.iter().all(|act| act.lacks().is_none());
+        let evaluated =
+            !matches!(end, End::Unevaluated(_)) && acts.iter().all(|act| act.lacks().is_none());
         let support = if evaluated { Support::Evaluated } else { Support::Parsed };
         let sequence = Sequence::new(acts, end, self.scope.family, &self.text);
         let body = Arc::new(sequence);

@@ -65,7 +65,9 @@ impl<'r> Scope<'r> {
     pub(crate) fn search(&self, of: &Expr, bits: &[u32]) -> Result<Arc<Search>, Lacks> {
         match of {
             Expr::Set(elements) => search(elements, bits).map(Arc::new),
-            Expr::Named(name) => self.named(name, &self.searches, |set, bits| search(&set.elements, bits)),
+            Expr::Named(name) => {
+                self.named(name, &self.searches, |set, bits| search(&set.elements, bits))
+            }
             _ => Err("a set that is computed"),
         }
     }
@@ -141,10 +143,7 @@ impl<'r> Scope<'r> {
 const DYNAMIC: u8 = 8;
 
 /// Keys of elements, each with its number, and the element of all other keys.
-fn entries(
-    elements: &[Element],
-    bits: &[u32],
-) -> Result<(Vec<(u32, Entry)>, Option<u32>), Lacks> {
+fn entries(elements: &[Element], bits: &[u32]) -> Result<(Vec<(u32, Entry)>, Option<u32>), Lacks> {
     let mut entries = Vec::with_capacity(elements.len());
     let mut other = None;
     for (at, element) in elements.iter().enumerate() {

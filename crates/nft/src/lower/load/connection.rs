@@ -113,9 +113,7 @@ impl Connection {
         let tuple = flow.tuple(self.direction.unwrap_or(Direction::Original));
         match self.key {
             Key::State => Loaded::anything(32),
-            Key::Direction => {
-                Loaded::known((transit.ct.view.direction == Direction::Reply).into())
-            }
+            Key::Direction => Loaded::known((transit.ct.view.direction == Direction::Reply).into()),
             Key::Status => status(flow),
             Key::Mark if flow.is_mark_vague() => Loaded::unknown(32),
             Key::Mark => Loaded::known(flow.mark.into()),

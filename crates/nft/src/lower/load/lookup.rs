@@ -49,9 +49,7 @@ impl Load for Lookup<Key> {
         let (possible, breaks) = self.find(transit);
         let breaks = breaks || possible.misses;
         let Some(given) = self.given(&possible) else { return Loaded::anything(128) };
-        let word = |data: &&Key| {
-            data.first().map(|span| Word::between(span.low, span.high))
-        };
+        let word = |data: &&Key| data.first().map(|span| Word::between(span.low, span.high));
         Loaded { words: given.iter().filter_map(word).collect(), breaks }
     }
 

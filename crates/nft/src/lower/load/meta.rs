@@ -142,7 +142,9 @@ fn protocol(transit: &Transit<'_, '_>) -> Loaded {
     match transit.family {
         Family::Ipv4 => Loaded::known(0x800),
         Family::Ipv6 => Loaded::known(0x86dd),
-        Family::Arp | Family::Bridge => Loaded::known(transit.packet.headers().link.ethertype.into()),
+        Family::Arp | Family::Bridge => {
+            Loaded::known(transit.packet.headers().link.ethertype.into())
+        }
     }
 }
 

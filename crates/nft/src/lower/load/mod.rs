@@ -1,7 +1,7 @@
 //! What expressions read for a packet, one file for each kind. [`Load`] is what they have in common.
 
-pub(super) mod constant;
 pub(super) mod connection;
+pub(super) mod constant;
 pub(super) mod lookup;
 pub(super) mod meta;
 pub(super) mod operation;

@@ -57,9 +57,9 @@ impl Payload {
             L4::Fragment { .. } if !self.is_fast() => Read::Absent,
             L4::Fragment { .. } => match transit.family {
                 Family::Ipv6 => Read::Known(transit.packet.network_offset()),
-                _ => transit.net::<1>(ipv4::VERSION_IHL.start).map(|[first]| {
-                    transit.packet.network_offset() + usize::from(first & 0x0f) * 4
-                }),
+                _ => transit
+                    .net::<1>(ipv4::VERSION_IHL.start)
+                    .map(|[first]| transit.packet.network_offset() + usize::from(first & 0x0f) * 4),
             },
             L4::Unknown => Read::Unknown,
             L4::Broken { .. } | L4::None => Read::Absent,

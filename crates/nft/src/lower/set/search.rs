@@ -112,7 +112,9 @@ impl Search {
             }
             (false, ..) => {
                 // Boxes name elements by their place.
-                Index::Boxes(Boxes::new(entries.iter().map(|(_, entry)| entry.key.clone()).collect()))
+                Index::Boxes(Boxes::new(
+                    entries.iter().map(|(_, entry)| entry.key.clone()).collect(),
+                ))
             }
         };
         let is_small = entries.len() <= SMALL;
@@ -214,8 +216,7 @@ fn hit(at: u32) -> Possible {
 
 /// The numbers of a key in one.
 fn packed(bits: &[u32], numbers: &[u128]) -> u128 {
-    let add = |all: u128, (bits, number): (&u32, &u128)| {
-        all.checked_shl(*bits).unwrap_or(0) | number
-    };
+    let add =
+        |all: u128, (bits, number): (&u32, &u128)| all.checked_shl(*bits).unwrap_or(0) | number;
     bits.iter().zip(numbers).fold(0, add)
 }

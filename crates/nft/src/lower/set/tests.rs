@@ -8,10 +8,8 @@ use rules::Outcome;
 
 /// Elements of two numbers, of 8 and of 8 bits, some of them intervals.
 fn elements(fields: usize, exact: bool) -> impl Strategy<Value = Vec<Key>> {
-    let span = (0..24_u128, 0..6_u128).prop_map(move |(low, more)| Span {
-        low,
-        high: low + if exact { 0 } else { more },
-    });
+    let span = (0..24_u128, 0..6_u128)
+        .prop_map(move |(low, more)| Span { low, high: low + if exact { 0 } else { more } });
     vec(vec(span, fields).prop_map(Key::from_vec), 0..80)
 }
 
@@ -19,9 +17,8 @@ fn elements(fields: usize, exact: bool) -> impl Strategy<Value = Vec<Key>> {
 fn apart(keys: Vec<Key>) -> Vec<Key> {
     let mut kept: Vec<Key> = Vec::new();
     for key in keys {
-        let meets = |other: &Key| {
-            other.iter().zip(&key).all(|(a, b)| a.low <= b.high && b.low <= a.high)
-        };
+        let meets =
+            |other: &Key| other.iter().zip(&key).all(|(a, b)| a.low <= b.high && b.low <= a.high);
         if !kept.iter().any(meets) {
             kept.push(key);
         }

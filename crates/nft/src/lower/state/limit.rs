@@ -184,7 +184,12 @@ mod tests {
     }
 
     /// The kernel's bucket: what a packet finds at a time, and what is left.
-    fn kernel(limit: &Limit, (tokens, last): (u64, u64), now: u64, len: usize) -> (bool, (u64, u64)) {
+    fn kernel(
+        limit: &Limit,
+        (tokens, last): (u64, u64),
+        now: u64,
+        len: usize,
+    ) -> (bool, (u64, u64)) {
         let tokens = (tokens + now - last).min(limit.most());
         match tokens.checked_sub(limit.cost(len)) {
             Some(left) => (true, (left, now)),

@@ -60,9 +60,8 @@ mod tests {
 
     #[test]
     fn codes_of_both_families_are_those_of_each() {
-        let code = |number, family| {
-            answer(&Reject::Code(Value::number(&ICMPX_CODE, number)), family)
-        };
+        let code =
+            |number, family| answer(&Reject::Code(Value::number(&ICMPX_CODE, number)), family);
         let icmp = |kind, code| Some(Answer::Icmp { kind, code });
         assert_eq!(code(1, Family::Ipv4), icmp(3, 3));
         assert_eq!(code(1, Family::Ipv6), icmp(1, 4));
