@@ -3,7 +3,7 @@
 use dataplane::Program;
 use pktio::file::NamedBy;
 use rules::eval::{By, Cause, PATIENCE, RuleRef};
-use rules::model::{Action, Chain, Policy, Rule, Ruleset, Table};
+use rules::model::{Action, Chain, Hook, Policy, Rule, Ruleset, Table};
 use rules::save::{FamilyFrom, LoadOptions, Warning, load, print_rule};
 use rules::{Backend, Because};
 use std::sync::Arc;
@@ -216,6 +216,14 @@ impl RulesFile {
                 format!("policy {policy} of {}/{}", self.ruleset.title(table), chain.name)
             }
         }
+    }
+
+    /// The names of a table and of the base chain by which packets come to it at a hook.
+    #[must_use]
+    pub fn base_chain(&self, table: u32, chain: Option<u32>, hook: Hook) -> (&str, &str) {
+        let table = &self.ruleset.tables[table as usize];
+        let chain = chain.map_or(hook.chain_name(), |chain| &table.chains[chain as usize].name);
+        (self.ruleset.title(table), chain)
     }
 
     /// The name of a table that the other implementation holds.

@@ -129,9 +129,9 @@ impl Story {
         let mut stack: Vec<(Option<(u32, u32)>, usize)> = Vec::new();
         for step in &self.steps {
             match step {
-                Step::Enters { table, hook } => {
-                    let table = &file.ruleset.tables[*table as usize];
-                    let title = format!("{}/{}", file.ruleset.title(table), hook.chain_name());
+                Step::Enters { table, chain, hook } => {
+                    let (table, chain) = file.base_chain(*table, *chain, *hook);
+                    let title = format!("{table}/{chain}");
                     stack = vec![(None, all.len())];
                     all.push(Walked::new(title, 0, None));
                 }

@@ -102,9 +102,9 @@ fn step_json(file: &RulesFile, numbers: &Numbers, step: &Step) -> Value {
         Step::Starts { path, input, output } => {
             json!({ "step": "path", "path": path.name(), "in": input, "out": output })
         }
-        Step::Enters { table, hook } => {
-            let table = file.ruleset.title(&file.ruleset.tables[*table as usize]);
-            json!({ "step": "chain", "table": table, "chain": hook.chain_name() })
+        Step::Enters { table, chain, hook } => {
+            let (table, chain) = file.base_chain(*table, *chain, *hook);
+            json!({ "step": "chain", "table": table, "chain": chain })
         }
         Step::Rule { at, outcome, alive, refused, remarks } => {
             let (table, chain, rule) = file.rule(*at);

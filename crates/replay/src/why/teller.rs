@@ -235,9 +235,9 @@ impl Observer for Teller<'_, '_> {
         self.tell(Step::Starts { path, input: iface_text(input), output: iface_text(output) });
     }
 
-    fn enters(&mut self, table: u32, hook: Hook) {
+    fn enters(&mut self, table: u32, chain: Option<u32>, hook: Hook) {
         self.proofs = Proofs::default();
-        self.tell(Step::Enters { table, hook });
+        self.tell(Step::Enters { table, chain, hook });
     }
 
     fn ttl(&mut self, left: Option<u8>) {

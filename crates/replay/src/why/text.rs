@@ -214,9 +214,9 @@ impl Story {
                 let (input, output) = (word(input), word(output));
                 writeln!(out, "path    {}, in {input}, out {output}", path.name())
             }
-            Step::Enters { table, hook } => {
-                let table = &file.ruleset.tables[*table as usize];
-                writeln!(out, "{}/{}", file.ruleset.title(table), hook.chain_name())
+            Step::Enters { table, chain, hook } => {
+                let (table, chain) = file.base_chain(*table, *chain, *hook);
+                writeln!(out, "{table}/{chain}")
             }
             Step::Rule { at, outcome, alive, refused, remarks } => {
                 let (table, chain, rule) = file.rule(*at);

@@ -2,7 +2,7 @@
 
 use super::choice::{Refused, Which, place};
 use super::{Head, TableRevision, reach};
-use crate::family::{Family, Hook, TableKind};
+use crate::family::{Family, TableKind};
 use crate::layout::code;
 use crate::layout::segment::{Draft, Segments};
 use crate::model::{Action, Base, Rule};
@@ -64,7 +64,7 @@ impl TableDraft {
             }
         };
         if let Some(base) = base {
-            self.table.chains.policies.set(base.hook, chain, base.policy);
+            self.table.register(chain, base);
         }
         self.table.names.insert_mut(name, chain);
         chain
@@ -114,7 +114,7 @@ impl TableDraft {
             if !self.leads_to_loop(chain, to) {
                 continue;
             }
-            let built_in = Hook::ALL.into_iter().filter_map(|hook| self.table.base(hook)).collect();
+            let built_in = self.table.bases.iter().map(|(chain, _)| *chain).collect();
             if reach::reaches(built_in, chain, |chain| self.jumps(chain)) {
                 return Err(Refused::looped(self.table.name_of(chain), self.table.name_of(to)));
             }

@@ -123,9 +123,9 @@ impl<'n> Transaction<'n> {
             }
             return Err(Refused::NotBuiltIn(head.name.to_string()));
         };
-        draft.table.chains.policies.set(base.hook, index, policy);
-        let base = Some(Base { policy, ..base });
-        draft.table.heads.set(index as usize, Head { base, ..head });
+        let base = Base { policy, ..base };
+        draft.table.register(index, base);
+        draft.table.heads.set(index as usize, Head { base: Some(base), ..head });
         Ok(())
     }
 
