@@ -45,6 +45,13 @@ pub(crate) struct Unevaluated {
     text: Box<str>,
 }
 
+/// A number that is drawn, and taken with a share of all that it may be.
+#[derive(Debug)]
+pub(crate) struct Draw {
+    share: u64,
+    of: u64,
+}
+
 /// A comparison that became a match.
 pub(crate) trait Tested: Match {
     /// What is not evaluated of it.
@@ -57,6 +64,11 @@ pub(crate) trait Tested: Match {
 /// Makes a match that is not evaluated.
 pub(crate) fn unevaluated(why: &str, tracks: bool, text: &str) -> Box<dyn Tested> {
     Box::new(Unevaluated { why: why.into(), tracks, text: text.into() })
+}
+
+/// Makes a match that holds with a share of a chance.
+pub(crate) fn draw(share: u64, of: u64) -> Box<dyn Tested> {
+    Box::new(Draw { share, of })
 }
 
 /// Makes a comparison of what is read with a constant number.
@@ -95,6 +107,15 @@ pub(crate) fn lower(of: &stmt::Compare, text: &str, scope: &Scope<'_>) -> Box<dy
     if is_key(&of.left, "meta", "hour") && ordered(of.op) {
         return unevaluated("meta hour above or below an hour", false, text);
     }
+    if is_key(&of.left, "ct", "label") {
+        let left = read::one(&of.left, scope);
+        let bit = u32::try_from(span.low).ok().and_then(|bit| 1_u128.checked_shl(bit));
+        return match (bit, of.op) {
+            (Some(bit), Op::Any | Op::Equal) => made(left, Test::Any(bit), false, text, None),
+            (Some(bit), Op::Differs) => made(left, Test::is(bit), true, text, None),
+            _ => unevaluated("ct label", tracks, text),
+        };
+    }
     let test = test(of.op, span);
     let is_state = is_key(&of.left, "ct", "state");
     let states = if is_state { states(test, invert) } else { None };
@@ -119,6 +140,9 @@ fn member(
     scope: &Scope<'_>,
 ) -> Box<dyn Tested> {
     let tracks = read::tracks(&of.left);
+    if is_key(&of.left, "ct", "label") {
+        return unevaluated("ct label in a set", tracks, text);
+    }
     if !matches!(of.op, Op::Equal | Op::Differs) {
         return unevaluated("an order of several numbers", tracks, text);
     }
@@ -262,6 +286,35 @@ impl Match for Unevaluated {
 impl Tested for Unevaluated {
     fn lacks(&self) -> Option<&str> {
         Some(&self.why)
+    }
+
+    fn bytecode(&self, _show: &mut dyn FnMut(String)) {}
+}
+
+impl Match for Draw {
+    fn print(&self, to: &mut Printer) {
+        to.word(format_args!("numgen random, {} of {}", self.share, self.of));
+    }
+
+    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
+        match transit.chance {
+            Some(chance) if self.of > 0 => Outcome::from_bool(chance.draw() % self.of < self.share),
+            _ => Outcome::MAYBE,
+        }
+    }
+
+    fn asks_for(&self) -> Option<&'static str> {
+        Some("which number the kernel drew is not known")
+    }
+
+    fn repeats(&self) -> bool {
+        false
+    }
+}
+
+impl Tested for Draw {
+    fn lacks(&self) -> Option<&str> {
+        None
     }
 
     fn bytecode(&self, _show: &mut dyn FnMut(String)) {}

@@ -47,6 +47,7 @@ fn of_text(ty: Ty, text: &str) -> Option<Span> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match ty.name {
         // A number stands for a device that the listing did not find.
+        "iface_index" if text == "0" => Some(Span::one(0)),
         "iface_index" if digits => None,
         "iface_index" => Some(Span::one(name_number(text))),
         "ifname" | "ifkind" | "string" => Some(name(text)),

@@ -1,23 +1,27 @@
 //! Statements one by one: each becomes a test, a count, something done or the end of its rule.
 
 use super::compare::{self, Tested};
+use super::constants;
 use super::load::Load;
 use super::load::constant::Unevaluated as Nothing;
 use super::load::lookup::Lookup;
 use super::read;
 use super::scope::Scope;
+use super::set::Span;
 use super::state::limit::Limit;
 use super::state::quota::Quota;
 use super::statement::Act;
 use super::statement::log::Log;
 use super::statement::mark::SetMark;
 use super::statement::nat::Nat;
+use super::statement::queue::Queue;
 use super::statement::reject;
 use super::statement::sequence::End;
-use super::statement::track::Notrack;
+use super::statement::track::{Notrack, SetLabel, SetZone};
 use super::statement::unevaluated::{Harm, Unevaluated};
+use super::statement::write::{self, LowerSegment, Write};
 use super::width;
-use crate::expr::{Expr, Field};
+use crate::expr::{Element, Expr, Field, Hash};
 use crate::stmt::{Named, Stmt};
 use crate::text::Printer;
 use rules::ext::{Effect, Match};
@@ -41,6 +45,8 @@ pub(crate) enum Item {
 
 /// Elements of a verdict map that is taken apart.
 const FEW: usize = 8;
+/// Elements of one by a number that is drawn.
+const MANY: usize = 256;
 
 /// Lowers a statement.
 pub(crate) fn item(stmt: &Stmt, scope: &Scope<'_>) -> Item {
@@ -77,8 +83,12 @@ pub(crate) fn item(stmt: &Stmt, scope: &Scope<'_>) -> Item {
         Stmt::Notrack => Item::Act(Box::new(Notrack)),
         Stmt::Last(_) => act("last", Harm::Nothing),
         Stmt::Forward(forward) if forward.kind == "dup" => act("dup", Harm::Nothing),
+        Stmt::Forward(forward) if forward.kind == "tproxy" => act("tproxy", Harm::End),
         Stmt::Forward(forward) => unevaluated_end(forward.kind),
-        Stmt::Queue(_) => unevaluated_end("queue"),
+        Stmt::Queue(queue) => match Queue::new(queue) {
+            Some(queue) => Item::End(End::Queue(queue)),
+            None => unevaluated_end("queue to a number that is computed"),
+        },
         Stmt::Synproxy(_) => unevaluated_end("synproxy"),
         Stmt::Flow(_) => act("flow add", Harm::Anything),
         Stmt::Update(update) => act(&format!("{} @set", update.op), Harm::End),
@@ -150,6 +160,9 @@ fn vmap(key: &Expr, data: &Expr, scope: &Scope<'_>) -> Item {
 fn choice(key: &Expr, data: &Expr, scope: &Scope<'_>) -> Option<Item> {
     let Expr::Set(elements) = data else { return None };
     let Expr::Field(field) = key else { return None };
+    if let Field::Hash(hash) = &**field {
+        return drawn(hash, elements, scope);
+    }
     if !matches!(&**field, Field::Ct(_)) || elements.len() > FEW {
         return None;
     }
@@ -177,6 +190,37 @@ fn choice(key: &Expr, data: &Expr, scope: &Scope<'_>) -> Option<Item> {
     Some(Item::Choice(name, choices))
 }
 
+/// A verdict map by a number that is drawn and has an element whatever it is: each element is taken with its share of what
+/// those before it leave.
+fn drawn(hash: &Hash, elements: &[Element], scope: &Scope<'_>) -> Option<Item> {
+    if hash.kind != "random" || elements.is_empty() || elements.len() > MANY {
+        return None;
+    }
+    let mut shares = Vec::new();
+    for element in elements {
+        let Some(Expr::Verdict(verdict)) = &element.data else { return None };
+        let span = constants::span(&element.key, 32)?;
+        shares.push((span, scope.effect(verdict)?));
+    }
+    shares.sort_by_key(|(span, _)| span.low);
+    let mut next = u128::from(hash.offset);
+    let end = next + u128::from(hash.modulus);
+    for (span, _) in &shares {
+        if span.low != next {
+            return None;
+        }
+        next = span.high + 1;
+    }
+    let last = shares.len() - 1;
+    let choice = |(at, (span, effect)): (usize, (Span, Effect))| {
+        let share = u64::try_from(span.high - span.low + 1).unwrap_or(u64::MAX);
+        let of = u64::try_from(end - span.low).unwrap_or(u64::MAX);
+        (if at == last { None } else { Some(compare::draw(share, of)) }, effect)
+    };
+    let choices = shares.into_iter().enumerate().map(choice).collect();
+    (next == end).then(|| Item::Choice("numgen random".to_owned(), choices))
+}
+
 /// `key set value`.
 fn mangle(key: &Expr, value: &Expr, scope: &Scope<'_>) -> Box<dyn Act> {
     let is = |of, name| compare::is_key(key, of, name);
@@ -191,6 +235,9 @@ fn mangle(key: &Expr, value: &Expr, scope: &Scope<'_>) -> Box<dyn Act> {
         }
         return Box::new(SetMark { value, of_connection });
     }
+    if let Some(done) = written(key, value, scope) {
+        return done;
+    }
     let name = format!("{} set", of_expr(key, scope)).into();
     let tracks = read::tracks(key) || read::tracks(value);
     let quiet = ["priority", "nftrace"].into_iter().any(|key| is("meta", key));
@@ -200,4 +247,25 @@ fn mangle(key: &Expr, value: &Expr, scope: &Scope<'_>) -> Box<dyn Act> {
         () => Harm::Anything,
     };
     Box::new(Unevaluated { name, tracks, harm })
+}
+
+/// What is written to a header, or asked of tracking.
+fn written(key: &Expr, value: &Expr, scope: &Scope<'_>) -> Option<Box<dyn Act>> {
+    let given = read::one(value, scope);
+    if given.lacks().is_some() {
+        return None;
+    }
+    if let Some(field) = Write::field(key) {
+        return Some(Box::new(Write::new(field, given)));
+    }
+    if write::is_segment_size(key) {
+        return Some(Box::new(LowerSegment(given)));
+    }
+    let Expr::Field(field) = key else { return None };
+    let Field::Ct(ct) = &**field else { return None };
+    match ct.key.0 {
+        "zone" => Some(Box::new(SetZone { zone: given, direction: ct.direction })),
+        "label" => Some(Box::new(SetLabel(u8::try_from(value.as_number()?).ok()?))),
+        _ => None,
+    }
 }

@@ -7,6 +7,7 @@
 //!
 //! Source: nft(8); kernel `net/netfilter/nf_tables_core.c`, `nft_*.c`; measured on Linux 6.18.
 
+mod bytecode;
 mod chains;
 mod compare;
 mod constants;
@@ -29,5 +30,6 @@ mod probe;
 #[cfg(test)]
 mod tests;
 
+pub use bytecode::loads;
 pub use chains::{Lowered, lower, unknown};
 pub use unknown::Unknown;

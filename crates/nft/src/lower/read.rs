@@ -4,15 +4,19 @@ use super::constants;
 use super::load::Load;
 use super::load::connection::Connection;
 use super::load::constant::{Constant, Unevaluated};
+use super::load::fib::Fib;
+use super::load::hash::{Jhash, Random};
 use super::load::lookup::Lookup;
 use super::load::meta::Meta;
 use super::load::operation::Operation;
+use super::load::part::Part;
 use super::load::payload::Payload;
+use super::load::route::SegmentSize;
 use super::load::time::Time;
 use super::scope::Scope;
 use super::width;
 use super::word::ones;
-use crate::expr::{self, Ct, Expr, Field, Keyed};
+use crate::expr::{self, Ct, Expr, Field, Keyed, Space};
 use crate::headers::Base;
 use crate::text::Printer;
 
@@ -34,7 +38,7 @@ pub(crate) fn one(expr: &Expr, scope: &Scope<'_>) -> Loads {
             Some(span) if span.low == span.high => Box::new(Constant(span.low)),
             _ => unevaluated("a constant of this form", expr, false),
         },
-        Expr::Field(read) => field(read, expr),
+        Expr::Field(read) => field(read, expr, scope),
         Expr::Binary(operator, pair) => Box::new(Operation {
             operator: *operator,
             left: one(&pair.0, scope),
@@ -67,12 +71,15 @@ fn unevaluated(name: &str, expr: &Expr, tracks: bool) -> Loads {
     Box::new(Unevaluated { name: name.into(), bits: width::of(expr), tracks })
 }
 
-fn field(read: &Field, expr: &Expr) -> Loads {
+fn field(read: &Field, expr: &Expr, scope: &Scope<'_>) -> Loads {
     let known: Option<Loads> = match read {
         Field::Payload(payload) => Some(Box::new(of_payload(payload))),
         Field::Keyed(keyed) => of_keyed(keyed),
         Field::Ct(ct) => of_ct(ct),
-        _ => None,
+        Field::Part(part) => Some(Box::new(of_part(part))),
+        Field::Fib(fib) => Fib::new(fib.result.0, &fib.flags).map(|fib| Box::new(fib) as Loads),
+        Field::Hash(hash) => of_hash(hash, scope),
+        Field::Inner(..) => None,
     };
     known.unwrap_or_else(|| unevaluated(&name(read), expr, tracks(expr)))
 }
@@ -109,6 +116,9 @@ pub(crate) fn of_payload(payload: &expr::Payload) -> Payload {
 }
 
 fn of_keyed(keyed: &Keyed) -> Option<Loads> {
+    if keyed.of == "rt" && keyed.key.0 == "mtu" {
+        return Some(Box::new(SegmentSize));
+    }
     if keyed.of != "meta" {
         return None;
     }
@@ -120,9 +130,45 @@ fn of_keyed(keyed: &Keyed) -> Option<Loads> {
 
 fn of_ct(ct: &Ct) -> Option<Loads> {
     let six = ct.family.map(|family| family == "ip6");
-    // A label's number is a bit's, which the comparison has to know.
-    let found = Connection::find(ct.key.0, ct.direction, six).filter(|_| ct.key.0 != "label")?;
-    Some(Box::new(found))
+    Some(Box::new(Connection::find(ct.key.0, ct.direction, six)?))
+}
+
+fn of_part(part: &expr::Part) -> Part {
+    match part {
+        expr::Part::Exists(space, header) => {
+            Part { space: *space, kind: header.number, field: None }
+        }
+        expr::Part::Field(space, header, field, index) => {
+            // Repeated fields are counted from 1.
+            let before = index.map_or(0, |index| index.saturating_sub(1) * field.bits);
+            let field = Some((field.offset + before, field.bits));
+            Part { space: *space, kind: header.number, field }
+        }
+        expr::Part::Raw(kind, offset, len) => {
+            Part { space: Space::Tcp, kind: *kind, field: Some((*offset, *len)) }
+        }
+        expr::Part::Number(kind) => Part { space: Space::Tcp, kind: *kind, field: None },
+    }
+}
+
+/// A number that is drawn, or hashed with a seed of bytes that are in the packet as they are on the wire.
+fn of_hash(hash: &expr::Hash, scope: &Scope<'_>) -> Option<Loads> {
+    let expr::Hash { modulus, offset, .. } = *hash;
+    match (hash.kind, hash.seed, &hash.of) {
+        ("random", ..) => Some(Box::new(Random { modulus, offset })),
+        ("jhash", Some(seed), Some(of)) => {
+            let key = match of {
+                Expr::Concat(key) => &key[..],
+                one => std::slice::from_ref(one),
+            };
+            let is_payload = |expr: &Expr| matches!(expr, Expr::Field(field) if matches!(&**field, Field::Payload(_)));
+            let whole =
+                key.iter().all(|part| is_payload(part) && width::of(part).is_multiple_of(8));
+            let key = key.iter().map(|part| (one(part, scope), width::of(part))).collect();
+            whole.then(|| Box::new(Jhash { key, modulus, seed, offset }) as Loads)
+        }
+        _ => None,
+    }
 }
 
 /// The bits of a payload that a prefix of whole bytes leaves to be loaded.

@@ -179,6 +179,7 @@ impl Builder<'_, '_> {
             End::Map(_) => "vmap",
             End::Reject(_) => "reject",
             End::Nat(_) => "nat",
+            End::Queue(_) => "queue",
             End::Unevaluated(_) => "unknown",
         };
         let action = plain.unwrap_or_else(|| self.target(name, acts, end));

@@ -200,10 +200,10 @@ fn marks_are_set_and_read() {
 
 #[test]
 fn what_is_not_evaluated_is_unknown_by_name() {
-    let text = forward("meta skuid 0 accept; osf name \"Linux\" drop; queue; accept");
+    let text = forward("meta skuid 0 accept; osf name \"Linux\" drop; synproxy; accept");
     let names: Vec<String> =
         lowered(&text, Family::Ipv4).unknown.into_iter().flat_map(|of| of.causes).collect();
-    assert_eq!(names, ["meta skuid", "osf name", "queue"]);
+    assert_eq!(names, ["meta skuid", "osf name", "synproxy"]);
     assert_eq!(verdict(&Frame::syn(22), "meta skuid 0 accept"), None);
     assert_eq!(verdict(&Frame::syn(22), "tcp dport 23 meta skuid 0 accept; accept"), Some(Accept));
 }

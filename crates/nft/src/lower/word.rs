@@ -4,7 +4,6 @@
 //! it is every value that remains possible, bit by bit known or not, and whether the rule may have ended. Numbers have the
 //! first byte on the wire as their most significant one, and host-order registers their own value.
 
-use packet::Read;
 use rules::Outcome;
 use smallvec::{SmallVec, smallvec};
 
@@ -91,20 +90,6 @@ impl Loaded {
         Self { breaks: true, ..Self::unknown(bits) }
     }
 
-    /// A number, or the end of the rule without one.
-    pub(crate) fn found(value: Option<u128>) -> Self {
-        value.map_or_else(Self::nothing, Self::known)
-    }
-
-    /// Bytes of a packet as a number.
-    pub(crate) fn read<const N: usize>(read: Read<[u8; N]>) -> Self {
-        match read {
-            Read::Known(bytes) => Self::known(number(&bytes)),
-            Read::Unknown => Self::unknown(8 * N as u32),
-            Read::Absent => Self::nothing(),
-        }
-    }
-
     /// The rule may end here as well.
     #[must_use]
     pub(crate) fn or_nothing(self) -> Self {
@@ -120,13 +105,6 @@ impl Loaded {
             }
         }
         self.breaks |= other.breaks;
-        self
-    }
-
-    /// Changes each value.
-    #[must_use]
-    pub(crate) fn map(mut self, change: impl Fn(Word) -> Word) -> Self {
-        self.words.iter_mut().for_each(|word| *word = change(*word));
         self
     }
 

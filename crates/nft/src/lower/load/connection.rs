@@ -40,6 +40,12 @@ pub(crate) enum Key {
     DestinationPort,
     /// Zone.
     Zone,
+    /// Bytes that it counted.
+    Bytes,
+    /// Packets that it counted.
+    Packets,
+    /// Bytes of a packet, on average.
+    Average,
 }
 
 /// A key with its direction.
@@ -55,7 +61,7 @@ pub(crate) struct Connection {
 }
 
 /// Keys by name: in rules, in the bytecode.
-const KEYS: [(&str, &str, Key); 14] = [
+const KEYS: [(&str, &str, Key); 17] = [
     ("state", "state", Key::State),
     ("direction", "direction", Key::Direction),
     ("status", "status", Key::Status),
@@ -70,6 +76,9 @@ const KEYS: [(&str, &str, Key); 14] = [
     ("proto-src", "proto_src", Key::SourcePort),
     ("proto-dst", "proto_dst", Key::DestinationPort),
     ("zone", "zone", Key::Zone),
+    ("bytes", "bytes", Key::Bytes),
+    ("packets", "packets", Key::Packets),
+    ("avgpkt", "avgpkt", Key::Average),
 ];
 
 /// The number of a state as rules compare it.
@@ -105,6 +114,7 @@ impl Connection {
             Key::SourcePort | Key::DestinationPort | Key::Zone => 16,
             Key::State | Key::Status | Key::Mark | Key::Expiration => 32,
             Key::Source | Key::Destination if self.six != Some(true) => 32,
+            Key::Bytes | Key::Packets | Key::Average => 64,
             Key::Source | Key::Destination | Key::Label | Key::Helper => 128,
         }
     }
@@ -123,6 +133,7 @@ impl Connection {
             Key::Family => Loaded::known(if tuple.is_ipv6() { 10 } else { 2 }),
             Key::Protocol => Loaded::known(tuple.protocol().into()),
             Key::Zone => self.zone(flow),
+            Key::Bytes | Key::Packets | Key::Average => self.counted(flow, transit),
             _ if !self.has_sure_end(flow) => Loaded::unknown(self.bits()),
             Key::Source => self.address(tuple.source()),
             Key::Destination => self.address(tuple.destination()),
@@ -151,6 +162,28 @@ impl Connection {
             Some(direction) => Loaded::known(flow.tuple(direction).zone().into()),
             None => Loaded::known(flow.zone().into()),
         }
+    }
+}
+
+impl Connection {
+    /// What was counted; before the capture began nobody did.
+    fn counted(&self, flow: &Flow, transit: &Transit<'_, '_>) -> Loaded {
+        let of_bytes = self.key != Key::Packets;
+        if flow.is_assumed() || flow.is_listed() || of_bytes && transit.packet.is_open() {
+            return Loaded::unknown(64);
+        }
+        let directions = match self.direction {
+            Some(direction) => &[direction][..],
+            None => &[Direction::Original, Direction::Reply],
+        };
+        let counters = directions.iter().map(|direction| flow.counters(*direction));
+        let (packets, bytes) =
+            counters.fold((0, 0), |(packets, bytes), of| (packets + of.packets, bytes + of.bytes));
+        Loaded::known(match self.key {
+            Key::Packets => packets.into(),
+            Key::Bytes => bytes.into(),
+            _ => bytes.checked_div(packets).unwrap_or(0).into(),
+        })
     }
 }
 

@@ -2,10 +2,14 @@
 
 pub(super) mod connection;
 pub(super) mod constant;
+pub(super) mod fib;
+pub(super) mod hash;
 pub(super) mod lookup;
 pub(super) mod meta;
 pub(super) mod operation;
+pub(super) mod part;
 pub(super) mod payload;
+pub(super) mod route;
 pub(super) mod time;
 
 use std::fmt::Debug;

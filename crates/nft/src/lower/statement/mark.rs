@@ -48,4 +48,8 @@ impl Act for SetMark {
     fn tracks(&self) -> bool {
         self.of_connection || self.value.tracks()
     }
+
+    fn bytecode(&self, show: &mut dyn FnMut(String)) {
+        self.value.bytecode(show);
+    }
 }

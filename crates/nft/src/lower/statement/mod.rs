@@ -3,12 +3,14 @@
 pub(super) mod log;
 pub(super) mod mark;
 pub(super) mod nat;
+pub(super) mod queue;
 pub(super) mod reject;
 pub(super) mod sequence;
 pub(super) mod tested;
 pub(super) mod track;
 pub(super) mod unevaluated;
 pub(super) mod verdict;
+pub(super) mod write;
 
 use std::fmt::Debug;
 
@@ -54,6 +56,9 @@ pub(crate) trait Act: Debug + Send + Sync {
     fn retracks(&self) -> bool {
         false
     }
+
+    /// What the bytecode loads for it.
+    fn bytecode(&self, _show: &mut dyn FnMut(String)) {}
 
     /// The prefix of the lines that it writes to a log, if it does.
     fn log_prefix(&self) -> Option<&str> {

@@ -2,6 +2,7 @@
 //! it ends with.
 
 use super::nat::{Nat, Resolved};
+use super::queue::Queue;
 use super::{Act, Next, reject, verdict};
 use crate::lower::load::lookup::Lookup;
 use rules::Transit;
@@ -20,6 +21,8 @@ pub(crate) enum End {
     Reject(Answer),
     /// The packet's flow is translated.
     Nat(Box<Nat>),
+    /// A program gets the packet.
+    Queue(Queue),
     /// With something that is not evaluated.
     Unevaluated(Box<str>),
 }
@@ -42,7 +45,7 @@ impl Sequence {
         let chains = match &end {
             End::Verdict(effect) => verdict::chains([*effect]),
             End::Map(lookup) => verdict::chains(lookup.map.data.iter().copied()),
-            End::Reject(_) | End::Nat(_) | End::Unevaluated(_) => Box::default(),
+            End::Reject(_) | End::Nat(_) | End::Queue(_) | End::Unevaluated(_) => Box::default(),
         };
         Self { acts: acts.into(), end, family, chains, text: text.into() }
     }
@@ -62,7 +65,17 @@ impl Sequence {
                 Resolved::Ends => Effect::Continue,
                 Resolved::Unknown => Effect::Unknown,
             },
+            End::Queue(queue) => queue.apply(transit),
             End::Unevaluated(_) => Effect::Unknown,
+        }
+    }
+}
+
+impl End {
+    /// What the bytecode loads for it.
+    pub(crate) fn bytecode(&self, show: &mut dyn FnMut(String)) {
+        if let Self::Map(lookup) = self {
+            lookup.key.iter().for_each(|part| part.bytecode(show));
         }
     }
 }
@@ -159,6 +172,10 @@ impl Target for Sequence {
             End::Nat(nat) => nat.gives(self.family),
             _ => Gives::Own,
         }
+    }
+
+    fn queues(&self) -> bool {
+        matches!(self.end, End::Queue(_))
     }
 
     fn answer(&self) -> Option<Answer> {

@@ -1,11 +1,12 @@
-//! `notrack`: the packet is not tracked. A packet that has a connection keeps it; one that tracking found none for is
-//! untracked from then on.
+//! What rules ask of tracking: `notrack`, `ct zone set`, `ct label set`.
 //!
+//! A packet that has a connection keeps it, in its zone; one that tracking found none for is untracked from `notrack` on.
 //! Source: kernel `nft_notrack_eval` in `net/netfilter/nft_ct.c`; measured on 6.18.
 
 use super::{Act, Next};
-use conntrack::{CtState, CtView, States};
-use rules::{Request, Transit};
+use crate::lower::read::Loads;
+use conntrack::{CtState, CtView, Helper, States, Template, Zone};
+use rules::{KnownFlow, Request, Transit};
 
 /// Exempts packets from tracking.
 #[derive(Debug)]
@@ -35,6 +36,69 @@ impl Act for Notrack {
     }
 
     fn untracks(&self) -> bool {
+        true
+    }
+}
+
+/// The zone in which the packet's connection is looked up.
+#[derive(Debug)]
+pub(crate) struct SetZone {
+    pub zone: Loads,
+    /// `original` or `reply`; both ways without.
+    pub direction: Option<&'static str>,
+}
+
+impl Act for SetZone {
+    fn act(&self, transit: &mut Transit<'_, '_>) -> Next {
+        let loaded = self.zone.load(transit);
+        if loaded.words.is_empty() {
+            return Next::Ends;
+        }
+        if transit.ct.tracker.is_some() {
+            // After tracking a packet without a connection gets one that stands in for it.
+            if !matches!(transit.ct.flow(), KnownFlow::Flow(_)) {
+                transit.ct.view.states = States::ANY;
+            }
+            return if loaded.breaks { Next::MayEnd } else { Next::On };
+        }
+        let id = loaded.only().and_then(|id| u16::try_from(id).ok());
+        let request = match id {
+            Some(id) => {
+                let (original, reply) =
+                    (self.direction != Some("reply"), self.direction != Some("original"));
+                let zone = Zone { id, original, reply };
+                Request::Template(Template { zone, helper: Helper::None })
+            }
+            None => Request::Unknown,
+        };
+        transit.ct.request(request, transit.certain && !loaded.breaks);
+        if loaded.breaks { Next::MayEnd } else { Next::On }
+    }
+
+    fn lacks(&self) -> Option<&str> {
+        self.zone.lacks()
+    }
+
+    fn tracks(&self) -> bool {
+        true
+    }
+
+    fn retracks(&self) -> bool {
+        true
+    }
+}
+
+/// A label of the packet's connection, by the number of its bit.
+#[derive(Debug)]
+pub(crate) struct SetLabel(pub u8);
+
+impl Act for SetLabel {
+    fn act(&self, transit: &mut Transit<'_, '_>) -> Next {
+        transit.ct.change(transit.certain, |flow| flow.set_label(self.0));
+        Next::On
+    }
+
+    fn tracks(&self) -> bool {
         true
     }
 }
