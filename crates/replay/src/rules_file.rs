@@ -1,6 +1,7 @@
 //! A rules file as loaded: the ruleset, and what its text says about itself.
 
 use dataplane::Program;
+use nft::lower::Unknown;
 use pktio::file::NamedBy;
 use rules::eval::{By, Cause, PATIENCE, RuleRef};
 use rules::model::{Action, Chain, Hook, Policy, Rule, Ruleset, Table};
@@ -10,6 +11,7 @@ use std::sync::Arc;
 
 use crate::error::Error;
 use crate::input::{instead_of_rules, read_text, text_of};
+use crate::nftables::{self, Lacking, Language, Listing, OfFamily};
 use crate::setup::Setup;
 
 /// A loaded rules file. A clone shares its text and its rules.
@@ -31,6 +33,10 @@ pub struct RulesFile {
     pub warnings: Vec<Warning>,
     /// Whether something else than its text gives the backend.
     pub semantics_given: bool,
+    /// The listing of nftables that the rules are of, with those of other families.
+    pub listing: Option<Arc<Listing>>,
+    /// What of the listing is not evaluated.
+    pub(crate) lacking: Lacking,
 }
 
 /// A second rules file of a family: where its text begins.
@@ -51,6 +57,13 @@ pub(crate) fn program<'f>(
     Program::starting(rulesets, config.clone(), start.clone())
 }
 
+fn text_by(file: &str, by: NamedBy<'_>) -> Result<String, Error> {
+    match by {
+        NamedBy::Person => read_text(file),
+        by => text_of(file, by),
+    }
+}
+
 impl RulesFile {
     /// Reads and loads a file; `-` is standard input. With `table` only that table is kept.
     ///
@@ -60,17 +73,51 @@ impl RulesFile {
         Self::open_by(file, NamedBy::Person, options)
     }
 
+    /// Reads and loads a file of save text or of nftables, which makes several: one for each family.
+    pub(crate) fn open_all(
+        file: &str,
+        by: NamedBy<'_>,
+        options: &LoadOptions<'_>,
+    ) -> Result<Vec<Self>, Error> {
+        let text = text_by(file, by)?;
+        match nftables::language_of(&text) {
+            Some(language) => Self::of_nftables(file, text, language, options),
+            None => Ok(vec![Self::from_text(file, text, options)?]),
+        }
+    }
+
+    /// The rules of a listing of nftables, for each family.
+    fn of_nftables(
+        file: &str,
+        text: String,
+        language: Language,
+        options: &LoadOptions<'_>,
+    ) -> Result<Vec<Self>, Error> {
+        let ruleset = nftables::read(file, &text, language)?;
+        let (listing, text) = (Arc::new(Listing { ruleset, language }), Arc::from(text));
+        let families = nftables::families(file, &listing, options)?;
+        let one = |OfFamily { ruleset, lacking, warnings }: OfFamily| Self {
+            file: file.to_owned(),
+            given: file.to_owned(),
+            text: Arc::clone(&text),
+            second: None,
+            ruleset: Arc::new(ruleset),
+            family_from: FamilyFrom::Text,
+            warnings,
+            semantics_given: false,
+            listing: Some(Arc::clone(&listing)),
+            lacking,
+        };
+        Ok(families.into_iter().map(one).collect())
+    }
+
     /// The same of a file that somebody names.
     pub(crate) fn open_by(
         file: &str,
         by: NamedBy<'_>,
         options: &LoadOptions<'_>,
     ) -> Result<Self, Error> {
-        let text = match by {
-            NamedBy::Person => read_text(file)?,
-            by => text_of(file, by)?,
-        };
-        Self::from_text(file, text, options)
+        Self::from_text(file, text_by(file, by)?, options)
     }
 
     /// Loads text that came from `file`.
@@ -103,6 +150,8 @@ impl RulesFile {
             family_from: loaded.family_from,
             warnings: loaded.warnings,
             semantics_given: false,
+            listing: None,
+            lacking: Lacking::default(),
         })
     }
 
@@ -116,6 +165,9 @@ impl RulesFile {
     /// Gives the backend, whatever the text says; before anybody else has the rules.
     #[must_use]
     pub fn evaluated_as(mut self, semantics: Option<Backend>) -> Self {
+        if self.listing.is_some() {
+            return self;
+        }
         if let (Some(backend), Some(ruleset)) = (semantics, Arc::get_mut(&mut self.ruleset)) {
             ruleset.evaluate_as(backend);
         }
@@ -193,6 +245,13 @@ impl RulesFile {
         (table, chain, &chain.rules[at.rule as usize])
     }
 
+    /// The number of a rule in its chain, from 1. A rule of nft may be walked in several parts.
+    #[must_use]
+    pub fn number(&self, at: RuleRef) -> u32 {
+        let listed = self.rule(at).2.listed.as_ref();
+        listed.map_or(at.rule + 1, |listed| listed.number)
+    }
+
     /// A rule's canonical text.
     #[must_use]
     pub fn rule_text(&self, at: RuleRef) -> String {
@@ -213,7 +272,12 @@ impl RulesFile {
                 let table = &self.ruleset.tables[table as usize];
                 let chain = &table.chains[chain as usize];
                 let policy = chain.base.map_or_else(String::new, |base| base.policy.to_string());
-                format!("policy {policy} of {}/{}", self.ruleset.title(table), chain.name)
+                match self.listing {
+                    Some(_) => {
+                        format!("policy {} of {} {}", policy.to_lowercase(), table.name, chain.name)
+                    }
+                    None => format!("policy {policy} of {}/{}", self.ruleset.title(table), chain.name),
+                }
             }
         }
     }
@@ -294,12 +358,16 @@ impl RulesFile {
                 "header bytes not captured, or translated to what is not known".to_owned()
             }
             Cause::Match(index) => match rule.matches.get(usize::from(index)) {
-                Some(used) => match used.body.asks_for() {
-                    Some(missing) => format!("-m {}: {missing}", used.name),
-                    None => format!("-m {}", used.name),
-                },
+                Some(used) => {
+                    let option = if rule.listed.is_some() { "" } else { "-m " };
+                    match used.body.asks_for() {
+                        Some(missing) => format!("{option}{}: {missing}", used.name),
+                        None => format!("{option}{}", used.name),
+                    }
+                }
                 None => "a match".to_owned(),
             },
+            Cause::Target if rule.listed.is_some() => self.lacks(at),
             Cause::Target => match &rule.action {
                 Action::Target(target) => format!("-j {}", target.name),
                 _ => "its target".to_owned(),
@@ -310,6 +378,24 @@ impl RulesFile {
                 "walks that are too long: after {PATIENCE} of them the chain is given up at once"
             ),
             Cause::Stopped => "the end of the replay, which was stopped".to_owned(),
+        }
+    }
+
+    /// What is not evaluated of a rule that is listed.
+    fn lacks(&self, at: RuleRef) -> String {
+        let (table, chain, _) = self.rule(at);
+        let number = self.number(at);
+        let is_it = |it: &&Unknown| {
+            let of_table = table.name.split_once(' ');
+            let of_table = of_table == Some((it.family.name(), &*it.table));
+            of_table && it.chain == chain.name && it.rule == number
+        };
+        match self.lacking.iter().find(is_it) {
+            Some(lacking) => {
+                let hint = lacking.causes.first().map_or("", |cause| nftables::hint(cause));
+                format!("{}{hint}", lacking.causes.join(", "))
+            }
+            None => "its statements".to_owned(),
         }
     }
 }

@@ -215,7 +215,7 @@ impl WalkOptions {
         let by = |name| self.named_by(name);
         let mut files = match HostFolder::named(rules, by(rules)) {
             Some(folder) => folder.rules(&self.load_options())?,
-            None => vec![RulesFile::open_by(rules, by(rules), &self.load_options())?],
+            None => RulesFile::open_all(rules, by(rules), &self.load_options())?,
         };
         let Some(rules6) = rules6 else { return Ok(files.into_iter().map(evaluated).collect()) };
         if HostFolder::at(rules).is_some() {

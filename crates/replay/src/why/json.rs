@@ -88,7 +88,7 @@ fn miss_json(file: &RulesFile, miss: &NearMiss) -> Value {
     json!({
         "table": file.ruleset.title(table),
         "chain": chain.name,
-        "number": miss.at.rule + 1,
+        "number": file.number(miss.at),
         "line": file.line(rule.line).1,
         "text": file.rule_text(miss.at),
         "test": miss.test,
@@ -112,7 +112,7 @@ fn step_json(file: &RulesFile, numbers: &Numbers, step: &Step) -> Value {
                 "step": "rule",
                 "table": file.ruleset.title(table),
                 "chain": chain.name,
-                "number": at.rule + 1,
+                "number": file.number(*at),
                 "line": file.line(rule.line).1,
                 "text": file.rule_text(*at),
                 "matches": format!("{outcome:?}"),

@@ -9,15 +9,30 @@ use super::dialect::Part;
 use crate::ext::{MatchUse, Printer};
 use crate::family::Family;
 use crate::header::{Field, FieldTest, Header, IfaceTest, MaskedAddr, ProtocolTest};
-use crate::model::{Action, Chain, Counters, FallThrough, Rule, Ruleset, Table};
+use crate::model::{Action, Chain, Counters, FallThrough, Listed, Rule, Ruleset, Table};
 use crate::names::{ethertype_name, protocol_name};
 use crate::value;
 
 /// One rule as `-A CHAIN …`.
 #[must_use]
 pub fn print_rule(family: Family, table: &Table, chain: &Chain, rule: &Rule) -> String {
+    if let Some(listed) = &rule.listed {
+        return print_listed(&table.name, &chain.name, listed);
+    }
     let name = |index: u32| table.chains.get(index as usize).map_or("?", |chain| &chain.name);
     print_named(family, &chain.name, rule, name)
+}
+
+/// One rule of nft as `nft add rule` takes it, with its comment and its handle.
+fn print_listed(table: &str, chain: &str, listed: &Listed) -> String {
+    let mut text = format!("{table} {chain} {}", listed.text);
+    if let Some(comment) = &listed.comment {
+        let _ = write!(text, " comment \"{comment}\"");
+    }
+    if let Some(handle) = listed.handle {
+        let _ = write!(text, " # handle {handle}");
+    }
+    text
 }
 
 /// One rule as `-A CHAIN …`; `name` names the chains that it may jump to.
@@ -27,6 +42,9 @@ pub(crate) fn print_named<'n>(
     rule: &Rule,
     name: impl Fn(u32) -> &'n str,
 ) -> String {
+    if let Some(listed) = &rule.listed {
+        return print_listed("", chain, listed).trim_start().to_owned();
+    }
     let mut to = Printer::new("-A");
     to.word(chain);
     let dialect = family.dialect();
