@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use super::constants;
-use super::load::{connection, lookup};
+use super::load::time::{self, Time};
+use super::load::{Load, connection, lookup};
 use super::read::{self, Loads};
 use super::scope::Scope;
 use super::set::{Search, Span};
@@ -50,6 +51,14 @@ pub(crate) struct Unevaluated {
 pub(crate) struct Draw {
     share: u64,
     of: u64,
+}
+
+/// An hour that the packet's is above or below: the kernel compares both in UTC.
+#[derive(Debug)]
+pub(crate) struct Hour {
+    op: Op,
+    hour: u128,
+    text: Box<str>,
 }
 
 /// A comparison that became a match.
@@ -105,7 +114,7 @@ pub(crate) fn lower(of: &stmt::Compare, text: &str, scope: &Scope<'_>) -> Box<dy
         return unevaluated(why, tracks, text);
     };
     if is_key(&of.left, "meta", "hour") && ordered(of.op) {
-        return unevaluated("meta hour above or below an hour", false, text);
+        return Box::new(Hour { op: of.op, hour: span.low, text: text.into() });
     }
     if is_key(&of.left, "ct", "label") {
         let left = read::one(&of.left, scope);
@@ -318,4 +327,30 @@ impl Tested for Draw {
     }
 
     fn bytecode(&self, _show: &mut dyn FnMut(String)) {}
+}
+
+impl Match for Hour {
+    fn print(&self, to: &mut Printer) {
+        to.word(&self.text);
+    }
+
+    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
+        let Some((now, zone)) = time::universal_hour(transit) else { return Outcome::MAYBE };
+        let hour = time::to_universal(self.hour, zone);
+        now.test(|word| test(self.op, Span::one(hour)).of(word))
+    }
+
+    fn asks_for(&self) -> Option<&'static str> {
+        Time::Hour.asks_for()
+    }
+}
+
+impl Tested for Hour {
+    fn lacks(&self) -> Option<&str> {
+        None
+    }
+
+    fn bytecode(&self, show: &mut dyn FnMut(String)) {
+        Time::Hour.bytecode(show);
+    }
 }

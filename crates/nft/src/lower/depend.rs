@@ -16,6 +16,8 @@ use crate::types::{ICMP_CODE, ICMPV6_CODE};
 const IPV4: u128 = 2;
 const IPV6: u128 = 10;
 const TCP: u128 = 6;
+/// The type of a frame with a VLAN's tag.
+const VLAN: u128 = 0x8100;
 
 /// What a rule has said so far of the headers that its packets have.
 #[derive(Debug, Default)]
@@ -28,6 +30,8 @@ pub(crate) struct Known {
     ether: bool,
     /// The type of an ICMP message was compared.
     typed: bool,
+    /// The frame has a VLAN's tag.
+    tagged: bool,
 }
 
 /// A comparison that a statement needs.
@@ -41,6 +45,8 @@ pub(crate) enum Need {
     Ether,
     /// The type of an ICMP message.
     Message(u128),
+    /// A VLAN's tag.
+    Tagged,
 }
 
 impl Need {
@@ -59,6 +65,10 @@ impl Need {
             Self::Message(kind) => {
                 let first = Payload { base: Base::Transport, offset: 0, bits: 8 };
                 ("icmp type", compare::equal(Box::new(first), kind, "icmp type"))
+            }
+            Self::Tagged => {
+                let kind = Payload { base: Base::Link, offset: 96, bits: 16 };
+                ("ether type", compare::equal(Box::new(kind), VLAN, "ether type 8021q"))
             }
         }
     }
@@ -156,6 +166,9 @@ impl Known {
                 if !std::mem::replace(&mut self.ether, true) {
                     needs.push(Need::Ether);
                 }
+                if header.name == "vlan" && !std::mem::replace(&mut self.tagged, true) {
+                    needs.push(Need::Tagged);
+                }
             }
             Base::Network => match header.name {
                 "ip" => self.network(IPV4, needs),
@@ -229,6 +242,7 @@ impl Known {
 
     fn ethertype(&mut self, value: u128) {
         match value {
+            VLAN => self.tagged = true,
             0x800 => self.network = Some(IPV4),
             0x86dd => self.network = Some(IPV6),
             _ => {}

@@ -17,13 +17,15 @@ use super::statement::nat::Nat;
 use super::statement::queue::Queue;
 use super::statement::reject;
 use super::statement::sequence::End;
-use super::statement::track::{Notrack, SetLabel, SetZone};
+use super::statement::track::{Notrack, SetHelper, SetLabel, SetZone};
 use super::statement::unevaluated::{Harm, Unevaluated};
 use super::statement::write::{self, LowerSegment, Write};
 use super::width;
 use crate::expr::{Element, Expr, Field, Hash};
+use crate::model::Body;
 use crate::stmt::{Named, Stmt};
 use crate::text::Printer;
+use crate::types::{Data, Value};
 use rules::ext::{Effect, Match};
 
 /// What a statement is to the walk.
@@ -70,7 +72,7 @@ pub(crate) fn item(stmt: &Stmt, scope: &Scope<'_>) -> Item {
             Item::State("quota", Box::new(Quota::new(quota, &text(scope, |p| stmt.print(p)))))
         }
         Stmt::CtCount(..) => test("ct count", true),
-        Stmt::Named(named) => self::named(named),
+        Stmt::Named(named) => self::named(named, scope),
         Stmt::Log(log) => Item::Act(Box::new(Log::new(log))),
         Stmt::Reject(reject) => match reject::answer(reject, scope.family) {
             Some(answer) => Item::End(End::Reject(answer)),
@@ -126,7 +128,10 @@ fn unevaluated_end(why: &str) -> Item {
 }
 
 /// A use of a named object: counters only watch.
-fn named(named: &Named) -> Item {
+fn named(named: &Named, scope: &Scope<'_>) -> Item {
+    if let Some(helper) = helper(named, scope) {
+        return Item::Act(Box::new(helper));
+    }
     let by_map = !matches!(named.name, Expr::Value(_));
     match named.kind.name {
         "counter" | "secmark" if !by_map => act(named.kind.name, Harm::Nothing),
@@ -138,6 +143,25 @@ fn named(named: &Named) -> Item {
         "counter" | "secmark" => act(&format!("{} by a map", named.kind.name), Harm::End),
         name => unevaluated_end(name),
     }
+}
+
+/// The helper that a named object is.
+fn helper(named: &Named, scope: &Scope<'_>) -> Option<SetHelper> {
+    let Expr::Value(Value { data: Data::Text(name), .. }) = &named.name else { return None };
+    let object = scope.table.objects.iter().find(|object| object.name == *name)?;
+    let Body::Helper(kind, protocol, family) = &object.body else { return None };
+    let protocol = match &**protocol {
+        "tcp" => 6,
+        "udp" => 17,
+        _ => return None,
+    };
+    let six = match &**family {
+        "ip" => Some(false),
+        "ip6" => Some(true),
+        _ => None,
+    };
+    let is_helper = named.kind.name == "ct helper";
+    is_helper.then_some(SetHelper { helper: conntrack::Helper::named(kind), protocol, six })
 }
 
 fn vmap(key: &Expr, data: &Expr, scope: &Scope<'_>) -> Item {

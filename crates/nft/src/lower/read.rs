@@ -73,6 +73,7 @@ fn unevaluated(name: &str, expr: &Expr, tracks: bool) -> Loads {
 
 fn field(read: &Field, expr: &Expr, scope: &Scope<'_>) -> Loads {
     let known: Option<Loads> = match read {
+        Field::Payload(expr::Payload::Field(header, _)) if header.base == Base::Inner => None,
         Field::Payload(payload) => Some(Box::new(of_payload(payload))),
         Field::Keyed(keyed) => of_keyed(keyed),
         Field::Ct(ct) => of_ct(ct),

@@ -75,6 +75,23 @@ impl Load for Time {
     }
 }
 
+/// The second of the packet's day in UTC, and the host's zone in seconds; `None` if something of it is not known.
+pub(crate) fn universal_hour(transit: &Transit<'_, '_>) -> Option<(Loaded, i64)> {
+    let is_described = transit.packet.described().is_some();
+    let now = transit.time.filter(|_| !is_described)?;
+    let second = |time: u64| (time / SECOND).cast_signed();
+    let zone = transit.host.zone.as_ref()?.offset_at(second(now))?;
+    let hour = |time| Loaded::known(second(time).rem_euclid(DAY).cast_unsigned().into());
+    let late = hour(now.saturating_add(TICK));
+    Some((hour(now.saturating_sub(TICK)).or(hour(now)).or(late), zone.into()))
+}
+
+/// A second of a day in a zone as one in UTC.
+pub(crate) fn to_universal(second: u128, zone: i64) -> u128 {
+    let second = i64::try_from(second).unwrap_or(0);
+    (second - zone).rem_euclid(DAY).cast_unsigned().into()
+}
+
 /// Reads `HH:MM[:SS]` as the second of a day.
 pub(crate) fn hour(text: &str) -> Option<u128> {
     let mut parts = text.split(':').map(|part| part.parse::<u32>().ok());

@@ -57,6 +57,11 @@ pub(crate) trait Act: Debug + Send + Sync {
         false
     }
 
+    /// Whether the verdict on packets of one connection depends on others after it.
+    fn couples(&self) -> bool {
+        false
+    }
+
     /// What the bytecode loads for it.
     fn bytecode(&self, _show: &mut dyn FnMut(String)) {}
 

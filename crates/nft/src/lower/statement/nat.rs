@@ -186,6 +186,17 @@ impl Nat {
         Some([address_of(span.low & !host | own & host, six); 2])
     }
 
+    /// What the bytecode loads for it.
+    pub(crate) fn bytecode(&self, show: &mut dyn FnMut(String)) {
+        for given in self.address.iter().chain(&self.port) {
+            match given {
+                Given::Span(_) => {}
+                Given::Load(load) => load.bytecode(show),
+                Given::Map(lookup) => lookup.key.iter().for_each(|part| part.bytecode(show)),
+            }
+        }
+    }
+
     /// What it gives every flow, if that depends on no packet.
     pub(crate) fn mapping(&self, family: Family) -> Option<Mapping> {
         if self.netmap || self.passes_by(family) {

@@ -6,6 +6,7 @@ use super::queue::Queue;
 use super::{Act, Next, reject, verdict};
 use crate::lower::load::lookup::Lookup;
 use rules::Transit;
+use rules::ipset::Sets;
 use rules::ext::{Alters, Answer, Course, Effect, Printer, Target};
 use rules::model::Family;
 use rules::nat::{Gives, Mapping, Translation};
@@ -74,8 +75,10 @@ impl Sequence {
 impl End {
     /// What the bytecode loads for it.
     pub(crate) fn bytecode(&self, show: &mut dyn FnMut(String)) {
-        if let Self::Map(lookup) = self {
-            lookup.key.iter().for_each(|part| part.bytecode(show));
+        match self {
+            Self::Map(lookup) => lookup.key.iter().for_each(|part| part.bytecode(show)),
+            Self::Nat(nat) => nat.bytecode(show),
+            _ => {}
         }
     }
 }
@@ -106,6 +109,10 @@ impl Target for Sequence {
 
     fn only_watches(&self) -> bool {
         matches!(self.end, End::Verdict(Effect::Continue)) && self.acts.iter().all(|a| a.watches())
+    }
+
+    fn couples_flows(&self, _sets: Option<&Sets>) -> bool {
+        self.acts.iter().any(|act| act.couples())
     }
 
     fn leads_to(&self) -> &[u32] {

@@ -1,11 +1,11 @@
-//! What rules ask of tracking: `notrack`, `ct zone set`, `ct label set`.
+//! What rules ask of tracking: `notrack`, `ct zone set`, `ct label set`, `ct helper set`.
 //!
 //! A packet that has a connection keeps it, in its zone; one that tracking found none for is untracked from `notrack` on.
 //! Source: kernel `nft_notrack_eval` in `net/netfilter/nft_ct.c`; measured on 6.18.
 
 use super::{Act, Next};
 use crate::lower::read::Loads;
-use conntrack::{CtState, CtView, Helper, States, Template, Zone};
+use conntrack::{CtState, CtView, Direction, Helper, States, Template, Zone};
 use rules::{KnownFlow, Request, Transit};
 
 /// Exempts packets from tracking.
@@ -99,6 +99,46 @@ impl Act for SetLabel {
     }
 
     fn tracks(&self) -> bool {
+        true
+    }
+}
+
+/// The helper of a connection that the packet begins.
+#[derive(Debug)]
+pub(crate) struct SetHelper {
+    pub helper: Helper,
+    /// The protocol whose connections it is for.
+    pub protocol: u8,
+    /// The connections that it is for are of IPv6, or of IPv4; `None` for both.
+    pub six: Option<bool>,
+}
+
+impl Act for SetHelper {
+    fn act(&self, transit: &mut Transit<'_, '_>) -> Next {
+        let gets = match transit.ct.flow() {
+            KnownFlow::None => false,
+            KnownFlow::Unknown => {
+                transit.ct.change(false, |_| {});
+                false
+            }
+            KnownFlow::Flow(flow) => {
+                let tuple = flow.tuple(Direction::Original);
+                let fits = tuple.protocol() == self.protocol
+                    && self.six.is_none_or(|six| six == tuple.is_ipv6());
+                fits && !flow.is_confirmed() && flow.helper() == Helper::None
+            }
+        };
+        if gets {
+            transit.ct.change(transit.certain, |flow| flow.set_helper(self.helper));
+        }
+        Next::On
+    }
+
+    fn tracks(&self) -> bool {
+        true
+    }
+
+    fn couples(&self) -> bool {
         true
     }
 }

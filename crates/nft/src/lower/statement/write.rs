@@ -147,6 +147,10 @@ impl Act for LowerSegment {
     fn lacks(&self) -> Option<&str> {
         self.0.lacks()
     }
+
+    fn bytecode(&self, show: &mut dyn FnMut(String)) {
+        self.0.bytecode(show);
+    }
 }
 
 impl LowerSegment {
