@@ -47,7 +47,7 @@ pub(super) fn run(words: impl Iterator<Item = String>) -> io::Result<ExitCode> {
 }
 
 fn print_tally(family: &str, tally: &Tally, tells_refused: bool) {
-    let Tally { rulesets, rules, packets, left, unknown, items, refused } = tally;
+    let Tally { rulesets, rules, packets, left, unknown, lacks, items, refused } = tally;
     let lacking: u64 = unknown.values().sum();
     let lines: u64 = refused.values().map(|(count, _)| count).sum();
     println!(
@@ -56,6 +56,9 @@ fn print_tally(family: &str, tally: &Tally, tells_refused: bool) {
     );
     for (name, answers) in items {
         println!("  {name}: {} yes, {} no", answers.yes, answers.no);
+    }
+    for (lack, count) in lacks {
+        println!("  not evaluated: {count} rules by {lack}");
     }
     for (cause, count) in unknown {
         println!("  unknown: {count} by {cause}");

@@ -59,7 +59,8 @@ impl Drawing<'_> {
         tuple
     }
 
-    /// A verdict map, and the chain that one of its elements jumps to.
+    /// A verdict map that ends its rule, and the chain that one of its elements jumps to. A key that it has not ends the
+    /// rule as well.
     pub(super) fn vmap(&mut self, fields: &[Field], chains: &[usize]) -> (Part, Option<usize>) {
         let intervals = self.draw.one_in(2);
         let (tuples, chosen) = self.tuples(fields, intervals);
@@ -72,25 +73,40 @@ impl Drawing<'_> {
             }
             pairs.push(format!("{} : {verdict}", tuple.text));
         }
+        let part = self.vmap_of(Sort::Statement, fields, intervals, &pairs);
+        let craft = all(tuples[chosen].crafts.clone());
+        (Part { piece: Piece { craft, ..part.piece }, ..part }, to)
+    }
+
+    /// A verdict map all of whose elements let the rule go on: a test.
+    pub(super) fn vmap_test(&mut self, fields: &[Field]) -> Part {
+        let intervals = self.draw.one_in(2);
+        let (tuples, chosen) = self.tuples(fields, intervals);
+        let pairs = tuples.iter().map(|tuple| format!("{} : continue", tuple.text));
+        let pairs: Vec<String> = pairs.collect();
+        let part = self.vmap_of(Sort::Test, fields, intervals, &pairs);
+        let craft = all(tuples[chosen].crafts.clone());
+        Part { piece: Piece { craft, ..part.piece }, ..part }
+    }
+
+    fn vmap_of(&mut self, sort: Sort, fields: &[Field], intervals: bool, pairs: &[String]) -> Part {
+        let item = match (sort, fields.len(), intervals) {
+            (Sort::Test, ..) => "vmap continue",
+            (_, 1, false) => "vmap",
+            (_, 1, true) => "vmap interval",
+            _ => "vmap concatenated",
+        };
         let elements = format!("{{ {} }}", pairs.join(", "));
         let keys = names(fields);
-        let craft = all(tuples[chosen].crafts.clone());
-        let items: &[&str] = match (fields.len(), intervals) {
-            (1, false) => &["vmap"],
-            (1, true) => &["interval vmap"],
-            _ => &["concatenated vmap"],
-        };
         if self.draw.one_in(2) {
-            let text = format!("{keys} vmap {elements}");
-            return (Part::of(Sort::Vmap, items, Piece { text, craft }), to);
+            return Part::of(sort, &[item], Piece::plain(format!("{keys} vmap {elements}")));
         }
         let flags = if intervals { "flags interval ; " } else { "" };
         let body = format!("typeof {keys} : verdict ; {flags}elements = {elements} ; ");
         let map = self.declare("map", &body);
-        let text = format!("{keys} vmap @{map}");
-        let mut part = Part::of(Sort::Vmap, items, Piece { text, craft });
+        let mut part = Part::of(sort, &[item], Piece::plain(format!("{keys} vmap @{map}")));
         part.sets.push(map);
-        (part, to)
+        part
     }
 
     fn element_verdict(&mut self, chains: &[usize]) -> (String, Option<usize>) {

@@ -29,8 +29,6 @@ pub enum Sort {
     Counter,
     /// Goes on if it answers yes.
     Test,
-    /// Goes on if it answers no: a verdict map.
-    Vmap,
     /// Goes on always, or ends the rule.
     Statement,
 }

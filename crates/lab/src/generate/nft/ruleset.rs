@@ -64,16 +64,23 @@ pub struct NftRuleset {
 /// Where packets end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ending {
-    /// Nothing leaves: base chains stand at prerouting, input and forward.
+    /// Nothing leaves: base chains stand at prerouting, and packets are of any kind.
+    Early,
+    /// Nothing leaves: base chains stand at prerouting, input and forward, and packets have no options of IPv4, of which the
+    /// stack refuses some between hooks.
     Kept,
     /// All packets route forwards: base chains stand at prerouting, forward and postrouting.
     Forwarded,
 }
 
 impl Ending {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Early, Self::Kept, Self::Forwarded];
+
     fn hooks(self) -> &'static [&'static str] {
         match self {
-            Self::Kept => &["prerouting", "prerouting", "input", "forward"],
+            Self::Early => &["prerouting"],
+            Self::Kept => &["prerouting", "input", "input", "forward"],
             Self::Forwarded => &["prerouting", "forward", "forward", "postrouting"],
         }
     }
@@ -304,18 +311,24 @@ fn rule(drawing: &mut Drawing<'_>, callees: &[usize], is_base: bool) -> Rule {
     {
         add(part);
     }
-    if drawing.draw.one_in(6) && drawing.may("vmap") {
-        let fields = fields(drawing, 3);
+    if drawing.draw.one_in(20) && drawing.may("vmap continue") {
+        let fields = fields(drawing, 2);
         if !fields.is_empty() {
-            let (part, chain) = drawing.vmap(&fields, callees);
-            add(part);
-            to = chain;
+            add(drawing.vmap_test(&fields));
         }
     }
     if !is_counted(&parts) {
         parts.push(Part::counter());
     }
-    let asks = parts.iter().any(|part| matches!(part.sort, Sort::Test | Sort::Vmap));
+    let asks = parts.iter().any(|part| part.sort == Sort::Test);
+    if drawing.draw.one_in(6) && drawing.may("vmap") {
+        let fields = fields(drawing, 3);
+        if !fields.is_empty() {
+            let (part, to) = drawing.vmap(&fields, callees);
+            parts.push(part);
+            return Rule { parts, to };
+        }
+    }
     if let Some((verdict, chain)) = drawing.verdict(callees, is_base, asks) {
         parts.push(verdict);
         to = chain.or(to);

@@ -12,7 +12,7 @@ use std::time::Instant;
 use rules::model::Family;
 
 use super::super::netns::in_fresh;
-use super::compare::{Difference, Reads, Session, Terms, locate};
+use super::compare::{Difference, Reads, Session, Terms, is_compared, locate};
 use super::items::{self, Items};
 use super::shrink::{Failing, shrink};
 use crate::generate::nft::TableFamily;
@@ -61,6 +61,8 @@ pub struct Tally {
     pub left: u64,
     /// Packets of which tamis could not tell everything, by the cause.
     pub unknown: BTreeMap<String, u64>,
+    /// What tamis does not evaluate, and in how many rules of a family.
+    pub lacks: BTreeMap<String, u64>,
     /// Answers of each item, by the kernel's counters.
     pub items: Items,
     /// Lines that nft refused, by the reason; one of them.
@@ -84,6 +86,9 @@ impl Tally {
         self.left += other.left;
         for (cause, count) in &other.unknown {
             *self.unknown.entry(cause.clone()).or_default() += count;
+        }
+        for (lack, count) in &other.lacks {
+            *self.lacks.entry(lack.clone()).or_default() += count;
         }
         items::add(&mut self.items, &other.items);
         for (reason, (count, text)) in &other.refused {
@@ -128,11 +133,14 @@ pub fn run(plan: &Plan) -> io::Result<Summary> {
 pub fn one(plan: &Plan, number: u64) -> io::Result<(TableFamily, Tally, Option<String>)> {
     let count = plan.families.len() as u64;
     let (family, turn) = (plan.families[(number % count) as usize], number / count);
-    let ending = if turn % 2 == 0 { Ending::Kept } else { Ending::Forwarded };
+    let ending = Ending::ALL[(turn % 3) as usize];
     let each = [Reads::Commands, Reads::Listing, Reads::Json];
-    let reads = plan.reads.unwrap_or(each[(turn / 2 % 3) as usize]);
+    let reads = plan.reads.unwrap_or(each[(turn / 3 % 3) as usize]);
     let terms = Terms { ending, reads };
-    let placement = if ending == Ending::Kept { Placement::Raw } else { Placement::Forward };
+    let placement = match ending {
+        Ending::Early | Ending::Kept => Placement::Raw,
+        Ending::Forwarded => Placement::Forward,
+    };
     let packets = if family == TableFamily::Ip6 { Family::Ipv6 } else { Family::Ipv4 };
     let scene = Scene::new(packets, Wire::Tun, placement);
     let mut draw = Draw::new(scene, plan.seed ^ (number + 1).wrapping_mul(SPREAD));
@@ -165,11 +173,15 @@ fn compare(
     }
     let ruleset = session.ruleset().clone();
     tally.rules = ruleset.rule_count() as u64;
+    for lack in session.lacks() {
+        *tally.lacks.entry(lack.clone()).or_default() += 1;
+    }
     for batch in 0..BATCHES {
         if difference.is_some() {
             break;
         }
-        let frames = packets::draw(draw, &ruleset, batch * BATCH, BATCH);
+        let mut frames = packets::draw(draw, &ruleset, batch * BATCH, BATCH);
+        frames.retain(|frame| is_compared(terms.ending, frame));
         difference = session.batch(&frames)?;
         tally.packets += frames.len() as u64;
         sent.extend(frames);

@@ -6,6 +6,8 @@ use std::io;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use packet::{Checksums, L3, Link, Packet};
+
 use super::super::compare::same_addresses;
 use super::kernel::{Counted, NftKernel, sentinel};
 use super::tamis::{NftSide, config};
@@ -101,6 +103,12 @@ impl Session {
         Ok((session, refusals, difference))
     }
 
+    /// What tamis does not evaluate of the rules, by name.
+    #[must_use]
+    pub fn lacks(&self) -> &[String] {
+        self.side.as_ref().map_or(&[], |side| &side.lacks)
+    }
+
     /// The ruleset as nft took it.
     #[must_use]
     pub fn ruleset(&self) -> &NftRuleset {
@@ -120,13 +128,13 @@ impl Session {
             self.kernel.send(frame)?;
             let Some(side) = &mut self.side else { continue };
             ends.push(side.evaluate(frame, now.as_nanos() as u64));
-            if let Some(cause) = side.unknown() {
-                *self.unknown.entry(cause.to_owned()).or_default() += 1;
+            if let Some(cause) = side.unknown(frame) {
+                *self.unknown.entry(cause).or_default() += 1;
             }
         }
         let difference = match self.terms.ending {
             Ending::Forwarded => self.packets_differ(frames, &ends)?,
-            Ending::Kept => None,
+            Ending::Early | Ending::Kept => None,
         };
         if difference.is_some() || self.counters_differ()?.is_none() {
             return Ok(difference);
@@ -149,7 +157,15 @@ impl Session {
             .collect();
         for survivor in self.kernel.survivors()? {
             self.left += 1;
-            if let Some(&index) = numbers.get(&survivor.serial) {
+            let Some(&index) = numbers.get(&survivor.serial) else { continue };
+            let ours = match &ends[index] {
+                Egress::Packet(Some(ours)) => ours,
+                _ => &frames[index],
+            };
+            // Others are the host's own.
+            if same_addresses(ours, &survivor.bytes)
+                || same_addresses(&frames[index], &survivor.bytes)
+            {
                 came[index] = Some(survivor.bytes);
             }
         }
@@ -170,17 +186,17 @@ impl Session {
             for (r, theirs) in rules.iter().enumerate() {
                 let parts = tamis.get(r).unwrap_or(&empty_parts()).clone();
                 let place = format!("{family} {table} {chain} rule {}", r + 1);
+                // What tamis does not count exactly it names.
                 if parts.len() != theirs.len() {
-                    let what =
-                        format!("{place}: {} counters, kernel {}", parts.len(), theirs.len());
-                    return Ok(Some(Difference::Counter(what)));
+                    continue;
                 }
                 for (c, (ours, theirs)) in parts.iter().zip(theirs).enumerate() {
                     if !agree(ours, theirs) {
                         let (packets, bytes, maybe) = (ours.packets, ours.bytes, ours.maybe);
                         let what = format!(
-                            "{place} counter {}: tamis [{packets}:{bytes}] and {maybe} maybe, kernel {theirs}",
-                            c + 1
+                            "{place} counter {}: tamis [{packets}:{bytes}] and {maybe} maybe, kernel {theirs}; the last packet: {}",
+                            c + 1,
+                            side.verdict()
                         );
                         return Ok(Some(Difference::Counter(what)));
                     }
@@ -231,4 +247,15 @@ pub fn locate(
         }
         Ok(None)
     })
+}
+
+/// Whether what becomes of a packet is compared: not where its length is 0 (in a capture its card was to write it, on a wire
+/// it is wrong), nor its options where [`Ending::Kept`] says so.
+#[must_use]
+pub fn is_compared(ending: Ending, frame: &[u8]) -> bool {
+    let (mut bytes, len) = (frame.to_vec(), frame.len());
+    let packet = Packet::parse(&mut bytes, len, Link::Raw, Checksums::Ignore);
+    let headers = packet.headers();
+    let has_options = matches!(headers.l3, L3::Ipv4 { header_len } if header_len != 20);
+    !headers.offload && !(ending == Ending::Kept && has_options)
 }

@@ -56,17 +56,14 @@ fn of_rule(rule: &Rule, counters: &[Counters], items: &mut Items) {
                     items.entry(item.clone()).or_default().yes += here.unwrap_or_default();
                 }
             }
-            Sort::Test | Sort::Vmap => {
+            Sort::Test => {
                 let is_counted =
                     rule.parts.get(index + 1).is_some_and(|next| next.sort == Sort::Counter);
                 let after =
                     rest.clone().next().filter(|_| is_counted).map(|counters| counters.packets);
                 if let (Some(before), Some(after)) = (here, after) {
                     let passed = after.min(before);
-                    let (yes, no) = match part.sort {
-                        Sort::Vmap => (before - passed, passed),
-                        _ => (passed, before - passed),
-                    };
+                    let (yes, no) = (passed, before - passed);
                     for item in &part.items {
                         let sum = items.entry(item.clone()).or_default();
                         sum.yes += yes;
@@ -92,7 +89,6 @@ mod tests {
     #[test]
     fn answers_are_the_difference_of_two_counters() {
         let test = |name| Part::test(&[name], Piece::plain(""));
-        let vmap = Part::of(Sort::Vmap, &["v"], Piece::plain(""));
         let parts = vec![
             Part::counter(),
             test("a"),
@@ -100,7 +96,6 @@ mod tests {
             Part::statement("s", ""),
             test("b"),
             test("c"),
-            vmap,
             Part::counter(),
         ];
         let mut items = Items::new();
@@ -108,14 +103,5 @@ mod tests {
         // Nobody counts between `b` and `c`.
         let expected = [("a", Answers { yes: 7, no: 3 }), ("s", Answers { yes: 7, no: 0 })];
         assert_eq!(items, expected.map(|(name, answers)| (name.to_owned(), answers)).into());
-    }
-
-    #[test]
-    fn a_verdict_map_goes_on_with_what_it_does_not_know() {
-        let vmap = Part::of(Sort::Vmap, &["v"], Piece::plain(""));
-        let parts = vec![Part::counter(), vmap, Part::counter()];
-        let mut items = Items::new();
-        of_rule(&Rule { parts, to: None }, &[count(10), count(4)], &mut items);
-        assert_eq!(items["v"], Answers { yes: 6, no: 4 });
     }
 }

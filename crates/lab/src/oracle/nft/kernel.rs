@@ -42,7 +42,7 @@ pub fn sentinel(ending: Ending) -> String {
     let mut text = format!("add table inet {SENTINEL}\n");
     text += &chain("output", -500);
     text += &chain("input", 2000);
-    if ending == Ending::Kept {
+    if ending != Ending::Forwarded {
         text += &chain("forward", 2000);
     }
     text
@@ -67,6 +67,10 @@ impl NftKernel {
         for _ in 0..ROUNDS {
             let said = nft_load(&format!("{before}{}", ruleset.text()))?;
             if said.is_empty() {
+                if let Err(error) = self.counters() {
+                    refusals.push(error.to_string());
+                    *ruleset = NftRuleset::default();
+                }
                 return Ok(refusals);
             }
             let lines = ruleset.lines();
@@ -111,7 +115,10 @@ impl NftKernel {
     /// The counters of every rule.
     pub fn counters(&self) -> io::Result<Counted> {
         let output = Command::new("nft").args(["-j", "list", "ruleset"]).output()?;
-        let listing: Value = serde_json::from_slice(&output.stdout)?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        let listing: Value = serde_json::from_slice(&output.stdout).map_err(|error| {
+            io::Error::other(format!("nft -j list: {error} {said} {}", output.status))
+        })?;
         let objects = listing["nftables"].as_array();
         let mut counted = Counted::new();
         for rule in objects.into_iter().flatten().filter_map(|object| object.get("rule")) {

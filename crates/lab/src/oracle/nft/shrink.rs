@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::io;
 
 use super::super::netns;
-use super::compare::{Difference, Session, Terms};
+use super::compare::{Difference, Session, Terms, is_compared};
 use crate::generate::draft::set_checksum;
 use crate::generate::nft::Sort;
 use crate::generate::nft::ruleset::NftRuleset;
@@ -51,6 +51,7 @@ pub fn shrink(terms: Terms, mut failing: Failing) -> io::Result<Failing> {
 /// Takes `candidate` in place of `failing` if nft takes all of it, and it still differs in the same way.
 fn accept(terms: Terms, failing: &mut Failing, mut candidate: Failing) -> io::Result<bool> {
     candidate.ruleset.drop_unread_sets();
+    drop_double_counters(&mut candidate.ruleset);
     let found = netns::in_fresh(|| {
         let (mut session, refusals, refused) = Session::new(terms, candidate.ruleset.clone())?;
         match refused {
@@ -66,6 +67,20 @@ fn accept(terms: Terms, failing: &mut Failing, mut candidate: Failing) -> io::Re
     }
     *failing = Failing { difference, ..candidate };
     Ok(true)
+}
+
+/// Leaves out counters that count what the next one does.
+fn drop_double_counters(ruleset: &mut NftRuleset) {
+    let chains = ruleset.tables.iter_mut().flat_map(|table| &mut table.chains);
+    for rule in chains.flat_map(|chain| &mut chain.rules) {
+        let mut counted = false;
+        rule.parts.retain(|part| {
+            let is_counter = part.sort == Sort::Counter;
+            let doubled = is_counter && counted;
+            counted = is_counter || counted && part.sort == Sort::Statement;
+            !doubled
+        });
+    }
 }
 
 /// Leaves out halves, then quarters, and so on, of the packets before the last.
@@ -159,6 +174,9 @@ fn plainer_bytes(terms: Terms, failing: &mut Failing) -> io::Result<()> {
             continue;
         }
         set_checksum(frame);
+        if !is_compared(terms.ending, frame) {
+            continue;
+        }
         accept(terms, failing, candidate)?;
     }
     Ok(())

@@ -14,7 +14,7 @@ use host::Host;
 use packet::{Checksums, Link, Packet, Read};
 use rules::Transit;
 use rules::eval::{self, Cause, RuleRef};
-use rules::model::{Family, Ruleset};
+use rules::model::{Action, Family, Rule, Ruleset};
 
 use super::super::load::running;
 use crate::state::evaluator::Egress;
@@ -26,10 +26,14 @@ pub type Counted = BTreeMap<(String, String, String), Vec<Vec<HitCount>>>;
 #[derive(Debug)]
 pub struct NftSide {
     rulesets: Vec<Arc<Ruleset>>,
+    /// What is not evaluated of the rules, by name: of each family.
+    pub lacks: Vec<String>,
     program: Program,
     handler: Handler,
     seen: Observed,
     number: u64,
+    /// The last packet's verdict.
+    verdict: String,
 }
 
 /// What the walks add up, and the last one.
@@ -37,7 +41,7 @@ pub struct NftSide {
 struct Observed {
     /// Of each ruleset.
     counters: Vec<(Family, Counters)>,
-    unknown: Option<String>,
+    unknown: Option<(Option<RuleRef>, String)>,
     left: Vec<u8>,
     bytes_unknown: bool,
 }
@@ -73,8 +77,8 @@ pub fn config() -> io::Result<Config> {
     })
 }
 
-/// The rulesets, of each family one, that a text is.
-fn lowered(text: &str) -> Result<Vec<Ruleset>, String> {
+/// The rulesets, of each family one, that a text is, and what is not evaluated of them.
+fn lowered(text: &str) -> Result<(Vec<Ruleset>, Vec<String>), String> {
     let read = match text.trim_start().starts_with('{') {
         true => nft::json::read::ruleset(text)?,
         false => {
@@ -83,18 +87,22 @@ fn lowered(text: &str) -> Result<Vec<Ruleset>, String> {
         }
     };
     let families = [Family::Ipv4, Family::Ipv6];
-    Ok(families.into_iter().map(|family| nft::lower::lower(&read, family).ruleset).collect())
+    let lowered = families.map(|family| nft::lower::lower(&read, family));
+    let lacks = lowered.iter().flat_map(|lowered| &lowered.unknown).flat_map(|lack| &lack.causes);
+    let lacks = lacks.map(ToString::to_string).collect();
+    Ok((lowered.into_iter().map(|lowered| lowered.ruleset).collect(), lacks))
 }
 
 impl NftSide {
     /// Reads a ruleset, text or JSON.
     pub fn new(text: &str, config: &Config) -> Result<Self, String> {
-        let rulesets: Vec<Arc<Ruleset>> = lowered(text)?.into_iter().map(Arc::new).collect();
+        let (rulesets, lacks) = lowered(text)?;
+        let rulesets: Vec<Arc<Ruleset>> = rulesets.into_iter().map(Arc::new).collect();
         let counters = rulesets.iter().map(|rules| (rules.family, Counters::of(rules))).collect();
         let seen = Observed { counters, unknown: None, left: Vec::new(), bytes_unknown: false };
         let program = Program::new(rulesets.iter().map(Arc::clone), config.clone());
         let handler = Handler::new(&program);
-        Ok(Self { rulesets, program, handler, seen, number: 0 })
+        Ok(Self { rulesets, lacks, program, handler, seen, number: 0, verdict: String::new() })
     }
 
     /// What comes out for a packet that arrives at `time`, in nanoseconds since the Unix epoch.
@@ -110,23 +118,38 @@ impl NftSide {
         };
         let end =
             self.handler.handle(&self.program, &mut bytes, &arrival, &mut self.seen).outcome.end;
+        self.verdict = format!("{:?}", end.verdict);
         match (end.verdict, end.path) {
             (FinalVerdict::Accept(_), Some(Path::Forward)) => Egress::Packet(
                 (!self.seen.bytes_unknown).then(|| std::mem::take(&mut self.seen.left)),
             ),
             (FinalVerdict::Accept(_) | FinalVerdict::Drop(_) | FinalVerdict::Reject(_), _)
-            | (FinalVerdict::Skip(Skip::Fragment), _) => Egress::Nothing,
+            | (FinalVerdict::Skip(Skip::Fragment | Skip::Family), _) => Egress::Nothing,
             (FinalVerdict::Unknown | FinalVerdict::Skip(_), _) => {
-                self.seen.unknown.get_or_insert_with(|| format!("{:?}", end.verdict));
+                self.seen.unknown.get_or_insert_with(|| (None, format!("{:?}", end.verdict)));
                 Egress::Unknown
             }
         }
     }
 
-    /// The first thing that was not known of the last packet.
+    /// What tamis said of the last packet.
     #[must_use]
-    pub fn unknown(&self) -> Option<&str> {
-        self.seen.unknown.as_deref()
+    pub fn verdict(&self) -> &str {
+        &self.verdict
+    }
+
+    /// The first thing that was not known of a packet, which was the last.
+    #[must_use]
+    pub fn unknown(&self, frame: &[u8]) -> Option<String> {
+        let (at, cause) = self.seen.unknown.as_ref()?;
+        let is_v6 = frame.first().is_some_and(|first| first >> 4 == 6);
+        let family = if is_v6 { Family::Ipv6 } else { Family::Ipv4 };
+        let ruleset = self.rulesets.iter().find(|rules| rules.family == family);
+        let named = at.zip(ruleset).and_then(|(at, ruleset)| {
+            let chain = ruleset.tables.get(at.table as usize)?.chains.get(at.chain as usize)?;
+            name_of(chain.rules.get(at.rule as usize)?, cause)
+        });
+        Some(named.unwrap_or_else(|| cause.clone()))
     }
 
     /// The counters of every rule: of an `inet` table those of both families together.
@@ -178,6 +201,20 @@ fn add_chain(
     }
 }
 
+/// The name of the match or target of a rule that a cause is.
+fn name_of(rule: &Rule, cause: &str) -> Option<String> {
+    if let Some(index) = cause.strip_prefix("Match(").and_then(|rest| rest.strip_suffix(')')) {
+        return Some(format!("match {}", rule.matches.get(index.parse::<usize>().ok()?)?.name));
+    }
+    match &rule.action {
+        Action::Target(target) if cause == "Target" => {
+            let text = rule.listed.as_ref().map_or("", |listed| &listed.text);
+            Some(format!("target {} of {text}", target.name))
+        }
+        _ => None,
+    }
+}
+
 impl Observed {
     fn of(&mut self, family: Family) -> Option<&mut Counters> {
         self.counters.iter_mut().find(|(known, _)| *known == family).map(|(_, counters)| counters)
@@ -194,14 +231,14 @@ impl eval::Observer for Observed {
         }
     }
 
-    fn unknown(&mut self, _: RuleRef, cause: Cause) {
-        self.unknown.get_or_insert_with(|| format!("{cause:?}"));
+    fn unknown(&mut self, at: RuleRef, cause: Cause) {
+        self.unknown.get_or_insert_with(|| (Some(at), format!("{cause:?}")));
     }
 }
 
 impl Observer for Observed {
     fn depends_on(&mut self, why: Why) {
-        self.unknown.get_or_insert_with(|| format!("{why:?}"));
+        self.unknown.get_or_insert_with(|| (None, format!("{why:?}")));
     }
 
     fn leaves(&mut self, packet: &Packet<'_>) {

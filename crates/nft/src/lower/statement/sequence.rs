@@ -6,8 +6,8 @@ use super::queue::Queue;
 use super::{Act, Next, reject, verdict};
 use crate::lower::load::lookup::Lookup;
 use rules::Transit;
-use rules::ipset::Sets;
 use rules::ext::{Alters, Answer, Course, Effect, Printer, Target};
+use rules::ipset::Sets;
 use rules::model::Family;
 use rules::nat::{Gives, Mapping, Translation};
 

@@ -44,6 +44,10 @@ impl Act for Unevaluated {
         Some(&self.name)
     }
 
+    fn may_end(&self) -> bool {
+        matches!(self.harm, Harm::End | Harm::Anything)
+    }
+
     fn watches(&self) -> bool {
         self.harm == Harm::Nothing
     }
