@@ -86,9 +86,9 @@ impl Ending {
     }
 }
 
-/// Priorities of base chains: none is that of tracking or of putting fragments together, whose turn at the same priority
-/// depends on when they were registered.
-const PRIORITIES: [i32; 12] = [-450, -301, -300, -201, -199, -150, -100, 0, 0, 0, 10, 225];
+/// Priorities of base chains: none is that of tracking, whose turn at the same priority depends on when it was registered, nor
+/// before that of putting fragments together.
+const PRIORITIES: [i32; 12] = [-399, -301, -300, -201, -199, -150, -100, 0, 0, 0, 10, 225];
 
 /// What a line of the text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

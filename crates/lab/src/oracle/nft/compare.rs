@@ -6,6 +6,7 @@ use std::io;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use dataplane::counters::HitCount;
 use packet::{Checksums, L3, Link, Packet};
 
 use super::super::compare::same_addresses;
@@ -75,6 +76,8 @@ pub struct Session {
     pub unknown: BTreeMap<String, u64>,
     /// Packets that left.
     pub left: u64,
+    /// Packets that tamis could not tell about before any rule: any rule may have counted them.
+    untold: u64,
 }
 
 impl Session {
@@ -99,7 +102,7 @@ impl Session {
                 Err(what) => (None, Some(Difference::Load(what))),
             },
         };
-        let session = Self { terms, kernel, side, ruleset, unknown: BTreeMap::new(), left: 0 };
+        let session = Self { terms, kernel, side, ruleset, unknown: BTreeMap::new(), left: 0, untold: 0 };
         Ok((session, refusals, difference))
     }
 
@@ -128,7 +131,8 @@ impl Session {
             self.kernel.send(frame)?;
             let Some(side) = &mut self.side else { continue };
             ends.push(side.evaluate(frame, now.as_nanos() as u64));
-            if let Some(cause) = side.unknown(frame) {
+            if let Some((is_of_rules, cause)) = side.unknown(frame) {
+                self.untold += u64::from(!is_of_rules);
                 *self.unknown.entry(cause).or_default() += 1;
             }
         }
@@ -191,7 +195,8 @@ impl Session {
                     continue;
                 }
                 for (c, (ours, theirs)) in parts.iter().zip(theirs).enumerate() {
-                    if !agree(ours, theirs) {
+                    let ours = HitCount { maybe: ours.maybe + self.untold, ..*ours };
+                    if !agree(&ours, theirs) {
                         let (packets, bytes, maybe) = (ours.packets, ours.bytes, ours.maybe);
                         let what = format!(
                             "{place} counter {}: tamis [{packets}:{bytes}] and {maybe} maybe, kernel {theirs}; the last packet: {}",
@@ -207,7 +212,7 @@ impl Session {
     }
 }
 
-fn empty_parts() -> Vec<dataplane::counters::HitCount> {
+fn empty_parts() -> Vec<HitCount> {
     Vec::new()
 }
 
