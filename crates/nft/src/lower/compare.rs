@@ -6,17 +6,19 @@ use std::sync::Arc;
 
 use super::constants;
 use super::load::time::{self, Time};
-use super::load::{Load, connection, lookup};
+use super::load::{Load, lookup};
 use super::read::{self, Loads};
 use super::scope::Scope;
 use super::set::{Search, Span};
+use super::shape::{self, HeaderTest, Shape};
 use super::test::Test;
 use super::width;
-use crate::expr::{Expr, Field};
+use crate::expr::Expr;
 use crate::stmt;
 use crate::stmt::Op;
-use conntrack::{CtState, States};
-use rules::ext::{Match, Printer};
+use conntrack::States;
+use rules::ext::{Match, PortRanges, Printer};
+use rules::predicate::Predicate;
 use rules::{Outcome, Transit};
 
 /// A number that is compared.
@@ -27,6 +29,7 @@ pub(crate) struct Compare {
     invert: bool,
     text: Box<str>,
     states: Option<States>,
+    shape: Shape,
 }
 
 /// Numbers that are looked up in a set.
@@ -36,6 +39,7 @@ pub(crate) struct Member {
     search: Arc<Search>,
     invert: bool,
     text: Box<str>,
+    predicate: Option<Predicate>,
 }
 
 /// A comparison that is not evaluated.
@@ -68,6 +72,16 @@ pub(crate) trait Tested: Match {
 
     /// What the bytecode loads for it.
     fn bytecode(&self, show: &mut dyn FnMut(String));
+
+    /// The test that a rule can hold itself in its place.
+    fn header(&self) -> Option<HeaderTest> {
+        None
+    }
+
+    /// Whether it holds for every packet of the family.
+    fn is_always(&self) -> bool {
+        false
+    }
 }
 
 /// Makes a match that is not evaluated.
@@ -81,13 +95,14 @@ pub(crate) fn draw(share: u64, of: u64) -> Box<dyn Tested> {
 }
 
 /// Makes a comparison of what is read with a constant number.
-pub(crate) fn equal(left: Loads, value: u128, text: &str) -> Box<dyn Tested> {
+pub(crate) fn equal(left: Loads, value: u128, text: &str, shape: Shape) -> Box<dyn Tested> {
     Box::new(Compare {
         left,
         test: Test::is(value),
         invert: false,
         text: text.into(),
         states: None,
+        shape,
     })
 }
 
@@ -105,7 +120,9 @@ pub(crate) fn lower(of: &stmt::Compare, text: &str, scope: &Scope<'_>) -> Box<dy
         && let Some(number) = value.as_number()
     {
         let test = Test::is(read::leading(number, width, *len));
-        return made(Box::new(loaded), test, invert, text, None);
+        let span = constants::span(&of.right, width).unwrap_or(Span::one(number));
+        let shape = Shape::of(&of.left, Test::Within(span.low, span.high), invert, scope);
+        return made(Box::new(loaded), test, invert, text, shape);
     }
     let tracks = read::tracks(&of.left);
     let Some(span) = constants::span(&of.right, width) else {
@@ -113,32 +130,30 @@ pub(crate) fn lower(of: &stmt::Compare, text: &str, scope: &Scope<'_>) -> Box<dy
         let why = left.lacks().unwrap_or("a comparison with this");
         return unevaluated(why, tracks, text);
     };
-    if is_key(&of.left, "meta", "hour") && ordered(of.op) {
+    if read::is_key(&of.left, "meta", "hour") && ordered(of.op) {
         return Box::new(Hour { op: of.op, hour: span.low, text: text.into() });
     }
-    if is_key(&of.left, "ct", "label") {
+    if read::is_key(&of.left, "ct", "label") {
         let left = read::one(&of.left, scope);
         let bit = u32::try_from(span.low).ok().and_then(|bit| 1_u128.checked_shl(bit));
         return match (bit, of.op) {
-            (Some(bit), Op::Any | Op::Equal) => made(left, Test::Any(bit), false, text, None),
-            (Some(bit), Op::Differs) => made(left, Test::is(bit), true, text, None),
+            (Some(bit), Op::Any | Op::Equal) => {
+                made(left, Test::Any(bit), false, text, Shape::default())
+            }
+            (Some(bit), Op::Differs) => made(left, Test::is(bit), true, text, Shape::default()),
             _ => unevaluated("ct label", tracks, text),
         };
     }
     let test = test(of.op, span);
-    let is_state = is_key(&of.left, "ct", "state");
-    let states = if is_state { states(test, invert) } else { None };
-    made(read::one(&of.left, scope), test, invert, text, states)
+    let is_state = read::is_key(&of.left, "ct", "state");
+    let states = if is_state { shape::states(test, invert) } else { None };
+    let shape = Shape::of(&of.left, test, invert, scope);
+    let left = read::one(&of.left, scope);
+    Box::new(Compare { left, test, invert, text: text.into(), states, shape })
 }
 
-fn made(
-    left: Loads,
-    test: Test,
-    invert: bool,
-    text: &str,
-    states: Option<States>,
-) -> Box<dyn Tested> {
-    Box::new(Compare { left, test, invert, text: text.into(), states })
+fn made(left: Loads, test: Test, invert: bool, text: &str, shape: Shape) -> Box<dyn Tested> {
+    Box::new(Compare { left, test, invert, text: text.into(), states: None, shape })
 }
 
 fn member(
@@ -149,7 +164,7 @@ fn member(
     scope: &Scope<'_>,
 ) -> Box<dyn Tested> {
     let tracks = read::tracks(&of.left);
-    if is_key(&of.left, "ct", "label") {
+    if read::is_key(&of.left, "ct", "label") {
         return unevaluated("ct label in a set", tracks, text);
     }
     if !matches!(of.op, Op::Equal | Op::Differs) {
@@ -166,8 +181,10 @@ fn member(
     };
     match scope.search(right, bits) {
         Ok(search) => {
+            let spans = search.spans();
+            let predicate = spans.and_then(|spans| shape::member(&of.left, &spans, invert));
             let left = read::parts(&of.left, scope);
-            Box::new(Member { left, search, invert, text: text.into() })
+            Box::new(Member { left, search, invert, text: text.into(), predicate })
         }
         Err(why) => unevaluated(why, tracks, text),
     }
@@ -175,16 +192,6 @@ fn member(
 
 fn ordered(op: Op) -> bool {
     matches!(op, Op::Less | Op::Greater | Op::AtMost | Op::AtLeast)
-}
-
-/// Whether an expression is this key of `meta` or `ct`.
-pub(crate) fn is_key(expr: &Expr, of: &str, key: &str) -> bool {
-    let Expr::Field(field) = expr else { return false };
-    match &**field {
-        Field::Keyed(keyed) => keyed.of == of && keyed.key.0 == key,
-        Field::Ct(ct) => of == "ct" && ct.key.0 == key,
-        _ => false,
-    }
 }
 
 fn test(op: Op, Span { low, high }: Span) -> Test {
@@ -200,15 +207,6 @@ fn test(op: Op, Span { low, high }: Span) -> Test {
     }
 }
 
-/// The states that a test of the state matches, if any.
-fn states(test: Test, invert: bool) -> Option<States> {
-    let holds = |state: &CtState| {
-        let word = super::word::Word::known(connection::state_number(*state));
-        test.of(word).invert(invert) == Outcome::YES
-    };
-    CtState::ALL.into_iter().filter(holds).map(States::of).reduce(States::or)
-}
-
 impl Match for Compare {
     fn print(&self, to: &mut Printer) {
         to.word(&self.text);
@@ -220,6 +218,14 @@ impl Match for Compare {
 
     fn states(&self) -> Option<States> {
         self.states
+    }
+
+    fn port_ranges(&self) -> Option<PortRanges> {
+        self.shape.ports
+    }
+
+    fn predicate(&self) -> Option<Predicate> {
+        self.shape.predicate.clone()
     }
 
     fn tracks(&self) -> bool {
@@ -243,6 +249,14 @@ impl Tested for Compare {
     fn bytecode(&self, show: &mut dyn FnMut(String)) {
         self.left.bytecode(show);
     }
+
+    fn header(&self) -> Option<HeaderTest> {
+        self.shape.header.clone()
+    }
+
+    fn is_always(&self) -> bool {
+        self.shape.always
+    }
 }
 
 impl Match for Member {
@@ -257,6 +271,10 @@ impl Match for Member {
         }
         let outcome = self.search.find(&parts).outcome().invert(self.invert);
         if parts.iter().any(|part| part.breaks) { outcome.or(Outcome::NO) } else { outcome }
+    }
+
+    fn predicate(&self) -> Option<Predicate> {
+        self.predicate.clone()
     }
 
     fn tracks(&self) -> bool {

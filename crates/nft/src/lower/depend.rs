@@ -1,16 +1,19 @@
 //! The comparisons that a listing leaves out because others imply them: on which packets a rule is read depends on them.
 //!
-//! `tcp dport` reads packets of TCP alone, and in family inet `ip saddr` those of IPv4; `th dport` and raw bits have no such
+//! `tcp dport` reads packets of TCP alone, and in family inet `ip saddr` packets of IPv4; `th dport` and raw bits have no such
 //! comparison. Source: nftables `src/payload.c` (`payload_gen_dependency`); held to the bytecode of nftables' own tests.
 
 use super::compare::{self, Tested};
 use super::load::meta::Meta;
 use super::load::payload::Payload;
+use super::shape::Shape;
+use super::test::Test;
 use crate::expr::{self, Expr, Field, Part, Space};
 use crate::family::Family;
 use crate::headers::{Base, Header};
 use crate::stmt::{Op, Reject, Stmt};
 use crate::types::{ICMP_CODE, ICMPV6_CODE};
+use rules::model::Family as Packets;
 
 /// Numbers of the families of packets.
 const IPV4: u128 = 2;
@@ -52,25 +55,31 @@ pub(crate) enum Need {
 }
 
 impl Need {
-    /// Makes the comparison.
-    pub(crate) fn test(self) -> (&'static str, Box<dyn Tested>) {
+    /// Makes the comparison, for packets of a family, with its name.
+    pub(crate) fn test(self, packets: Packets) -> (&'static str, Box<dyn Tested>) {
         match self {
             Self::Network(family) => {
-                ("meta nfproto", compare::equal(Box::new(Meta::Family), family, "meta nfproto"))
+                let shape = Shape::family(Test::is(family), false, packets);
+                let test = compare::equal(Box::new(Meta::Family), family, "meta nfproto", shape);
+                ("meta nfproto", test)
             }
             Self::Upper(protocol) => {
-                ("meta l4proto", compare::equal(Box::new(Meta::Upper), protocol, "meta l4proto"))
+                let shape = u8::try_from(protocol).map_or_else(|_| Shape::default(), Shape::upper);
+                let test = compare::equal(Box::new(Meta::Upper), protocol, "meta l4proto", shape);
+                ("meta l4proto", test)
             }
             Self::Ether => {
-                ("meta iiftype", compare::equal(Box::new(Meta::InputType), 1, "meta iiftype"))
+                let input = Box::new(Meta::InputType);
+                ("meta iiftype", compare::equal(input, 1, "meta iiftype ether", Shape::default()))
             }
             Self::Message(kind) => {
                 let first = Payload { base: Base::Transport, offset: 0, bits: 8 };
-                ("icmp type", compare::equal(Box::new(first), kind, "icmp type"))
+                let first = Box::new(first);
+                ("icmp type", compare::equal(first, kind, "icmp type", Shape::default()))
             }
             Self::Tagged => {
-                let kind = Payload { base: Base::Link, offset: 96, bits: 16 };
-                ("ether type", compare::equal(Box::new(kind), VLAN, "ether type 8021q"))
+                let kind = Box::new(Payload { base: Base::Link, offset: 96, bits: 16 });
+                ("ether type", compare::equal(kind, VLAN, "ether type 8021q", Shape::default()))
             }
         }
     }

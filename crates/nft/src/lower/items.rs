@@ -84,7 +84,10 @@ pub(crate) fn item(stmt: &Stmt, scope: &Scope<'_>) -> Item {
         },
         Stmt::Notrack => Item::Act(Box::new(Notrack)),
         Stmt::Last(_) => act("last", Harm::Nothing),
-        Stmt::Forward(forward) if forward.kind == "dup" => act("dup", Harm::Nothing),
+        Stmt::Forward(forward) if forward.kind == "dup" => match forward.addr {
+            Some(Expr::Value(_)) => act("dup", Harm::Nothing),
+            _ => act("dup to what is computed", Harm::End),
+        },
         Stmt::Forward(forward) if forward.kind == "tproxy" => act("tproxy", Harm::End),
         Stmt::Forward(forward) => unevaluated_end(forward.kind),
         Stmt::Queue(queue) => match Queue::new(queue) {
@@ -247,7 +250,7 @@ fn drawn(hash: &Hash, elements: &[Element], scope: &Scope<'_>) -> Option<Item> {
 
 /// `key set value`.
 fn mangle(key: &Expr, value: &Expr, scope: &Scope<'_>) -> Box<dyn Act> {
-    let is = |of, name| compare::is_key(key, of, name);
+    let is = |of, name| read::is_key(key, of, name);
     let of_connection = is("ct", "mark");
     if is("meta", "mark") || of_connection {
         let value = read::one(value, scope);

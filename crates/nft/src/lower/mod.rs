@@ -18,8 +18,10 @@ mod read;
 mod rule;
 mod scope;
 mod set;
+mod shape;
 mod state;
 mod statement;
+mod supported;
 mod test;
 mod unknown;
 mod width;
@@ -32,4 +34,5 @@ mod tests;
 
 pub use bytecode::loads;
 pub use chains::{Lowered, lower, unknown};
+pub use supported::{Supported, supported};
 pub use unknown::Unknown;

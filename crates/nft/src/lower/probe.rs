@@ -102,12 +102,11 @@ impl Frame {
         let text = format!("table {family} t {{\n{more}\nchain c {{\n{rule}\n}}\n}}\n");
         let lowered = lowered(&text, self.family());
         let chain = &lowered.ruleset.tables[0].chains[0];
-        let matches = &chain.rules.last().expect("a rule").matches;
+        let rule = chain.rules.last().expect("a rule");
         self.see(|transit| {
-            let ask = |all: Outcome, used: &rules::ext::MatchUse| {
-                all.and_then(|| used.body.evaluate(transit))
-            };
-            matches.iter().fold(Outcome::YES, ask)
+            let tests = rules::eval::tests_of(transit.family, rule, transit);
+            let outcomes = tests.into_iter().map(|test| test.outcome.unwrap_or(Outcome::MAYBE));
+            outcomes.fold(Outcome::YES, |all, outcome| all.and_then(|| outcome))
         })
     }
 }

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use super::compare::Tested;
 use super::depend::Known;
 use super::items::{self, Item};
 use super::scope::Scope;
@@ -15,7 +16,7 @@ use super::statement::tested::Test;
 use super::statement::unevaluated::{Harm, Unevaluated};
 use crate::model;
 use rules::ext::{Effect, Match, MatchUse, Support, TargetUse};
-use rules::model::{Action, Counters, Listed, Rule};
+use rules::model::{Action, Counters, Header, HeaderTests, Listed, Rule};
 
 /// A rule under construction.
 struct Builder<'s, 'r> {
@@ -25,7 +26,9 @@ struct Builder<'s, 'r> {
     handle: Option<u64>,
     comment: Option<Box<str>>,
     line: u32,
-    /// Matches of the part that comes next.
+    /// What the part that comes next tests itself.
+    header: HeaderTests,
+    /// What it asks besides.
     matches: Vec<MatchUse>,
     /// What it does.
     acts: Vec<Box<dyn Act>>,
@@ -51,6 +54,7 @@ pub(crate) fn lower(
         handle: rule.handle,
         comment: rule.comment.clone(),
         line: rule.position.line,
+        header: HeaderTests::default(),
         matches: Vec::new(),
         acts: Vec::new(),
         counter: None,
@@ -66,7 +70,7 @@ pub(crate) fn lower(
 pub(crate) fn all_items(rule: &model::Rule, scope: &Scope<'_>) -> Vec<Item> {
     let mut known = Known::of(scope.table.family);
     let needed = |need: super::depend::Need| {
-        let (name, test) = need.test();
+        let (name, test) = need.test(scope.family);
         Item::Test(name.to_owned(), test)
     };
     let mut later = Vec::new();
@@ -99,10 +103,7 @@ impl Builder<'_, '_> {
                     let support =
                         if test.lacks().is_some() { Support::Parsed } else { Support::Evaluated };
                     self.before_a_test();
-                    match self.acts.is_empty() {
-                        true => self.matches.push(MatchUse::new(name, support, test)),
-                        false => self.acts.push(Box::new(Test(test))),
-                    }
+                    self.test(name, support, test);
                 }
                 Item::State(name, state) => {
                     self.before_a_test();
@@ -142,6 +143,21 @@ impl Builder<'_, '_> {
         }
         if !ended {
             self.end(End::Verdict(Effect::Continue));
+        }
+    }
+
+    fn test(&mut self, name: String, support: Support, test: Box<dyn Tested>) {
+        if test.is_always() {
+            return;
+        }
+        if !self.acts.is_empty() {
+            self.acts.push(Box::new(Test(test)));
+            return;
+        }
+        // What a rule tests itself comes before its matches: none of those may remember packets.
+        let held = test.header().filter(|_| self.repeats());
+        if !held.is_some_and(|held| held.put(&mut self.header)) {
+            self.matches.push(MatchUse::new(name, support, test));
         }
     }
 
@@ -208,11 +224,7 @@ impl Builder<'_, '_> {
         self.part(action, false, counter);
     }
 
-    fn choose(
-        &mut self,
-        name: String,
-        choices: Vec<(Option<Box<dyn super::compare::Tested>>, Effect)>,
-    ) {
+    fn choose(&mut self, name: String, choices: Vec<(Option<Box<dyn Tested>>, Effect)>) {
         if let Some(counted) = self.counter.take() {
             self.part(Action::None, true, Some(counted));
         }
@@ -252,7 +264,8 @@ impl Builder<'_, '_> {
             is_part,
         };
         self.parts.push(Rule {
-            header: None,
+            header: (self.header != HeaderTests::default())
+                .then(|| Header::from(self.header.clone())),
             matches: self.matches.clone().into(),
             action,
             counters: Counters { packets, bytes },
