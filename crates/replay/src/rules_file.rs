@@ -4,7 +4,7 @@ use dataplane::Program;
 use nft::lower::Unknown;
 use pktio::file::NamedBy;
 use rules::eval::{By, Cause, PATIENCE, RuleRef};
-use rules::model::{Action, Chain, Hook, Policy, Rule, Ruleset, Table};
+use rules::model::{Action, Chain, Family, Hook, Policy, Rule, Ruleset, Table};
 use rules::save::{FamilyFrom, LoadOptions, Warning, load, print_rule};
 use rules::{Backend, Because};
 use std::sync::Arc;
@@ -108,7 +108,12 @@ impl RulesFile {
             listing: Some(Arc::clone(&listing)),
             lacking,
         };
-        Ok(families.into_iter().map(one).collect())
+        let mut files: Vec<Self> = families.into_iter().map(one).collect();
+        if let [first, second] = files.as_mut_slice() {
+            // Most of what one family lacks the other lacks, too.
+            second.warnings.retain(|warning| !first.warnings.contains(warning));
+        }
+        Ok(files)
     }
 
     /// The same of a file that somebody names.
@@ -225,16 +230,41 @@ impl RulesFile {
         }
     }
 
-    /// Every rule with its place, in file order of tables and chains.
+    /// Every rule with its place, in file order of tables and chains; of a rule in several parts the last one, which has
+    /// the counters of all that decide.
     pub fn rules(&self) -> impl Iterator<Item = (RuleRef, &Table, &Chain, &Rule)> {
         self.ruleset.tables.iter().enumerate().flat_map(|(t, table)| {
             table.chains.iter().enumerate().flat_map(move |(c, chain)| {
-                chain.rules.iter().enumerate().map(move |(r, rule)| {
+                let rules = chain.rules.iter().enumerate();
+                let whole = rules.filter(|(r, _)| !chain.goes_on(*r));
+                whole.map(move |(r, rule)| {
                     let at = RuleRef { table: t as u32, chain: c as u32, rule: r as u32 };
                     (at, table, chain, &**rule)
                 })
             })
         })
+    }
+
+    /// What its rules are for, as reports say.
+    #[must_use]
+    pub fn tool(&self) -> &'static str {
+        match (&self.listing, self.ruleset.family) {
+            (Some(_), Family::Ipv6) => "nft for IPv6",
+            (Some(_), _) => "nft for IPv4",
+            (None, family) => family.tool(),
+        }
+    }
+
+    /// A rule's text where its table and its chain are known: of nft with its comment and its handle.
+    #[must_use]
+    pub fn text_in_chain(&self, at: RuleRef) -> String {
+        let (table, chain, rule) = self.rule(at);
+        let text = self.rule_text(at);
+        let start = match &rule.listed {
+            Some(_) => format!("{} {} ", table.name, chain.name),
+            None => format!("-A {} ", chain.name),
+        };
+        text.strip_prefix(&start).map(str::to_owned).unwrap_or(text)
     }
 
     /// The table, chain and rule at a place that a walk named.
@@ -276,7 +306,9 @@ impl RulesFile {
                     Some(_) => {
                         format!("policy {} of {} {}", policy.to_lowercase(), table.name, chain.name)
                     }
-                    None => format!("policy {policy} of {}/{}", self.ruleset.title(table), chain.name),
+                    None => {
+                        format!("policy {policy} of {}/{}", self.ruleset.title(table), chain.name)
+                    }
                 }
             }
         }

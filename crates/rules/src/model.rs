@@ -223,6 +223,15 @@ impl Base {
     }
 }
 
+impl Chain {
+    /// Whether the rule of this index is a part of the rule that comes after it.
+    #[must_use]
+    pub fn goes_on(&self, rule: usize) -> bool {
+        let number = |at: usize| Some(self.rules.get(at)?.listed.as_ref()?.number);
+        number(rule).is_some_and(|own| number(rule + 1) == Some(own))
+    }
+}
+
 impl Table {
     /// Index of the chain of this name.
     #[must_use]

@@ -143,7 +143,9 @@ fn warnings(lacking: &[Unknown]) -> Vec<Warning> {
 /// What would help, where the listing does not say all.
 pub(crate) fn hint(cause: &str) -> &'static str {
     match cause.starts_with("xt ") {
-        true => ": iptables-nft's tables are listed without their parameters, iptables-save has them",
+        true => {
+            ": iptables-nft's tables are listed without their parameters, iptables-save has them"
+        }
         false => "",
     }
 }
@@ -159,7 +161,10 @@ mod tests {
             ("table inet filter {\n}\n", text),
             ("#!/usr/sbin/nft -f\n\nflush ruleset\n", text),
             ("#!/usr/sbin/nft -f\n", text),
-            ("# Warning: table ip filter is managed by iptables-nft, do not touch!\ntable ip filter {\n", text),
+            (
+                "# Warning: table ip filter is managed by iptables-nft, do not touch!\ntable ip filter {\n",
+                text,
+            ),
             ("\n  add table inet filter\n", text),
             ("define lan = eth0\n", text),
             ("{\"nftables\": []}", json),

@@ -70,8 +70,8 @@ impl Report {
                 out,
                 "rules     {}: {}, {} in {} ({})",
                 word(&file.names()),
-                ruleset.family.tool(),
-                plural(ruleset.rule_count() as u64, "rule"),
+                file.tool(),
+                plural(file.rules().count() as u64, "rule"),
                 plural(ruleset.chain_count() as u64, "chain"),
                 names.join(", ")
             )?;

@@ -224,8 +224,7 @@ impl Story {
                 let result = result(rule, table, *outcome, *alive, refused.as_deref());
                 let place =
                     if chain.base.is_some() { String::new() } else { format!("{} ", chain.name) };
-                let text = file.rule_text(*at);
-                let text = text.strip_prefix(&format!("-A {} ", chain.name)).unwrap_or(&text);
+                let text = file.text_in_chain(*at);
                 let line = file.line(rule.line).1;
                 writeln!(out, "  {:inner$}L{line:<5} {place}{text}   {result}", "")?;
                 let mut remarks = remarks.iter().map(|remark| word(remark));

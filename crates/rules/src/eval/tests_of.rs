@@ -1,7 +1,7 @@
 //! A rule taken apart: each of its tests with its text and its answer, for explanations.
 
 use super::header::{self, Key};
-use crate::ext::Printer;
+use crate::ext::{MatchUse, Printer};
 use crate::family::Family;
 use crate::header::{Header, HeaderTests};
 use crate::model::Rule;
@@ -38,7 +38,7 @@ pub fn tests_of(family: Family, rule: &Rule, transit: &Transit<'_, '_>) -> Vec<T
     }
     for used in &rule.matches {
         let mut to = Printer::default();
-        print_match(used, family, &mut to);
+        print_of(rule, used, family, &mut to);
         let outcome = match used.memory {
             None => Some(used.body.evaluate(transit)),
             Some(_) => used.body.peek(transit),
@@ -58,11 +58,19 @@ pub fn tests_of_text(family: Family, rule: &Rule) -> Vec<String> {
     });
     let matches = rule.matches.iter().map(|used| {
         let mut to = Printer::default();
-        print_match(used, family, &mut to);
+        print_of(rule, used, family, &mut to);
         to.finish()
     });
     let texts = headers.chain(matches).map(|text| text.trim_start().to_owned());
     texts.filter(|text| !text.is_empty()).collect()
+}
+
+/// A match of a rule, as the rule's language has it.
+fn print_of(rule: &Rule, used: &MatchUse, family: Family, to: &mut Printer) {
+    match rule.listed {
+        Some(_) => used.body.print(to),
+        None => print_match(used, family, to),
+    }
 }
 
 /// The header split into headers with one test each.
