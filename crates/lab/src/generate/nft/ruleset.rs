@@ -280,8 +280,9 @@ fn rule(drawing: &mut Drawing<'_>, callees: &[usize], is_base: bool) -> Rule {
     let mut parts = Vec::new();
     let mut to = None;
     let mut add = |part: Part| {
-        // What is before and after it is counted, if the rule counts in its middle.
-        let tells = counts && part.sort != Sort::Statement;
+        // What is before and after it is counted, if the rule counts in its middle. nft 1.0.6 makes one test of two with
+        // `!=` that follow each other, which then asks for less than both.
+        let tells = part.sort != Sort::Statement && (counts || part.piece.text.contains("!="));
         if tells && !is_counted(&parts) {
             parts.push(Part::counter());
         }

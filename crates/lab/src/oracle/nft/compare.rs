@@ -76,7 +76,7 @@ pub struct Session {
     pub unknown: BTreeMap<String, u64>,
     /// Packets that left.
     pub left: u64,
-    /// Packets that tamis could not tell about before any rule: any rule may have counted them.
+    /// Packets of which tamis does not know the verdict: any rule may have counted them.
     untold: u64,
 }
 
@@ -130,9 +130,10 @@ impl Session {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             self.kernel.send(frame)?;
             let Some(side) = &mut self.side else { continue };
-            ends.push(side.evaluate(frame, now.as_nanos() as u64));
-            if let Some((is_of_rules, cause)) = side.unknown(frame) {
-                self.untold += u64::from(!is_of_rules);
+            let end = side.evaluate(frame, now.as_nanos() as u64);
+            self.untold += u64::from(end == Egress::Unknown);
+            ends.push(end);
+            if let Some(cause) = side.unknown(frame) {
                 *self.unknown.entry(cause).or_default() += 1;
             }
         }

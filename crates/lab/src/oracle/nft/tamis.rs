@@ -138,9 +138,9 @@ impl NftSide {
         &self.verdict
     }
 
-    /// The first thing that was not known of a packet, which was the last, and whether it is of a rule.
+    /// The first thing that was not known of a packet, which was the last.
     #[must_use]
-    pub fn unknown(&self, frame: &[u8]) -> Option<(bool, String)> {
+    pub fn unknown(&self, frame: &[u8]) -> Option<String> {
         let (at, cause) = self.seen.unknown.as_ref()?;
         let is_v6 = frame.first().is_some_and(|first| first >> 4 == 6);
         let family = if is_v6 { Family::Ipv6 } else { Family::Ipv4 };
@@ -149,7 +149,7 @@ impl NftSide {
             let chain = ruleset.tables.get(at.table as usize)?.chains.get(at.chain as usize)?;
             name_of(chain.rules.get(at.rule as usize)?, cause)
         });
-        Some((at.is_some(), named.unwrap_or_else(|| cause.clone())))
+        Some(named.unwrap_or_else(|| cause.clone()))
     }
 
     /// The counters of every rule: of an `inet` table those of both families together.
