@@ -93,27 +93,41 @@ impl RulesFile {
         language: Language,
         options: &LoadOptions<'_>,
     ) -> Result<Vec<Self>, Error> {
-        let ruleset = nftables::read(file, &text, language)?;
-        let (listing, text) = (Arc::new(Listing { ruleset, language }), Arc::from(text));
+        let listing = Arc::new(Listing::read(file, text, language)?);
         let families = nftables::families(file, &listing, options)?;
-        let one = |OfFamily { ruleset, lacking, warnings }: OfFamily| Self {
-            file: file.to_owned(),
-            given: file.to_owned(),
-            text: Arc::clone(&text),
-            second: None,
-            ruleset: Arc::new(ruleset),
-            family_from: FamilyFrom::Text,
-            warnings,
-            semantics_given: false,
-            listing: Some(Arc::clone(&listing)),
-            lacking,
-        };
+        let one = |of_family| Self::of_family(file, &listing, of_family);
         let mut files: Vec<Self> = families.into_iter().map(one).collect();
         if let [first, second] = files.as_mut_slice() {
             // Most of what one family lacks the other lacks, too.
             second.warnings.retain(|warning| !first.warnings.contains(warning));
         }
         Ok(files)
+    }
+
+    /// What packets of one family walk of a listing.
+    pub(crate) fn of_family(file: &str, listing: &Arc<Listing>, of_family: OfFamily) -> Self {
+        let OfFamily { ruleset, lacking, warnings } = of_family;
+        Self {
+            file: file.to_owned(),
+            given: file.to_owned(),
+            text: Arc::clone(&listing.text),
+            second: None,
+            ruleset: Arc::new(ruleset),
+            family_from: FamilyFrom::Text,
+            warnings,
+            semantics_given: false,
+            listing: Some(Arc::clone(listing)),
+            lacking,
+        }
+    }
+
+    /// Takes in the tables of a listing, which `sort` puts among these; before anybody else has the rules.
+    pub(crate) fn join_native(&mut self, native: Self, sort: &dyn Fn(&mut Ruleset)) {
+        (self.listing, self.lacking) = (native.listing.clone(), Arc::clone(&native.lacking));
+        self.join(native, false);
+        if let Some(ruleset) = Arc::get_mut(&mut self.ruleset) {
+            sort(ruleset);
+        }
     }
 
     /// The same of a file that somebody names.
@@ -203,7 +217,7 @@ impl RulesFile {
         else {
             return;
         };
-        if ruleset.backend == tables.backend {
+        if ruleset.backend == tables.backend && other.listing.is_none() {
             // A text that does not say so stands for one of the host.
             ruleset.evaluate_as(Backend::Nft);
         }
@@ -248,10 +262,12 @@ impl RulesFile {
     /// What its rules are for, as reports say.
     #[must_use]
     pub fn tool(&self) -> &'static str {
-        match (&self.listing, self.ruleset.family) {
-            (Some(_), Family::Ipv6) => "nft for IPv6",
-            (Some(_), _) => "nft for IPv4",
-            (None, family) => family.tool(),
+        match (&self.listing, self.second.is_some(), self.ruleset.family) {
+            (Some(_), false, Family::Ipv6) => "nft for IPv6",
+            (Some(_), false, _) => "nft for IPv4",
+            (Some(_), true, Family::Ipv6) => "ip6tables and nft",
+            (Some(_), true, _) => "iptables and nft",
+            (None, _, family) => family.tool(),
         }
     }
 
@@ -294,19 +310,21 @@ impl RulesFile {
     pub fn by_text(&self, by: By) -> String {
         match by {
             By::Rule(at) => match self.of_other(at.table) {
-                Some(title) => format!("{title} {}", self.rule_text(at)),
-                None => self.rule_text(at),
+                Some(title) if self.rule(at).2.listed.is_none() => {
+                    format!("{title} {}", self.rule_text(at))
+                }
+                _ => self.rule_text(at),
             },
             By::HotDrop(at) => format!("hot drop in {}", self.rule_text(at)),
             By::Policy { table, chain } => {
                 let table = &self.ruleset.tables[table as usize];
                 let chain = &table.chains[chain as usize];
                 let policy = chain.base.map_or_else(String::new, |base| base.policy.to_string());
-                match self.listing {
-                    Some(_) => {
+                match self.ruleset.family.table(&table.name) {
+                    None => {
                         format!("policy {} of {} {}", policy.to_lowercase(), table.name, chain.name)
                     }
-                    None => {
+                    Some(_) => {
                         format!("policy {policy} of {}/{}", self.ruleset.title(table), chain.name)
                     }
                 }
@@ -383,9 +401,10 @@ impl RulesFile {
     #[must_use]
     pub fn cause_text(&self, at: RuleRef, cause: Cause) -> String {
         let (.., rule) = self.rule(at);
+        let words = if rule.listed.is_some() { ["iifname", "oifname"] } else { ["-i", "-o"] };
         match cause {
-            Cause::Input => "-i: the input interface is not known".to_owned(),
-            Cause::Output => "-o: the output interface is not known".to_owned(),
+            Cause::Input => format!("{}: the input interface is not known", words[0]),
+            Cause::Output => format!("{}: the output interface is not known", words[1]),
             Cause::Bytes => {
                 "header bytes not captured, or translated to what is not known".to_owned()
             }

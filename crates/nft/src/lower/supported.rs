@@ -69,6 +69,9 @@ const STATEMENTS: &[(&str, &str)] = &[
 
 const AROUND: &str = "table ip t {
     ct helper h { type \"ftp\" protocol tcp; }
+    limit x { rate 1/second; }
+    quota x { 1 mbytes; }
+    counter x { }
     set s { type ipv4_addr; size 10; flags dynamic; }
     chain c { }
 }";

@@ -6,6 +6,7 @@
 
 mod counted;
 mod included;
+mod lines;
 
 pub(crate) use counted::print;
 
@@ -13,6 +14,7 @@ use std::sync::Arc;
 
 use nft::lower::{Lowered, Unknown, lower};
 use nft::model::Ruleset;
+use nft::text::Printer;
 use rules::model::{Family, TableName};
 use rules::save::{LoadOptions, Warning};
 
@@ -28,12 +30,36 @@ pub enum Language {
 }
 
 /// A listing as it was read, shared by the rules of all families.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Listing {
-    /// Its tables.
+    /// Its tables; rules have their lines in the text.
     pub ruleset: Ruleset,
+    /// Its text; of JSON what `nft list ruleset` prints.
+    pub text: Arc<str>,
     /// Its language.
     pub language: Language,
+}
+
+impl Listing {
+    /// Reads a listing.
+    ///
+    /// # Errors
+    /// As [`read`].
+    pub(crate) fn read(file: &str, text: String, language: Language) -> Result<Self, Error> {
+        let mut ruleset = read(file, &text, language)?;
+        let text = match language {
+            Language::Text => {
+                lines::forget_others(&mut ruleset);
+                text
+            }
+            Language::Json => {
+                let text = nft::text::print::ruleset(&ruleset, Printer::default());
+                lines::find(&mut ruleset, &text);
+                text
+            }
+        };
+        Ok(Self { ruleset, text: text.into(), language })
+    }
 }
 
 /// What of a listing is not evaluated for packets of one family.
@@ -93,6 +119,19 @@ pub(crate) struct OfFamily {
     pub(crate) warnings: Vec<Warning>,
 }
 
+/// The rules of one family, none if the listing has no tables for it.
+pub(crate) fn of_family(listing: &Listing, family: Family) -> OfFamily {
+    let Lowered { mut ruleset, unknown } = lower(&listing.ruleset, family);
+    let lines = lines::of_chains(&listing.text);
+    for table in &mut ruleset.tables {
+        for chain in &mut table.chains {
+            let name = (&*table.name, &*chain.name);
+            chain.line = lines.get(&name).copied().unwrap_or(0);
+        }
+    }
+    OfFamily { ruleset, warnings: warnings(&unknown), lacking: unknown.into() }
+}
+
 /// The rules of each family that a listing has tables for, or of the family that is asked for. With a table only that
 /// table is kept.
 pub(crate) fn families(
@@ -103,11 +142,11 @@ pub(crate) fn families(
     let mut all = Vec::new();
     let mut has: Vec<TableName> = Vec::new();
     for family in [Family::Ipv4, Family::Ipv6] {
-        let Lowered { mut ruleset, unknown } = lower(&listing.ruleset, family);
+        let OfFamily { mut ruleset, lacking, warnings } = of_family(listing, family);
         has.extend(ruleset.tables.iter().map(|table| table.name.clone()));
         ruleset.tables.retain(|table| options.table.is_none_or(|name| table.name == name));
         if !ruleset.tables.is_empty() && options.family.is_none_or(|asked| asked == family) {
-            all.push(OfFamily { ruleset, warnings: warnings(&unknown), lacking: unknown.into() });
+            all.push(OfFamily { ruleset, lacking, warnings });
         }
     }
     if let (true, Some(table)) = (all.is_empty(), options.table) {

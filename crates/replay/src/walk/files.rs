@@ -48,6 +48,11 @@ impl Saved {
         Self { is_legacy, chains }
     }
 
+    /// Whether a table of nft of this name is one of these.
+    pub(super) fn has_table(&self, name: &str) -> bool {
+        !self.is_legacy && self.chains.iter().any(|(table, _)| **table == *name)
+    }
+
     /// Whether a chain of nft is one of these.
     pub(super) fn has(&self, chain: &ForeignChain) -> bool {
         let is_it =

@@ -11,11 +11,16 @@ use rules::save::LoadOptions;
 
 use super::files::{Files, Saved};
 use super::legacy::Legacy;
+use super::native::Native;
 use crate::error::Error;
 
-/// The chains of a folder that no packet walks; with `joins` some of iptables-legacy are walked.
+/// The chains of a folder that no packet walks; with `joins` those of nft and of iptables-legacy that can be
+/// are walked.
 pub(super) fn chains(files: &Files<'_>, joins: bool) -> Result<Vec<ForeignChain>, Error> {
     let mut all = of_nft(files)?;
+    if let Some(native) = joins.then(|| Native::of(files)).transpose()?.flatten() {
+        all.retain(|chain| !native.walks(chain));
+    }
     for family in [Family::Ipv4, Family::Ipv6] {
         let ruleset = match Legacy::of(files, family, &LoadOptions::default())? {
             Some(Legacy::Unordered(ruleset)) => Some(ruleset),

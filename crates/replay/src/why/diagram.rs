@@ -174,9 +174,8 @@ fn tell(walk: &mut Walked, file: &RulesFile, step: &Step) {
     match step {
         Step::Rule { outcome: Outcome::NO, .. } => walk.quiet += 1,
         Step::Rule { at, outcome, alive, refused, .. } => {
-            let (table, chain, rule) = file.rule(*at);
-            let text = file.rule_text(*at);
-            let text = text.strip_prefix(&format!("-A {} ", chain.name)).unwrap_or(&text);
+            let (table, _, rule) = file.rule(*at);
+            let text = file.text_in_chain(*at);
             let result = result(rule, table, *outcome, *alive, refused.as_deref());
             walk.say(&format!("L{} {result}: {text}", file.line(rule.line).1));
         }

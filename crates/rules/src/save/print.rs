@@ -6,10 +6,11 @@
 use std::fmt::Write;
 
 use super::dialect::Part;
+use super::listed::print_listed;
 use crate::ext::{MatchUse, Printer};
 use crate::family::Family;
 use crate::header::{Field, FieldTest, Header, IfaceTest, MaskedAddr, ProtocolTest};
-use crate::model::{Action, Chain, Counters, FallThrough, Listed, Rule, Ruleset, Table};
+use crate::model::{Action, Chain, Counters, FallThrough, Rule, Ruleset, Table};
 use crate::names::{ethertype_name, protocol_name};
 use crate::value;
 
@@ -21,18 +22,6 @@ pub fn print_rule(family: Family, table: &Table, chain: &Chain, rule: &Rule) -> 
     }
     let name = |index: u32| table.chains.get(index as usize).map_or("?", |chain| &chain.name);
     print_named(family, &chain.name, rule, name)
-}
-
-/// One rule of nft as `nft add rule` takes it, with its comment and its handle.
-fn print_listed(table: &str, chain: &str, listed: &Listed) -> String {
-    let mut text = format!("{table} {chain} {}", listed.text);
-    if let Some(comment) = &listed.comment {
-        let _ = write!(text, " comment \"{comment}\"");
-    }
-    if let Some(handle) = listed.handle {
-        let _ = write!(text, " # handle {handle}");
-    }
-    text
 }
 
 /// One rule as `-A CHAIN …`; `name` names the chains that it may jump to.
