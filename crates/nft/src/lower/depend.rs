@@ -29,6 +29,8 @@ pub(crate) struct Known {
     network: Option<u128>,
     /// The protocol of the upper layer.
     upper: Option<u128>,
+    /// What is needed at the beginning of the rule.
+    at_start: Vec<Need>,
     /// The input device is Ethernet.
     ether: bool,
     /// The type of an ICMP message was compared.
@@ -139,6 +141,11 @@ impl Known {
         needs
     }
 
+    /// What the statement of the last [`Known::needs`] needs at the beginning of the rule.
+    pub(crate) fn needs_at_start(&mut self) -> Vec<Need> {
+        std::mem::take(&mut self.at_start)
+    }
+
     fn expr(&mut self, expr: &Expr, needs: &mut Vec<Need>) {
         match expr {
             Expr::Field(field) => self.field(field, needs),
@@ -159,8 +166,8 @@ impl Known {
                 self.message(header.name, field.name, needs);
             }
             Field::Part(Part::Exists(space, _) | Part::Field(space, ..)) => match space {
-                Space::Extension => self.network(IPV6, needs),
-                Space::Ip => self.network(IPV4, needs),
+                Space::Extension => self.network_at_start(IPV6),
+                Space::Ip => self.network_at_start(IPV4),
                 Space::Tcp | Space::Sctp => {}
             },
             Field::Hash(hash) => hash.of.iter().for_each(|of| self.expr(of, needs)),
@@ -202,6 +209,13 @@ impl Known {
             self.network = Some(family);
             needs.push(Need::Network(family));
         }
+    }
+
+    /// nft puts what an extension header or an option needs before all else, counters included.
+    fn network_at_start(&mut self, family: u128) {
+        let mut needs = std::mem::take(&mut self.at_start);
+        self.network(family, &mut needs);
+        self.at_start = needs;
     }
 
     fn upper(&mut self, protocol: u128, needs: &mut Vec<Need>) {

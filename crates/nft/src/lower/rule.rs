@@ -80,6 +80,7 @@ pub(crate) fn all_items(rule: &model::Rule, texts: &[String], scope: &Scope<'_>)
     for (stmt, text) in rule.stmts.iter().zip(texts) {
         first.extend(known.needs_first(stmt).into_iter().map(needed));
         later.extend(known.needs(stmt).into_iter().map(needed));
+        first.extend(known.needs_at_start().into_iter().map(needed));
         later.push(items::item(stmt, text, scope));
     }
     first.extend(later);
@@ -95,7 +96,8 @@ impl Builder<'_, '_> {
     fn build(&mut self, items: Vec<Item>) {
         let mut left = items.iter().filter(|item| tests(item)).count();
         let mut ended = false;
-        for item in items {
+        let mut items = items.into_iter().peekable();
+        while let Some(item) = items.next() {
             left -= usize::from(tests(&item));
             match item {
                 Item::Test(name, test) => {
@@ -116,14 +118,28 @@ impl Builder<'_, '_> {
                         self.acts.push(act);
                     }
                 }
+                Item::End(End::Map(_)) if items.peek().is_some() => {
+                    self.end(End::Unevaluated("statements after a verdict map".into()));
+                    ended = true;
+                    break;
+                }
                 Item::End(end) => {
                     self.end(end);
                     ended = true;
+                    break;
                 }
                 Item::Choice(name, choices) => {
                     self.before_a_test();
-                    self.choose(name, choices);
+                    // A key that the map has not ends the rule, and so does a verdict.
+                    let goes_on = |(_, effect): &(_, Effect)| *effect == Effect::Continue;
+                    if items.peek().is_some() && choices.iter().any(goes_on) {
+                        let why = "statements after a verdict map that goes on";
+                        self.end(End::Unevaluated(why.into()));
+                    } else {
+                        self.choose(name, choices);
+                    }
                     ended = true;
+                    break;
                 }
             }
         }
@@ -174,7 +190,12 @@ impl Builder<'_, '_> {
     }
 
     fn count(&mut self, counted: Option<(u64, u64)>, tests_follow: bool) {
-        if !tests_follow || !self.acts.iter().all(|act| act.watches()) {
+        if self.acts.iter().any(|act| act.may_end()) {
+            // Not every packet that the rule matches comes here.
+            self.lacks.push("a counter after a statement that may end its rule".to_owned());
+        } else if self.counter.is_some() {
+            self.lacks.push("a second counter".to_owned());
+        } else if !tests_follow || !self.acts.iter().all(|act| act.watches()) {
             self.counter = Some(counted);
         } else if self.repeats() {
             self.part(Action::None, true, Some(counted));

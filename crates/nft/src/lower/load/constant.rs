@@ -13,6 +13,10 @@ impl Load for Constant {
         Loaded::known(self.0)
     }
 
+    fn always(&self) -> bool {
+        true
+    }
+
     fn bytecode(&self, _show: &mut dyn FnMut(String)) {}
 }
 

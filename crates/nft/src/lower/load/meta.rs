@@ -97,6 +97,10 @@ impl Load for Meta {
         }
     }
 
+    fn always(&self) -> bool {
+        matches!(self, Self::Mark | Self::Length | Self::Family)
+    }
+
     fn asks_for(&self) -> Option<&'static str> {
         match self {
             Self::InputGroup | Self::OutputGroup => {

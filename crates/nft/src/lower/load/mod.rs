@@ -37,6 +37,11 @@ pub(crate) trait Load: Debug + Send + Sync {
         None
     }
 
+    /// Whether it comes to something for every packet.
+    fn always(&self) -> bool {
+        false
+    }
+
     /// Whether it says the same when it is asked twice about one packet.
     fn repeats(&self) -> bool {
         true

@@ -55,6 +55,10 @@ impl Load for Operation {
         all
     }
 
+    fn always(&self) -> bool {
+        self.left.always() && self.right.always()
+    }
+
     fn tracks(&self) -> bool {
         self.left.tracks() || self.right.tracks()
     }

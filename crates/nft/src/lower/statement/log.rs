@@ -22,6 +22,10 @@ impl Act for Log {
         Next::On
     }
 
+    fn may_end(&self) -> bool {
+        false
+    }
+
     fn watches(&self) -> bool {
         true
     }

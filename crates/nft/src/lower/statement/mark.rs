@@ -41,6 +41,10 @@ impl Act for SetMark {
         if loaded.breaks { Next::MayEnd } else { Next::On }
     }
 
+    fn may_end(&self) -> bool {
+        !self.value.always()
+    }
+
     fn lacks(&self) -> Option<&str> {
         self.value.lacks()
     }

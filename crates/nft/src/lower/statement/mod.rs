@@ -42,6 +42,11 @@ pub(crate) trait Act: Debug + Send + Sync {
         false
     }
 
+    /// Whether the rule may end with it.
+    fn may_end(&self) -> bool {
+        true
+    }
+
     /// Whether it makes the kernel track connections.
     fn tracks(&self) -> bool {
         false

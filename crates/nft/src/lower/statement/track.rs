@@ -35,6 +35,10 @@ impl Act for Notrack {
         Next::On
     }
 
+    fn may_end(&self) -> bool {
+        false
+    }
+
     fn untracks(&self) -> bool {
         true
     }
@@ -102,6 +106,10 @@ impl Act for SetLabel {
         Next::On
     }
 
+    fn may_end(&self) -> bool {
+        false
+    }
+
     fn tracks(&self) -> bool {
         true
     }
@@ -136,6 +144,10 @@ impl Act for SetHelper {
             transit.ct.change(transit.certain, |flow| flow.set_helper(self.helper));
         }
         Next::On
+    }
+
+    fn may_end(&self) -> bool {
+        false
     }
 
     fn tracks(&self) -> bool {

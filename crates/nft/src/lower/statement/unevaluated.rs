@@ -45,6 +45,10 @@ impl Act for Unevaluated {
         (self.harm != Harm::Nothing).then_some(&*self.name)
     }
 
+    fn may_end(&self) -> bool {
+        matches!(self.harm, Harm::End | Harm::Anything)
+    }
+
     fn watches(&self) -> bool {
         self.harm == Harm::Nothing
     }
