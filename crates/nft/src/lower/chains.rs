@@ -19,7 +19,7 @@ pub struct Lowered {
     pub unknown: Vec<Unknown>,
 }
 
-/// Lowers a ruleset for packets of a family. Tables of family inet are in those of both IPv4 and IPv6.
+/// Lowers a ruleset for packets of a family. Packets of IPv4 and of IPv6 both meet tables of family inet.
 pub fn lower(ruleset: &model::Ruleset, family: Family) -> Lowered {
     let mut unknown = Vec::new();
     let tables = ruleset.tables.iter().filter(|table| concerns(table.family, family));

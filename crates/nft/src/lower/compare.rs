@@ -13,7 +13,7 @@ use super::set::{Search, Span};
 use super::shape::{self, HeaderTest, Shape};
 use super::test::Test;
 use super::width;
-use crate::expr::{Expr, Field};
+use crate::expr::Expr;
 use crate::stmt;
 use crate::stmt::Op;
 use conntrack::States;
@@ -130,10 +130,10 @@ pub(crate) fn lower(of: &stmt::Compare, text: &str, scope: &Scope<'_>) -> Box<dy
         let why = left.lacks().unwrap_or("a comparison with this");
         return unevaluated(why, tracks, text);
     };
-    if is_key(&of.left, "meta", "hour") && ordered(of.op) {
+    if read::is_key(&of.left, "meta", "hour") && ordered(of.op) {
         return Box::new(Hour { op: of.op, hour: span.low, text: text.into() });
     }
-    if is_key(&of.left, "ct", "label") {
+    if read::is_key(&of.left, "ct", "label") {
         let left = read::one(&of.left, scope);
         let bit = u32::try_from(span.low).ok().and_then(|bit| 1_u128.checked_shl(bit));
         return match (bit, of.op) {
@@ -145,7 +145,7 @@ pub(crate) fn lower(of: &stmt::Compare, text: &str, scope: &Scope<'_>) -> Box<dy
         };
     }
     let test = test(of.op, span);
-    let is_state = is_key(&of.left, "ct", "state");
+    let is_state = read::is_key(&of.left, "ct", "state");
     let states = if is_state { shape::states(test, invert) } else { None };
     let shape = Shape::of(&of.left, test, invert, scope);
     let left = read::one(&of.left, scope);
@@ -164,7 +164,7 @@ fn member(
     scope: &Scope<'_>,
 ) -> Box<dyn Tested> {
     let tracks = read::tracks(&of.left);
-    if is_key(&of.left, "ct", "label") {
+    if read::is_key(&of.left, "ct", "label") {
         return unevaluated("ct label in a set", tracks, text);
     }
     if !matches!(of.op, Op::Equal | Op::Differs) {
@@ -192,16 +192,6 @@ fn member(
 
 fn ordered(op: Op) -> bool {
     matches!(op, Op::Less | Op::Greater | Op::AtMost | Op::AtLeast)
-}
-
-/// Whether an expression is this key of `meta` or `ct`.
-pub(crate) fn is_key(expr: &Expr, of: &str, key: &str) -> bool {
-    let Expr::Field(field) = expr else { return false };
-    match &**field {
-        Field::Keyed(keyed) => keyed.of == of && keyed.key.0 == key,
-        Field::Ct(ct) => of == "ct" && ct.key.0 == key,
-        _ => false,
-    }
 }
 
 fn test(op: Op, Span { low, high }: Span) -> Test {

@@ -1,6 +1,6 @@
 //! The comparisons that a listing leaves out because others imply them: on which packets a rule is read depends on them.
 //!
-//! `tcp dport` reads packets of TCP alone, and in family inet `ip saddr` those of IPv4; `th dport` and raw bits have no such
+//! `tcp dport` reads packets of TCP alone, and in family inet `ip saddr` packets of IPv4; `th dport` and raw bits have no such
 //! comparison. Source: nftables `src/payload.c` (`payload_gen_dependency`); held to the bytecode of nftables' own tests.
 
 use super::compare::{self, Tested};

@@ -8,7 +8,9 @@ use super::load::lookup::Lookup;
 use super::read;
 use super::scope::Scope;
 use super::set::Span;
+use super::state;
 use super::state::limit::Limit;
+use super::state::named::Kind;
 use super::state::quota::Quota;
 use super::statement::Act;
 use super::statement::log::Log;
@@ -22,7 +24,7 @@ use super::statement::unevaluated::{Harm, Unevaluated};
 use super::statement::write::{self, LowerSegment, Write};
 use super::width;
 use crate::expr::{Element, Expr, Field, Hash};
-use crate::model::Body;
+use crate::model::{Body, Object};
 use crate::stmt::{Named, Stmt};
 use crate::text::Printer;
 use crate::types::{Data, Value};
@@ -84,7 +86,10 @@ pub(crate) fn item(stmt: &Stmt, scope: &Scope<'_>) -> Item {
         },
         Stmt::Notrack => Item::Act(Box::new(Notrack)),
         Stmt::Last(_) => act("last", Harm::Nothing),
-        Stmt::Forward(forward) if forward.kind == "dup" => act("dup", Harm::Nothing),
+        Stmt::Forward(forward) if forward.kind == "dup" => match forward.addr {
+            Some(Expr::Value(_)) => act("dup", Harm::Nothing),
+            _ => act("dup to what is computed", Harm::End),
+        },
         Stmt::Forward(forward) if forward.kind == "tproxy" => act("tproxy", Harm::End),
         Stmt::Forward(forward) => unevaluated_end(forward.kind),
         Stmt::Queue(queue) => match Queue::new(queue) {
@@ -132,6 +137,9 @@ fn named(named: &Named, scope: &Scope<'_>) -> Item {
     if let Some(helper) = helper(named, scope) {
         return Item::Act(Box::new(helper));
     }
+    if let Some((name, state)) = shared(named, scope) {
+        return Item::State(name, Box::new(state));
+    }
     let by_map = !matches!(named.name, Expr::Value(_));
     match named.kind.name {
         "counter" | "secmark" if !by_map => act(named.kind.name, Harm::Nothing),
@@ -145,10 +153,30 @@ fn named(named: &Named, scope: &Scope<'_>) -> Item {
     }
 }
 
+/// The object that a statement names.
+fn object<'r>(named: &Named, scope: &Scope<'r>) -> Option<&'r Object> {
+    let Expr::Value(Value { data: Data::Text(name), .. }) = &named.name else { return None };
+    let is = |object: &&Object| object.name == *name && object.body.kind() == named.kind.name;
+    scope.table.objects.iter().find(is)
+}
+
+/// The limit or the quota that a named object is, as rules share it.
+fn shared(named: &Named, scope: &Scope<'_>) -> Option<(&'static str, state::named::Named)> {
+    let object = object(named, scope)?;
+    let text = text(scope, |p| Stmt::Named(named.clone()).print(p));
+    let (kind, state) = match &object.body {
+        Body::Limit(limit) => ("limit", Kind::Limit(Limit::new(limit, &text)?)),
+        Body::Quota(quota) => ("quota", Kind::Quota(Quota::new(quota, &text))),
+        _ => return None,
+    };
+    let (family, table) = (scope.table.family.name(), &scope.table.name);
+    let name = format!("{family} {table} {kind} {}", object.name).into();
+    Some((kind, state::named::Named { name, kind: state, text: text.into() }))
+}
+
 /// The helper that a named object is.
 fn helper(named: &Named, scope: &Scope<'_>) -> Option<SetHelper> {
-    let Expr::Value(Value { data: Data::Text(name), .. }) = &named.name else { return None };
-    let object = scope.table.objects.iter().find(|object| object.name == *name)?;
+    let object = object(named, scope)?;
     let Body::Helper(kind, protocol, family) = &object.body else { return None };
     let protocol = match &**protocol {
         "tcp" => 6,
@@ -160,8 +188,7 @@ fn helper(named: &Named, scope: &Scope<'_>) -> Option<SetHelper> {
         "ip6" => Some(true),
         _ => None,
     };
-    let is_helper = named.kind.name == "ct helper";
-    is_helper.then_some(SetHelper { helper: conntrack::Helper::named(kind), protocol, six })
+    Some(SetHelper { helper: conntrack::Helper::named(kind), protocol, six })
 }
 
 fn vmap(key: &Expr, data: &Expr, scope: &Scope<'_>) -> Item {
@@ -247,7 +274,7 @@ fn drawn(hash: &Hash, elements: &[Element], scope: &Scope<'_>) -> Option<Item> {
 
 /// `key set value`.
 fn mangle(key: &Expr, value: &Expr, scope: &Scope<'_>) -> Box<dyn Act> {
-    let is = |of, name| compare::is_key(key, of, name);
+    let is = |of, name| read::is_key(key, of, name);
     let of_connection = is("ct", "mark");
     if is("meta", "mark") || of_connection {
         let value = read::one(value, scope);

@@ -21,6 +21,7 @@ mod set;
 mod shape;
 mod state;
 mod statement;
+mod supported;
 mod test;
 mod unknown;
 mod width;
@@ -33,4 +34,5 @@ mod tests;
 
 pub use bytecode::loads;
 pub use chains::{Lowered, lower, unknown};
+pub use supported::{Supported, supported};
 pub use unknown::Unknown;

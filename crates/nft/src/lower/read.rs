@@ -1,4 +1,4 @@
-//! Expressions as what the walk reads: each becomes a [`Load`], what is not evaluated one that says its name.
+//! Expressions as the walk reads them: each becomes a [`Load`], under its name if it is not evaluated.
 
 use super::constants;
 use super::load::Load;
@@ -62,6 +62,16 @@ pub(crate) fn tracks(expr: &Expr) -> bool {
         Expr::Field(field) => matches!(&**field, Field::Ct(_)),
         Expr::Binary(_, pair) | Expr::Map(pair) => tracks(&pair.0) || tracks(&pair.1),
         Expr::Concat(parts) => parts.iter().any(tracks),
+        _ => false,
+    }
+}
+
+/// Whether an expression is this key of `meta` or `ct`.
+pub(crate) fn is_key(expr: &Expr, of: &str, key: &str) -> bool {
+    let Expr::Field(field) = expr else { return false };
+    match &**field {
+        Field::Keyed(keyed) => keyed.of == of && keyed.key.0 == key,
+        Field::Ct(ct) => of == "ct" && ct.key.0 == key,
         _ => false,
     }
 }

@@ -28,7 +28,7 @@ struct Builder<'s, 'r> {
     line: u32,
     /// What the part that comes next tests itself.
     header: HeaderTests,
-    /// Its matches.
+    /// What it asks besides.
     matches: Vec<MatchUse>,
     /// What it does.
     acts: Vec<Box<dyn Act>>,

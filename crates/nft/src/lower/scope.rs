@@ -148,7 +148,9 @@ impl<'r> Scope<'r> {
 const DYNAMIC: u8 = 8;
 
 /// Keys of elements, each with its number, and the element of all other keys.
-fn entries(elements: &[Element], bits: &[u32]) -> Result<(Vec<(u32, Entry)>, Option<u32>), Lacks> {
+type Entries = (Vec<(u32, Entry)>, Option<u32>);
+
+fn entries(elements: &[Element], bits: &[u32]) -> Result<Entries, Lacks> {
     let mut entries = Vec::with_capacity(elements.len());
     let mut other = None;
     for (at, element) in elements.iter().enumerate() {

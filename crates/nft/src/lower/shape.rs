@@ -3,10 +3,10 @@
 //! reasons with them.
 //!
 //! Contract: each says of a packet what the comparison says, as far as it says anything: tests and ports of all packets,
-//! predicates of those that are no fragments.
+//! predicates of packets that are no fragments.
 
-use super::compare::is_key;
 use super::load::connection::state_number;
+use super::read::is_key;
 use super::scope::Scope;
 use super::set::Span;
 use super::test::Test;

@@ -248,18 +248,18 @@ fn base_chains_say_where_they_are() {
     let text = "table inet t {
         chain pre { type nat hook prerouting priority dstnat; dnat ip to 10.0.0.9; }
         chain out { type route hook output priority mangle; policy drop; }
-        chain gone { accept; }
+        chain other { accept; }
     }\ntable ip6 other { flags dormant; chain in { type filter hook input priority 0; } }";
     let four = lowered(text, Family::Ipv4).ruleset;
     assert_eq!(four.tables.len(), 1);
-    let [pre, out, gone] = &four.tables[0].chains[..] else { panic!("three chains") };
+    let [pre, out, other] = &four.tables[0].chains[..] else { panic!("three chains") };
     let (pre, out) = (pre.base.unwrap(), out.base.unwrap());
     assert_eq!(
         (pre.hook, pre.priority, pre.role),
         (Hook::Prerouting, -100, rules::Role::Translate)
     );
     assert_eq!((out.hook, out.priority, out.policy), (Hook::Output, -150, Policy::Drop));
-    assert!(gone.base.is_none());
+    assert!(other.base.is_none());
     assert!(four.tracks());
     let six = lowered(text, Family::Ipv6).ruleset;
     assert_eq!(six.tables.len(), 2);

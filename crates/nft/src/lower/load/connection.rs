@@ -54,7 +54,7 @@ pub(crate) struct Connection {
     pub key: Key,
     /// Of tuples, the direction; of a zone, whether one is named.
     pub direction: Option<Direction>,
-    /// The addresses are those of IPv6; `None` where the rule does not say.
+    /// The addresses are of IPv6; `None` where the rule does not say.
     pub six: Option<bool>,
     /// What the bytecode calls it.
     pub name: &'static str,

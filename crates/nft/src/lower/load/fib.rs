@@ -38,7 +38,7 @@ pub(crate) struct Fib {
 }
 
 impl Fib {
-    /// Makes a question; `None` for those that are not evaluated.
+    /// Makes a question; `None` if it is not evaluated.
     pub(crate) fn new(result: &str, flags: &[&str]) -> Option<Self> {
         let has = |flag| flags.contains(&flag);
         let result = match result {

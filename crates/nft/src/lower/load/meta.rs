@@ -2,7 +2,7 @@
 //!
 //! Names of devices are their bytes on the left of 16; a device that is not there has the empty one. `iif` and `oif`
 //! compare indices, which a listing shows as the names that they have then: names are compared. A number stands for a
-//! device that is gone. Source: kernel `net/netfilter/nft_meta.c`.
+//! device that no longer exists. Source: kernel `net/netfilter/nft_meta.c`.
 
 use super::Load;
 use crate::lower::word::{Loaded, Word};

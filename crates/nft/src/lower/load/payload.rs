@@ -86,7 +86,7 @@ impl Load for Payload {
         match transit.packet.read_slice(start, len) {
             Read::Known(bytes) => Loaded::known(self.cut(number(bytes))),
             Read::Absent => Loaded::nothing(),
-            // Of bytes that are there, those that are known still tell. A packet whose length is not known may end.
+            // Of bytes that are there, the known ones still tell. A packet whose length is not known may end.
             Read::Unknown => {
                 let mut word = Word { value: 0, unknown: 0 };
                 for at in start..start + len {
@@ -117,7 +117,7 @@ impl Load for Payload {
     }
 }
 
-/// The Ethernet header: packets that this host makes have none, and neither have those of other devices.
+/// The Ethernet header: packets that this host makes have none, nor has a packet of another device.
 fn link(transit: &Transit<'_, '_>) -> Read<usize> {
     let link = &transit.packet.headers().link;
     match (transit.hook, transit.input) {

@@ -17,7 +17,7 @@ const TICK: u64 = 10_000_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Time {
     /// Nanoseconds since the epoch, in the host's zone: rules name dates in it.
-    Time,
+    Moment,
     /// Day of the week, Sunday 0.
     Day,
     /// Second of the day, in the host's zone: rules name hours in it.
@@ -28,7 +28,7 @@ impl Time {
     /// Finds a key.
     pub(crate) fn find(name: &str) -> Option<Self> {
         Some(match name {
-            "time" => Self::Time,
+            "time" => Self::Moment,
             "day" => Self::Day,
             "hour" => Self::Hour,
             _ => return None,
@@ -40,7 +40,7 @@ impl Time {
         let zone = transit.host.zone.as_ref()?.offset_at(second)?;
         let local = second.checked_add(zone.into())?;
         Some(match self {
-            Self::Time => {
+            Self::Moment => {
                 let whole = u128::from(local.max(0).cast_unsigned()) * u128::from(SECOND);
                 whole + u128::from(time % SECOND)
             }
@@ -67,7 +67,7 @@ impl Load for Time {
 
     fn bytecode(&self, show: &mut dyn FnMut(String)) {
         let name = match self {
-            Self::Time => "time",
+            Self::Moment => "time",
             Self::Day => "day",
             Self::Hour => "hour",
         };

@@ -37,7 +37,7 @@ impl Span {
 /// The key of an element: a span for each number of a concatenation.
 pub(crate) type Key = SmallVec<[Span; 2]>;
 
-/// An element's key, and whether the element may be gone by now.
+/// An element's key, and whether the element may have expired by now.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub key: Key,

@@ -36,7 +36,7 @@ pub(crate) struct Search {
     index: Index,
     /// The element of all other keys (`*`).
     other: Option<u32>,
-    /// Elements that may be gone by now; empty if none may.
+    /// Elements that may have expired by now; empty if none may.
     doubtful: Box<[bool]>,
     /// The elements, of a set that is small.
     entries: Box<[(u32, Entry)]>,
@@ -123,7 +123,7 @@ impl Search {
         Self { bits: bits.into(), index, other, doubtful: doubtful.into(), entries, is_small }
     }
 
-    /// The keys of a set that is small and holds none that may be gone.
+    /// The keys of a set that is small and holds none that may have expired.
     pub(crate) fn spans(&self) -> Option<Vec<&[Span]>> {
         let sure = self.is_small && self.doubtful.is_empty() && self.other.is_none();
         sure.then(|| self.entries.iter().map(|(_, entry)| &entry.key[..]).collect())

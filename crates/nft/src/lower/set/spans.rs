@@ -7,7 +7,7 @@ use super::Span;
 pub(super) struct Spans(Box<[(Span, u32)]>);
 
 impl Spans {
-    /// Sorts intervals. Where two meet, the one that begins first keeps what both have.
+    /// Sorts intervals. Where two meet, the first keeps what both have.
     pub(super) fn new(mut spans: Vec<(Span, u32)>) -> Self {
         spans.sort_unstable();
         let mut apart: Vec<(Span, u32)> = Vec::with_capacity(spans.len());

@@ -86,7 +86,7 @@ proptest! {
 }
 
 #[test]
-fn an_element_that_may_be_gone_is_found_or_not() {
+fn an_element_that_may_have_expired_is_found_or_not() {
     let entry = Entry { key: Key::from_slice(&[Span::one(7)]), doubtful: true };
     let found = Search::new(&[8], vec![(0, entry)], None).find(&known(&[7]));
     assert_eq!(found.outcome(), Outcome::MAYBE);

@@ -43,6 +43,11 @@ impl Limit {
         (rate > 0).then_some(Self { rate, span: seconds * SECOND, burst, bytes, over, text })
     }
 
+    /// Makes a bucket that is full.
+    pub(crate) fn bucket(&self) -> Bucket {
+        Bucket::new(self.clone())
+    }
+
     /// What the bucket holds when it is full.
     fn most(&self) -> u64 {
         let (rate, span) = (u128::from(self.rate), u128::from(self.span));
@@ -66,13 +71,13 @@ impl Match for Limit {
     }
 
     fn memory(&self) -> Option<Box<dyn Memory>> {
-        Some(Box::new(Bucket::new(self.clone())))
+        Some(Box::new(self.bucket()))
     }
 }
 
 /// A bucket: what it holds at least and at most.
 #[derive(Debug)]
-struct Bucket {
+pub(crate) struct Bucket {
     limit: Limit,
     least: u64,
     most: u64,
@@ -123,8 +128,9 @@ impl Bucket {
     }
 }
 
-impl Memory for Bucket {
-    fn evaluate(&mut self, transit: &mut Transit<'_, '_>, _lists: &mut NamedLists) -> Outcome {
+impl Bucket {
+    /// Whether a packet is within the limit.
+    pub(crate) fn ask(&mut self, transit: &Transit<'_, '_>) -> Outcome {
         let Some(now) = transit.time else { return Outcome::MAYBE };
         self.fill(now);
         if self.limit.bytes && transit.packet.is_open() {
@@ -133,6 +139,12 @@ impl Memory for Bucket {
         }
         let cost = self.limit.cost(transit.packet.len());
         self.take(cost, transit.certain).invert(self.limit.over)
+    }
+}
+
+impl Memory for Bucket {
+    fn evaluate(&mut self, transit: &mut Transit<'_, '_>, _lists: &mut NamedLists) -> Outcome {
+        self.ask(transit)
     }
 
     fn outlives_doubt(&self) -> bool {

@@ -10,7 +10,7 @@ use rules::{Outcome, Transit};
 const LONGEST: u64 = 40 + u16::MAX as u64;
 
 /// A quota as a rule holds it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Quota {
     quota: stmt::Quota,
     text: Box<str>,
@@ -21,6 +21,12 @@ impl Quota {
     pub(crate) fn new(quota: &stmt::Quota, text: &str) -> Self {
         Self { quota: quota.clone(), text: text.into() }
     }
+
+    /// Makes the state that it has at first.
+    pub(crate) fn used(&self) -> Used {
+        let stmt::Quota { over, bytes, used } = self.quota;
+        Used { least: used, most: used, bytes, over }
+    }
 }
 
 impl Match for Quota {
@@ -29,14 +35,13 @@ impl Match for Quota {
     }
 
     fn memory(&self) -> Option<Box<dyn Memory>> {
-        let stmt::Quota { over, bytes, used } = self.quota;
-        Some(Box::new(Used { least: used, most: used, bytes, over }))
+        Some(Box::new(self.used()))
     }
 }
 
 /// The bytes that were used, at least and at most.
 #[derive(Debug)]
-struct Used {
+pub(crate) struct Used {
     least: u64,
     most: u64,
     bytes: u64,
@@ -58,11 +63,18 @@ impl Used {
     }
 }
 
-impl Memory for Used {
-    fn evaluate(&mut self, transit: &mut Transit<'_, '_>, _lists: &mut NamedLists) -> Outcome {
+impl Used {
+    /// Whether a packet is within the quota.
+    pub(crate) fn ask(&mut self, transit: &Transit<'_, '_>) -> Outcome {
         let len = transit.packet.len() as u64;
         let longest = if transit.packet.is_open() { LONGEST } else { len };
         self.take((len, longest), transit.certain).invert(self.over)
+    }
+}
+
+impl Memory for Used {
+    fn evaluate(&mut self, transit: &mut Transit<'_, '_>, _lists: &mut NamedLists) -> Outcome {
+        self.ask(transit)
     }
 
     fn remark(&self) -> Option<String> {

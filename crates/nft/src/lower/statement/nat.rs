@@ -166,7 +166,7 @@ impl Nat {
         }
     }
 
-    /// First and last address; of a prefix that is translated one to one, the one that the packet's becomes.
+    /// First and last address; of a prefix that is translated one to one, what the packet's own becomes.
     fn addresses(&self, span: Span, transit: &Transit<'_, '_>) -> Option<[IpAddr; 2]> {
         let six = transit.family == Family::Ipv6;
         if !self.netmap {

@@ -1,6 +1,6 @@
 //! What rules ask of tracking: `notrack`, `ct zone set`, `ct label set`, `ct helper set`.
 //!
-//! A packet that has a connection keeps it, in its zone; one that tracking found none for is untracked from `notrack` on.
+//! A packet that has a connection keeps it, in its zone; a packet that tracking found none for is untracked from `notrack` on.
 //! Source: kernel `nft_notrack_eval` in `net/netfilter/nft_ct.c`; measured on 6.18.
 
 use super::{Act, Next};
@@ -55,7 +55,7 @@ impl Act for SetZone {
             return Next::Ends;
         }
         if transit.ct.tracker.is_some() {
-            // After tracking a packet without a connection gets one that stands in for it.
+            // After tracking, a template stands in for the connection that a packet lacks.
             if !matches!(transit.ct.flow(), KnownFlow::Flow(_)) {
                 transit.ct.view.states = States::ANY;
             }
@@ -85,6 +85,10 @@ impl Act for SetZone {
 
     fn retracks(&self) -> bool {
         true
+    }
+
+    fn bytecode(&self, show: &mut dyn FnMut(String)) {
+        self.zone.bytecode(show);
     }
 }
 

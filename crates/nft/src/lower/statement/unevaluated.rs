@@ -14,7 +14,7 @@ pub(crate) struct Unevaluated {
 /// What of a packet may be another one after a statement that is not evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Harm {
-    /// Nothing: later packets and what a host sends may be.
+    /// Nothing: the statement counts, copies or notes something that no rule asks for.
     Nothing,
     /// The rule may end.
     End,
@@ -41,7 +41,8 @@ impl Act for Unevaluated {
     }
 
     fn lacks(&self) -> Option<&str> {
-        Some(&self.name)
+        // Nothing is lacking where nothing that happens to packets depends on it.
+        (self.harm != Harm::Nothing).then_some(&*self.name)
     }
 
     fn watches(&self) -> bool {

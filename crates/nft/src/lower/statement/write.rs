@@ -1,4 +1,4 @@
-//! Fields of headers that rules write: those of the network header that change neither its form nor its addresses, and the
+//! Fields of headers that rules write: fields of the network header that change neither its form nor its addresses, and the
 //! segment size that TCP announces, which is only lowered.
 //!
 //! Source: kernel `net/netfilter/nft_payload.c` (`nft_payload_set_eval`), `nft_exthdr.c` (`nft_exthdr_tcp_set_eval`).
@@ -22,6 +22,8 @@ pub(crate) struct Write {
     /// First bit and width.
     offset: u32,
     bits: u32,
+    /// The header has a checksum.
+    has_checksum: bool,
     value: Loads,
 }
 
@@ -31,7 +33,7 @@ pub(crate) struct LowerSegment(pub Loads);
 
 impl Write {
     /// The field that an expression is, if it can be written.
-    pub(crate) fn field(key: &Expr) -> Option<(u32, u32)> {
+    pub(crate) fn field(key: &Expr) -> Option<(u32, u32, bool)> {
         let Expr::Field(field) = key else { return None };
         let Field::Payload(Payload::Field(header, field)) = &**field else { return None };
         let writable = match header.name {
@@ -39,11 +41,12 @@ impl Write {
             "ip6" => matches!(field.name, "dscp" | "ecn" | "flowlabel" | "hoplimit"),
             _ => false,
         };
-        writable.then_some((field.offset, field.bits))
+        writable.then_some((field.offset, field.bits, header.name == "ip"))
     }
 
-    pub(crate) fn new((offset, bits): (u32, u32), value: Loads) -> Self {
-        Self { offset, bits, value }
+    /// Makes it of a field and its value.
+    pub(crate) fn new((offset, bits, has_checksum): (u32, u32, bool), value: Loads) -> Self {
+        Self { offset, bits, has_checksum, value }
     }
 }
 
@@ -81,7 +84,7 @@ impl Act for Write {
             }
             None => {
                 transit.forget_net(first..first + len);
-                if transit.family == rules::model::Family::Ipv4 {
+                if self.has_checksum {
                     transit.forget_net(packet::ipv4::CHECKSUM);
                 }
             }
@@ -95,6 +98,18 @@ impl Act for Write {
 
     fn tracks(&self) -> bool {
         self.value.tracks()
+    }
+
+    fn bytecode(&self, show: &mut dyn FnMut(String)) {
+        // The checksum of IPv4 is of words, which are written whole; what is read of the field is not loaded twice.
+        let (first, end) = (self.offset / 8, (self.offset + self.bits).div_ceil(8));
+        let (first, end) = match self.has_checksum {
+            true => (first & !1, end.next_multiple_of(2)),
+            false => (first, end),
+        };
+        if !self.bits.is_multiple_of(8) || self.has_checksum && self.bits < 16 {
+            show(format!("payload load {}b @ network header + {first}", end - first));
+        }
     }
 }
 
