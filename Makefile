@@ -165,6 +165,7 @@ oracle: $(if $(ROOT),deps) ## Compare tamis with this machine's kernel over mill
 		--conformance docs/conformance.md $(if $(wildcard $(RULESETS)),--real $(RULESETS))
 	cargo run --quiet --release -p tamis-lab --bin oracle -- --state $(PACKETS) --seed 1 \
 		$(if $(wildcard $(RULESETS)),--real $(RULESETS))
+	cargo run --quiet --release -p tamis-lab --bin oracle -- nft --packets $(PACKETS) --seed 1
 
 # A command that runs another one under another kernel than this machine's, with this machine's files.
 RUNNER ?=

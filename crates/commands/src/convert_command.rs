@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args as ClapArgs, ValueEnum};
+use replay::nftables::Language;
 use replay::walk::HostFolder;
 use replay::{RulesFile, rules_json};
 use rules::convert::convert;
@@ -61,10 +62,10 @@ pub(crate) enum Form {
 
 impl Form {
     /// Says which language of nftables it is, if it is one.
-    fn nft(self) -> Option<convert_nft::Language> {
+    fn nft(self) -> Option<Language> {
         match self {
-            Self::Nft => Some(convert_nft::Language::Text),
-            Self::NftJson => Some(convert_nft::Language::Json),
+            Self::Nft => Some(Language::Text),
+            Self::NftJson => Some(Language::Json),
             _ => None,
         }
     }

@@ -213,6 +213,11 @@ impl Flow {
         self.helper
     }
 
+    /// Gives the flow a helper, before its first packet has survived.
+    pub fn set_helper(&mut self, helper: Helper) {
+        self.helper = helper;
+    }
+
     /// The helper of the flow that expected it; `None` where none did.
     #[must_use]
     pub fn master_helper(&self) -> Helper {

@@ -128,7 +128,7 @@ impl Handler {
         let mut states = program.plans().iter().zip(&mut self.state.families);
         match states.find(|(plan, _)| plan.family() == transit.family) {
             Some((plan, state)) => {
-                plan.tables.walk(table, transit, entry, &mut state.memories, observer)
+                plan.tables.walk_table(table, transit, entry, &mut state.memories, observer)
             }
             None => Verdicts::default(),
         }

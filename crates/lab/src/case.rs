@@ -140,7 +140,7 @@ impl Case {
         }
         let counters = evaluator.counters();
         for Count { table, chain, number, counters: expected } in &self.counts {
-            let counted = counters.iter().find(|c| c.name.0 == table && c.name.1 == *chain);
+            let counted = counters.iter().find(|c| c.name.0 == **table && c.name.1 == *chain);
             let found = counted.and_then(|counted| counted.entries.get(number - 1));
             let Some(found) = found else {
                 return Err(format!("no rule {table} {chain} {number}"));

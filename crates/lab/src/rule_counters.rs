@@ -5,13 +5,13 @@
 
 use rules::Transit;
 use rules::eval::RuleRef;
-use rules::model::{Counters, Ruleset};
+use rules::model::{Counters, Ruleset, TableName};
 
 /// One chain's counters, named: rules in order, then the policy (0 for a user chain).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChainCounters {
     /// Table and chain.
-    pub name: (&'static str, String),
+    pub name: (TableName, String),
     /// Counters.
     pub entries: Vec<Counters>,
     /// Whether the last entry is a policy, and not a user chain's end, of which tamis keeps no count.
@@ -56,7 +56,7 @@ impl RuleCounters {
         for (table, counters) in ruleset.tables.iter().zip(&self.0) {
             for (chain, entries) in table.chains.iter().zip(counters) {
                 all.push(ChainCounters {
-                    name: (table.name, chain.name.to_string()),
+                    name: (table.name.clone(), chain.name.to_string()),
                     entries: entries.clone(),
                     built_in: chain.base.is_some(),
                 });

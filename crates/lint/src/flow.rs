@@ -355,7 +355,7 @@ impl<'s> Sending<'s, '_> {
             Course::Ends(Effect::Reject) => (Some(Fate::Reject(text)), true),
             Course::Ends(Effect::Translate) => (Some(Fate::Translate(text)), true),
             Course::Ends(Effect::Either) => (Some(Fate::Open(text)), true),
-            Course::Ends(Effect::Continue | Effect::Unknown) | Course::Depends => {
+            Course::Ends(_) | Course::Depends => {
                 self.alter(&text, (here.entry, hit))?;
                 if self.sent.altered == Altered::GoesOn {
                     self.settle(here)?;

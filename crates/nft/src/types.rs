@@ -139,6 +139,9 @@ types! {
     TUNNEL = "tunnel", 0, Object, s::NONE;
 }
 
+/// Days of the week with their numbers.
+pub(crate) const DAY_NAMES: &[(&str, u32)] = s::DAY;
+
 /// Finds a type by its name.
 pub fn find(name: &str) -> Option<Ty> {
     TYPES.iter().find(|ty| ty.name == name).copied()

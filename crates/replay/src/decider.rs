@@ -209,7 +209,7 @@ impl<'f> DeciderPlace<'f> {
 
     fn of_rules(file: &'f RulesFile, by: By) -> Self {
         let (table, chain, number) = match by {
-            By::Rule(at) | By::HotDrop(at) => (at.table, at.chain, Some(at.rule + 1)),
+            By::Rule(at) | By::HotDrop(at) => (at.table, at.chain, Some(file.number(at))),
             By::Policy { table, chain } => (table, chain, None),
         };
         let line = file.by_line(by);

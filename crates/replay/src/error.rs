@@ -3,6 +3,7 @@
 use std::fmt;
 
 use pktio::PortError;
+use rules::model::TableName;
 use rules::save::LoadError;
 
 /// Why a replay could not start or go on.
@@ -97,7 +98,7 @@ pub enum Error {
         /// The table asked for.
         table: String,
         /// Tables that the file has.
-        has: Vec<&'static str>,
+        has: Vec<TableName>,
     },
     /// A capture could not be read.
     Capture(PortError),
@@ -146,7 +147,11 @@ impl fmt::Display for Error {
                 write!(f, "expected a packet whose verdict is known to record, found {found}")
             }
             Self::NoTable { file, table, has } => {
-                write!(f, "{file}: expected a table \"{table}\", found {}", has.join(" "))
+                write!(
+                    f,
+                    "{file}: expected a table \"{table}\", found {}",
+                    has.iter().map(|name| &**name).collect::<Vec<_>>().join(" ")
+                )
             }
             Self::Capture(source) => write!(f, "{source}"),
             Self::Filter(what) => write!(f, "--filter: {what}"),

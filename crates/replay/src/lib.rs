@@ -27,6 +27,7 @@ mod list;
 mod logged;
 mod named_file;
 mod near;
+pub mod nftables;
 mod outputs;
 mod packets;
 mod reach;

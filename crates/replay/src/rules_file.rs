@@ -1,15 +1,17 @@
 //! A rules file as loaded: the ruleset, and what its text says about itself.
 
 use dataplane::Program;
+use nft::lower::Unknown;
 use pktio::file::NamedBy;
 use rules::eval::{By, Cause, PATIENCE, RuleRef};
-use rules::model::{Action, Chain, Policy, Rule, Ruleset, Table};
+use rules::model::{Action, Chain, Family, Hook, Policy, Rule, Ruleset, Table};
 use rules::save::{FamilyFrom, LoadOptions, Warning, load, print_rule};
 use rules::{Backend, Because};
 use std::sync::Arc;
 
 use crate::error::Error;
 use crate::input::{instead_of_rules, read_text, text_of};
+use crate::nftables::{self, Lacking, Language, Listing, OfFamily};
 use crate::setup::Setup;
 
 /// A loaded rules file. A clone shares its text and its rules.
@@ -31,6 +33,10 @@ pub struct RulesFile {
     pub warnings: Vec<Warning>,
     /// Whether something else than its text gives the backend.
     pub semantics_given: bool,
+    /// The listing of nftables that the rules are of, with those of other families.
+    pub listing: Option<Arc<Listing>>,
+    /// What of the listing is not evaluated.
+    pub(crate) lacking: Lacking,
 }
 
 /// A second rules file of a family: where its text begins.
@@ -51,6 +57,13 @@ pub(crate) fn program<'f>(
     Program::starting(rulesets, config.clone(), start.clone())
 }
 
+fn text_by(file: &str, by: NamedBy<'_>) -> Result<String, Error> {
+    match by {
+        NamedBy::Person => read_text(file),
+        by => text_of(file, by),
+    }
+}
+
 impl RulesFile {
     /// Reads and loads a file; `-` is standard input. With `table` only that table is kept.
     ///
@@ -60,17 +73,70 @@ impl RulesFile {
         Self::open_by(file, NamedBy::Person, options)
     }
 
+    /// Reads and loads a file of save text or of nftables, which makes several: one for each family.
+    pub(crate) fn open_all(
+        file: &str,
+        by: NamedBy<'_>,
+        options: &LoadOptions<'_>,
+    ) -> Result<Vec<Self>, Error> {
+        let text = text_by(file, by)?;
+        match nftables::language_of(&text) {
+            Some(language) => Self::of_nftables(file, text, language, options),
+            None => Ok(vec![Self::from_text(file, text, options)?]),
+        }
+    }
+
+    /// The rules of a listing of nftables, for each family.
+    fn of_nftables(
+        file: &str,
+        text: String,
+        language: Language,
+        options: &LoadOptions<'_>,
+    ) -> Result<Vec<Self>, Error> {
+        let listing = Arc::new(Listing::read(file, text, language)?);
+        let families = nftables::families(file, &listing, options)?;
+        let one = |of_family| Self::of_family(file, &listing, of_family);
+        let mut files: Vec<Self> = families.into_iter().map(one).collect();
+        if let [first, second] = files.as_mut_slice() {
+            // Most of what one family lacks the other lacks, too.
+            second.warnings.retain(|warning| !first.warnings.contains(warning));
+        }
+        Ok(files)
+    }
+
+    /// What packets of one family walk of a listing.
+    pub(crate) fn of_family(file: &str, listing: &Arc<Listing>, of_family: OfFamily) -> Self {
+        let OfFamily { ruleset, lacking, warnings } = of_family;
+        Self {
+            file: file.to_owned(),
+            given: file.to_owned(),
+            text: Arc::clone(&listing.text),
+            second: None,
+            ruleset: Arc::new(ruleset),
+            family_from: FamilyFrom::Text,
+            warnings,
+            semantics_given: false,
+            listing: Some(Arc::clone(listing)),
+            lacking,
+        }
+    }
+
+    /// Takes in the tables of a listing, which `sort` puts among these; before anybody else has the rules.
+    pub(crate) fn join_native(&mut self, native: Self, sort: &dyn Fn(&mut Ruleset)) {
+        (self.listing, self.lacking) = (native.listing.clone(), Arc::clone(&native.lacking));
+        self.join(native, false);
+        if let Some(ruleset) = Arc::get_mut(&mut self.ruleset) {
+            sort(ruleset);
+        }
+    }
+
     /// The same of a file that somebody names.
     pub(crate) fn open_by(
         file: &str,
         by: NamedBy<'_>,
         options: &LoadOptions<'_>,
     ) -> Result<Self, Error> {
-        let text = match by {
-            NamedBy::Person => read_text(file)?,
-            by => text_of(file, by)?,
-        };
-        Self::from_text(file, text, options)
+        Self::from_text(file, text_by(file, by)?, options)
     }
 
     /// Loads text that came from `file`.
@@ -87,7 +153,7 @@ impl RulesFile {
         })?;
         let mut ruleset = loaded.ruleset;
         if let Some(name) = options.table {
-            let has = ruleset.tables.iter().map(|table| table.name).collect();
+            let has = ruleset.tables.iter().map(|table| table.name.clone()).collect();
             ruleset.tables.retain(|table| table.name == name);
             if ruleset.tables.is_empty() {
                 let table = name.to_owned();
@@ -103,6 +169,8 @@ impl RulesFile {
             family_from: loaded.family_from,
             warnings: loaded.warnings,
             semantics_given: false,
+            listing: None,
+            lacking: Lacking::default(),
         })
     }
 
@@ -116,6 +184,9 @@ impl RulesFile {
     /// Gives the backend, whatever the text says; before anybody else has the rules.
     #[must_use]
     pub fn evaluated_as(mut self, semantics: Option<Backend>) -> Self {
+        if self.listing.is_some() {
+            return self;
+        }
         if let (Some(backend), Some(ruleset)) = (semantics, Arc::get_mut(&mut self.ruleset)) {
             ruleset.evaluate_as(backend);
         }
@@ -146,7 +217,7 @@ impl RulesFile {
         else {
             return;
         };
-        if ruleset.backend == tables.backend {
+        if ruleset.backend == tables.backend && other.listing.is_none() {
             // A text that does not say so stands for one of the host.
             ruleset.evaluate_as(Backend::Nft);
         }
@@ -173,16 +244,43 @@ impl RulesFile {
         }
     }
 
-    /// Every rule with its place, in file order of tables and chains.
+    /// Every rule with its place, in file order of tables and chains; of a rule in several parts the last one, which has
+    /// the counters of all that decide.
     pub fn rules(&self) -> impl Iterator<Item = (RuleRef, &Table, &Chain, &Rule)> {
         self.ruleset.tables.iter().enumerate().flat_map(|(t, table)| {
             table.chains.iter().enumerate().flat_map(move |(c, chain)| {
-                chain.rules.iter().enumerate().map(move |(r, rule)| {
+                let rules = chain.rules.iter().enumerate();
+                let whole = rules.filter(|(r, _)| !chain.goes_on(*r));
+                whole.map(move |(r, rule)| {
                     let at = RuleRef { table: t as u32, chain: c as u32, rule: r as u32 };
                     (at, table, chain, &**rule)
                 })
             })
         })
+    }
+
+    /// What its rules are for, as reports say.
+    #[must_use]
+    pub fn tool(&self) -> &'static str {
+        match (&self.listing, self.second.is_some(), self.ruleset.family) {
+            (Some(_), false, Family::Ipv6) => "nft for IPv6",
+            (Some(_), false, _) => "nft for IPv4",
+            (Some(_), true, Family::Ipv6) => "ip6tables and nft",
+            (Some(_), true, _) => "iptables and nft",
+            (None, _, family) => family.tool(),
+        }
+    }
+
+    /// A rule's text where its table and its chain are known: of nft with its comment and its handle.
+    #[must_use]
+    pub fn text_in_chain(&self, at: RuleRef) -> String {
+        let (table, chain, rule) = self.rule(at);
+        let text = self.rule_text(at);
+        let start = match &rule.listed {
+            Some(_) => format!("{} {} ", table.name, chain.name),
+            None => format!("-A {} ", chain.name),
+        };
+        text.strip_prefix(&start).map(str::to_owned).unwrap_or(text)
     }
 
     /// The table, chain and rule at a place that a walk named.
@@ -191,6 +289,13 @@ impl RulesFile {
         let table = &self.ruleset.tables[at.table as usize];
         let chain = &table.chains[at.chain as usize];
         (table, chain, &chain.rules[at.rule as usize])
+    }
+
+    /// The number of a rule in its chain, from 1. A rule of nft may be walked in several parts.
+    #[must_use]
+    pub fn number(&self, at: RuleRef) -> u32 {
+        let listed = self.rule(at).2.listed.as_ref();
+        listed.map_or(at.rule + 1, |listed| listed.number)
     }
 
     /// A rule's canonical text.
@@ -205,22 +310,39 @@ impl RulesFile {
     pub fn by_text(&self, by: By) -> String {
         match by {
             By::Rule(at) => match self.of_other(at.table) {
-                Some(title) => format!("{title} {}", self.rule_text(at)),
-                None => self.rule_text(at),
+                Some(title) if self.rule(at).2.listed.is_none() => {
+                    format!("{title} {}", self.rule_text(at))
+                }
+                _ => self.rule_text(at),
             },
             By::HotDrop(at) => format!("hot drop in {}", self.rule_text(at)),
             By::Policy { table, chain } => {
                 let table = &self.ruleset.tables[table as usize];
                 let chain = &table.chains[chain as usize];
                 let policy = chain.base.map_or_else(String::new, |base| base.policy.to_string());
-                format!("policy {policy} of {}/{}", self.ruleset.title(table), chain.name)
+                match self.ruleset.family.table(&table.name) {
+                    None => {
+                        format!("policy {} of {} {}", policy.to_lowercase(), table.name, chain.name)
+                    }
+                    Some(_) => {
+                        format!("policy {policy} of {}/{}", self.ruleset.title(table), chain.name)
+                    }
+                }
             }
         }
     }
 
+    /// The names of a table and of the base chain by which packets come to it at a hook.
+    #[must_use]
+    pub fn base_chain(&self, table: u32, chain: Option<u32>, hook: Hook) -> (&str, &str) {
+        let table = &self.ruleset.tables[table as usize];
+        let chain = chain.map_or(hook.chain_name(), |chain| &table.chains[chain as usize].name);
+        (self.ruleset.title(table), chain)
+    }
+
     /// The name of a table that the other implementation holds.
     #[must_use]
-    pub fn of_other(&self, table: u32) -> Option<&'static str> {
+    pub fn of_other(&self, table: u32) -> Option<&str> {
         let table = self.ruleset.tables.get(table as usize)?;
         (table.backend != self.ruleset.backend).then(|| self.ruleset.title(table))
     }
@@ -279,19 +401,24 @@ impl RulesFile {
     #[must_use]
     pub fn cause_text(&self, at: RuleRef, cause: Cause) -> String {
         let (.., rule) = self.rule(at);
+        let words = if rule.listed.is_some() { ["iifname", "oifname"] } else { ["-i", "-o"] };
         match cause {
-            Cause::Input => "-i: the input interface is not known".to_owned(),
-            Cause::Output => "-o: the output interface is not known".to_owned(),
+            Cause::Input => format!("{}: the input interface is not known", words[0]),
+            Cause::Output => format!("{}: the output interface is not known", words[1]),
             Cause::Bytes => {
                 "header bytes not captured, or translated to what is not known".to_owned()
             }
             Cause::Match(index) => match rule.matches.get(usize::from(index)) {
-                Some(used) => match used.body.asks_for() {
-                    Some(missing) => format!("-m {}: {missing}", used.name),
-                    None => format!("-m {}", used.name),
-                },
+                Some(used) => {
+                    let option = if rule.listed.is_some() { "" } else { "-m " };
+                    match used.body.asks_for() {
+                        Some(missing) => format!("{option}{}: {missing}", used.name),
+                        None => format!("{option}{}", used.name),
+                    }
+                }
                 None => "a match".to_owned(),
             },
+            Cause::Target if rule.listed.is_some() => self.lacks(at),
             Cause::Target => match &rule.action {
                 Action::Target(target) => format!("-j {}", target.name),
                 _ => "its target".to_owned(),
@@ -302,6 +429,24 @@ impl RulesFile {
                 "walks that are too long: after {PATIENCE} of them the chain is given up at once"
             ),
             Cause::Stopped => "the end of the replay, which was stopped".to_owned(),
+        }
+    }
+
+    /// What is not evaluated of a rule that is listed.
+    fn lacks(&self, at: RuleRef) -> String {
+        let (table, chain, _) = self.rule(at);
+        let number = self.number(at);
+        let is_it = |it: &&Unknown| {
+            let of_table = table.name.split_once(' ');
+            let of_table = of_table == Some((it.family.name(), &*it.table));
+            of_table && it.chain == chain.name && it.rule == number
+        };
+        match self.lacking.iter().find(is_it) {
+            Some(lacking) => {
+                let hint = lacking.causes.first().map_or("", |cause| nftables::hint(cause));
+                format!("{}{hint}", lacking.causes.join(", "))
+            }
+            None => "its statements".to_owned(),
         }
     }
 }

@@ -19,7 +19,7 @@ pub fn write(ruleset: &Ruleset) -> Value {
 
 fn table(family: Family, table: &Table) -> Value {
     let chains: Vec<Value> = table.chains.iter().map(|c| chain(family, table, c)).collect();
-    json!({ "name": table.name, "chains": chains })
+    json!({ "name": &*table.name, "chains": chains })
 }
 
 fn chain(family: Family, table: &Table, chain: &Chain) -> Value {

@@ -43,7 +43,7 @@ impl Backend {
     }
 
     /// Returns the name of a table with that of its implementation before it.
-    pub(crate) fn title(self, table: &'static str) -> &'static str {
+    pub(crate) fn title(self, table: &str) -> &str {
         let titles = TITLES.iter().find(|titles| titles[0] == table);
         titles.map_or(table, |titles| titles[1 + self as usize])
     }

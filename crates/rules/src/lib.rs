@@ -31,6 +31,7 @@ mod parallel;
 pub mod predicate;
 pub mod revision;
 pub mod save;
+mod table_name;
 mod tracking;
 mod transit;
 mod value;

@@ -10,11 +10,13 @@ use std::sync::Arc;
 
 use crate::backend::Backend;
 use crate::ext::{MatchUse, TargetUse};
+use crate::family::{Role, TableKind};
 
 pub use crate::family::{Family, Hook};
 pub use crate::header::{
     Field, FieldTest, Header, HeaderTests, IfaceTest, MaskedAddr, ProtocolTest,
 };
+pub use crate::table_name::TableName;
 
 /// What happens to a packet that falls off a built-in chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,8 +50,8 @@ pub struct Ruleset {
 /// One table: a set of chains that jump to each other only.
 #[derive(Debug, Clone)]
 pub struct Table {
-    /// `filter`, `nat`, …
-    pub name: &'static str,
+    /// `filter`, `nat`, …; of nft with its family: `inet filter`.
+    pub name: TableName,
     /// The implementation that holds it.
     pub backend: Backend,
     /// Chains in file order.
@@ -81,11 +83,15 @@ pub enum FallThrough {
     Policy(Policy),
 }
 
-/// What makes a chain built in.
+/// What makes a chain a base chain: one that packets come to by themselves. iptables calls it built in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Base {
     /// Where it is attached.
     pub hook: Hook,
+    /// The priority at the hook: chains with lower ones come first.
+    pub priority: i32,
+    /// What it is for.
+    pub role: Role,
     /// What it does with packets that fall off its end.
     pub policy: Policy,
     /// Counters of the policy as the file gave them.
@@ -110,6 +116,25 @@ pub struct Rule {
     /// The rule's name among all rules of a ruleset, or of all its revisions: given once, and to no other rule after
     /// it.
     pub id: u64,
+    /// How its language lists it, where that is not save text.
+    pub listed: Option<Box<Listed>>,
+}
+
+/// A rule as another language than save text lists it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Listed {
+    /// The text of the rule, without its handle and its comment.
+    pub text: Box<str>,
+    /// The handle that the kernel gave it, if the listing has handles.
+    pub handle: Option<u64>,
+    /// The comment, if it has one.
+    pub comment: Option<Box<str>>,
+    /// Its number in its chain, from 1; the parts of one rule have the same one.
+    pub number: u32,
+    /// Whether it is listed with a counter, which the counters of this rule, or this part of it, are.
+    pub counts: bool,
+    /// Whether this is a part that only counts, before the other tests of its rule: the next part does the rest.
+    pub is_part: bool,
 }
 
 /// What a rule does with a packet that it matches.
@@ -138,6 +163,12 @@ impl Ruleset {
         self.tables.iter().find(|table| self.title(table) == name)
     }
 
+    /// Whether some table has base chains of a role, or is of a kind that has them.
+    #[must_use]
+    pub fn has(&self, role: Role) -> bool {
+        self.tables.iter().any(|table| table.has(self.family, role))
+    }
+
     /// Gives all its tables to an implementation.
     pub fn evaluate_as(&mut self, backend: Backend) {
         self.backend = backend;
@@ -146,10 +177,10 @@ impl Ruleset {
 
     /// The name of a table as people and programs tell it: with its implementation's where it is not the ruleset's.
     #[must_use]
-    pub fn title(&self, table: &Table) -> &'static str {
+    pub fn title<'t>(&self, table: &'t Table) -> &'t str {
         match table.backend == self.backend {
-            true => table.name,
-            false => table.backend.title(table.name),
+            true => &table.name,
+            false => table.backend.title(&table.name),
         }
     }
 
@@ -166,11 +197,53 @@ impl Ruleset {
     }
 }
 
+impl Rule {
+    /// The chains that it may lead to, by their index in the table.
+    pub fn leads_to(&self) -> impl Iterator<Item = u32> {
+        let (own, others) = match &self.action {
+            Action::Jump(to) | Action::Goto(to) => (Some(*to), &[][..]),
+            Action::Target(target) => (None, target.body.leads_to()),
+            _ => (None, &[][..]),
+        };
+        own.into_iter().chain(others.iter().copied())
+    }
+}
+
+impl Base {
+    /// A base chain that accepts what falls off its end, with nothing counted.
+    #[must_use]
+    pub fn accepting(hook: Hook, priority: i32, role: Role) -> Self {
+        Self { hook, priority, role, policy: Policy::Accept, counters: Counters::default() }
+    }
+
+    /// The built-in chain that a table of this kind has at a hook.
+    #[must_use]
+    pub fn built_in(kind: &TableKind, hook: Hook) -> Option<Self> {
+        Some(Self::accepting(hook, kind.priority(hook)?, kind.role))
+    }
+}
+
+impl Chain {
+    /// Whether the rule of this index is a part of the rule that comes after it.
+    #[must_use]
+    pub fn goes_on(&self, rule: usize) -> bool {
+        let number = |at: usize| Some(self.rules.get(at)?.listed.as_ref()?.number);
+        number(rule).is_some_and(|own| number(rule + 1) == Some(own))
+    }
+}
+
 impl Table {
     /// Index of the chain of this name.
     #[must_use]
     pub fn chain_index(&self, name: &str) -> Option<usize> {
         self.chains.iter().position(|chain| &*chain.name == name)
+    }
+
+    /// Whether it has base chains of a role, or is of a kind that has them.
+    #[must_use]
+    pub fn has(&self, family: Family, role: Role) -> bool {
+        let is_kind = family.table(&self.name).is_some_and(|kind| kind.role == role);
+        is_kind || self.chains.iter().any(|chain| chain.base.is_some_and(|base| base.role == role))
     }
 
     /// Index of the built-in chain at this hook.

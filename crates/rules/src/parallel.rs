@@ -10,7 +10,7 @@ use std::fmt;
 
 use crate::eval::{self, Cause, RuleRef};
 use crate::ext::TargetUse;
-use crate::family::TableKind;
+use crate::family::Role;
 use crate::ipset::Sets;
 use crate::model::{Action, Chain, Hook, Rule, Ruleset, Table};
 use crate::nat::Gives;
@@ -93,7 +93,7 @@ impl Ruleset {
         let reached = tables.flat_map(|(table, number)| reached(table, number, &Hook::ALL));
         let rules: Vec<(RuleRef, &Rule)> = reached.filter(|(_, rule)| extends(rule)).collect();
         let rules = || rules.iter().copied();
-        let key = match is_tracked && self.tables.iter().any(|table| table.name == TableKind::NAT) {
+        let key = match is_tracked && self.has(Role::Translate) {
             true => alike(rules()).map(Key::Ports),
             false => Ok(Key::Addresses),
         };
@@ -202,10 +202,10 @@ pub(crate) fn reached<'t>(
     let mut open: Vec<usize> = (0..chains.len()).filter(|chain| is_reached[*chain]).collect();
     while let Some(chain) = open.pop() {
         for rule in &chains[chain].rules {
-            if let Action::Jump(to) | Action::Goto(to) = rule.action
-                && !std::mem::replace(&mut is_reached[to as usize], true)
-            {
-                open.push(to as usize);
+            for to in rule.leads_to() {
+                if !std::mem::replace(&mut is_reached[to as usize], true) {
+                    open.push(to as usize);
+                }
             }
         }
     }

@@ -138,7 +138,9 @@ pub enum Predicate {
 }
 
 /// The types of addresses by their numbers in [`Field::SourceType`] and [`Field::DestinationType`].
-pub use crate::ext::address_types::{NAMES as ADDRESS_TYPES, TypeRange, type_ranges};
+pub use crate::ext::address_types::{
+    NAMES as ADDRESS_TYPES, TypeRange, possible_types, type_ranges,
+};
 
 /// What becomes of a bit of a field under a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

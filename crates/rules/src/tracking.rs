@@ -5,7 +5,6 @@
 use std::net::IpAddr;
 
 use crate::ext::TargetUse;
-use crate::family::TableKind;
 use crate::model::{Action, Hook, Rule, Ruleset};
 use crate::parallel::reached;
 
@@ -38,9 +37,7 @@ impl Ruleset {
     /// Whether some rule translates addresses.
     #[must_use]
     pub fn translates(&self) -> bool {
-        let nat = self.tables.iter().filter(|table| table.name == TableKind::NAT);
-        let chains = nat.flat_map(|table| &table.chains);
-        chains.flat_map(|chain| &chain.rules).any(|rule| rule.translates())
+        self.rules().any(Rule::translates)
     }
 
     /// Whether some rule asks by which ports of a bridge packets come and go.

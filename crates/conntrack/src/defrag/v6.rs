@@ -61,16 +61,22 @@ impl Queues<Key> {
             Search::Unknown => return Defragged::Unknown,
             Search::Found { at, named_at } => (at, named_at),
         };
+        // Of a header that is cut the kernel still looks at what follows in vain: measured.
+        let begins = match packet.read::<4>(at) {
+            Read::Known(begins) => begins,
+            Read::Unknown => return Defragged::Unknown,
+            Read::Absent => return Defragged::Dropped(Refusal::Malformed),
+        };
+        match lacks_headers(packet, at, begins) {
+            Read::Known(false) => {}
+            Read::Known(true) | Read::Absent => return Defragged::Pass,
+            Read::Unknown => return Defragged::Unknown,
+        }
         let field = match packet.read::<FRAGMENT_HEADER_LEN>(at) {
             Read::Known(field) => field,
             Read::Unknown => return Defragged::Unknown,
             Read::Absent => return Defragged::Dropped(Refusal::Malformed),
         };
-        match lacks_headers(packet, at, &field) {
-            Read::Known(false) => {}
-            Read::Known(true) | Read::Absent => return Defragged::Pass,
-            Read::Unknown => return Defragged::Unknown,
-        }
         let fragment = fragment(&header, at, named_at, &field, network, zone);
         match fragment {
             Some(fragment) => self.queue(packet, &fragment, now, carried),
@@ -158,8 +164,8 @@ fn cut(packet: &Packet<'_>, network: usize) -> Search {
 
 /// Whether a first fragment ends before the upper-layer header does: the kernel leaves it alone, for the
 /// host to refuse.
-fn lacks_headers(packet: &Packet<'_>, at: usize, field: &[u8; 8]) -> Read<bool> {
-    let [next, _, high, low, ..] = *field;
+fn lacks_headers(packet: &Packet<'_>, at: usize, begins: [u8; 4]) -> Read<bool> {
+    let [next, _, high, low] = begins;
     if u16::from_be_bytes([high, low]) & ipv6_ext::OFFSET_MASK != 0 {
         return Read::Known(false);
     }

@@ -507,10 +507,20 @@ fn without_a_greatest_distance_fragments_wait_for_any_number_of_others() {
 }
 
 #[test]
-fn a_fragment_header_that_is_cut_off_is_malformed() {
-    let mut frame = first_of_v6(17, &[]);
-    frame.truncate(44);
-    frame[4..6].copy_from_slice(&4_u16.to_be_bytes());
-    let end = push(&mut Defrag::new(Limits::default()), &frame, 1);
-    assert_eq!(end, Defragged::Dropped(Refusal::Malformed));
+fn a_fragment_header_that_is_cut_off_is_malformed_unless_it_begins_a_first_fragment() {
+    // Measured on Linux 6.18: with its offset there, and 0, it is as any first fragment that lacks headers.
+    for len in 1..8_u16 {
+        for offset in [0, 8] {
+            let mut frame = first_of_v6(17, &[]);
+            frame.truncate(40 + usize::from(len));
+            frame[4..6].copy_from_slice(&len.to_be_bytes());
+            if let Some(low) = frame.get_mut(43) {
+                *low = offset | 1;
+            }
+            let end = push(&mut Defrag::new(Limits::default()), &frame, 1);
+            let passes = len >= 4 && offset == 0;
+            let malformed = Defragged::Dropped(Refusal::Malformed);
+            assert_eq!(end, if passes { Defragged::Pass } else { malformed }, "{len} {offset}");
+        }
+    }
 }

@@ -31,7 +31,9 @@ pub enum Event<'e> {
     Enters {
         /// Index of the table.
         table: u32,
-        /// The hook of its chain.
+        /// Index of its base chain, if it has one there.
+        chain: Option<u32>,
+        /// The hook.
         hook: Hook,
     },
     /// [`eval::Observer::asked`].
@@ -171,8 +173,8 @@ impl<F: FnMut(Event<'_>)> Observer for Events<F> {
         (self.0)(Event::Starts { family, path, input, output });
     }
 
-    fn enters(&mut self, table: u32, hook: Hook) {
-        (self.0)(Event::Enters { table, hook });
+    fn enters(&mut self, table: u32, chain: Option<u32>, hook: Hook) {
+        (self.0)(Event::Enters { table, chain, hook });
     }
 
     fn ttl(&mut self, left: Option<u8>) {

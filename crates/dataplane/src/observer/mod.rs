@@ -24,8 +24,8 @@ pub trait Observer: eval::Observer {
     /// From here on the rules of this family evaluate the packet, instead of another family's.
     fn evaluates(&mut self, _family: Family) {}
 
-    /// The walk enters a built-in chain of a table.
-    fn enters(&mut self, _table: u32, _hook: Hook) {}
+    /// The walk enters a table by a base chain; by none where the table translates at the hook without one.
+    fn enters(&mut self, _table: u32, _chain: Option<u32>, _hook: Hook) {}
 
     /// The time to live was lowered, or ran out.
     fn ttl(&mut self, _left: Option<u8>) {}

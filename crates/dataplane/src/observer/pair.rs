@@ -24,9 +24,9 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     }
 
     #[inline]
-    fn enters(&mut self, table: u32, hook: Hook) {
-        self.0.enters(table, hook);
-        self.1.enters(table, hook);
+    fn enters(&mut self, table: u32, chain: Option<u32>, hook: Hook) {
+        self.0.enters(table, chain, hook);
+        self.1.enters(table, chain, hook);
     }
 
     #[inline]
@@ -101,8 +101,8 @@ impl<O: Observer> Observer for &mut O {
     }
 
     #[inline]
-    fn enters(&mut self, table: u32, hook: Hook) {
-        O::enters(self, table, hook);
+    fn enters(&mut self, table: u32, chain: Option<u32>, hook: Hook) {
+        O::enters(self, table, chain, hook);
     }
 
     #[inline]

@@ -71,7 +71,7 @@ impl<O: Observer> eval::Observer for Doubtful<'_, O> {
 }
 
 impl<O: Observer> Observer for Doubtful<'_, O> {
-    fn enters(&mut self, table: u32, hook: Hook) {
-        self.observer.enters(table, hook);
+    fn enters(&mut self, table: u32, chain: Option<u32>, hook: Hook) {
+        self.observer.enters(table, chain, hook);
     }
 }

@@ -11,13 +11,14 @@ use rules::{Iface, Request};
 
 use super::foreign::{Devices, Does, Met};
 use super::packet_walk::Walk;
+use super::tables::Attached;
 use crate::disposition::Why;
 use crate::observer::Observer;
 
 impl Walk<'_, '_, '_> {
     /// The chains between two tables have their turns.
     #[cold]
-    pub(super) fn foreign(&mut self, turn: usize, observer: &mut impl Observer) {
+    pub(super) fn foreign(&mut self, turn: &Attached, observer: &mut impl Observer) {
         let tables = self.tables;
         for met in tables.foreign(turn) {
             if !self.progress.is_alive() {

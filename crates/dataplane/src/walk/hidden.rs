@@ -11,7 +11,7 @@ use packet::{KnownBytes, Packet};
 use rules::eval::{self, Alive, RuleRef};
 use rules::model::{Action, Hook};
 use rules::nat::{self, Drawn, undo};
-use rules::{Connection, Iface, Role, Transit};
+use rules::{Connection, Iface, Transit};
 
 use super::packet_walk::{Hidden, Walk};
 use super::tables::Tables;
@@ -87,8 +87,7 @@ impl<'p> Walk<'p, '_, '_> {
         seen: (IpAddr, u16),
     ) -> bool {
         let tables = self.tables;
-        let translates = |table: &&u8| tables.role(usize::from(**table)) == Some(Role::Translate);
-        let mut all = tables.at(hook).1.iter().filter(translates).peekable();
+        let mut all = tables.at(hook).1.iter().filter(|turn| turn.translates()).peekable();
         if all.peek().is_none() {
             return false;
         }
@@ -104,9 +103,9 @@ impl<'p> Walk<'p, '_, '_> {
         };
         nat::forget(&mut transit, side);
         let mut finder = Finder { tables, side, seen, found: false };
-        for table in all {
+        for turn in all {
             let memories = &mut *self.memories;
-            tables.walk(usize::from(*table), &mut transit, Alive::Maybe, memories, &mut finder);
+            tables.walk(turn, &mut transit, Alive::Maybe, memories, &mut finder);
         }
         finder.found
     }

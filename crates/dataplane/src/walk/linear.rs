@@ -9,7 +9,6 @@
 
 use conntrack::{CtState, Helper, Side, dissect};
 use packet::{L4, icmpv4, icmpv6, ipv4, ipv6, sctp, tcp, udp};
-use rules::Role;
 use rules::model::Family;
 use rules::nat::is_translated;
 
@@ -70,6 +69,6 @@ impl Walk<'_, '_, '_> {
     /// An ICMP error that the hooks of a nat table look into.
     fn is_error_to_translate(&self) -> bool {
         let is_related = self.transit.ct.view.states.only() == Some(CtState::Related);
-        is_related && self.tables.has(Role::Translate)
+        is_related && self.tables.has_nat()
     }
 }

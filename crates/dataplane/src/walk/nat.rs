@@ -8,14 +8,15 @@ use rules::nat::{self, Redirected, Translated, Translation, Turn, icmp_error, re
 
 use super::doubtful::Doubtful;
 use super::packet_walk::Walk;
+use super::tables::Attached;
 use crate::disposition::Why;
 use crate::observer::Observer;
 
 impl Walk<'_, '_, '_> {
     /// The nat table, and the translation of the packet as its flow has it. Where a host has two, the first has the turn of
     /// both: the kernel asks the second about flows that the first translates not.
-    pub(super) fn nat(&mut self, table: usize, observer: &mut impl Observer) {
-        if self.tables.follows_nat(self.transit.hook, table) {
+    pub(super) fn nat(&mut self, attached: &Attached, observer: &mut impl Observer) {
+        if self.tables.follows_nat(self.transit.hook, attached) {
             return;
         }
         let side = nat::side_at(self.transit.hook);
@@ -24,19 +25,19 @@ impl Walk<'_, '_, '_> {
             if self.is_way_indeterminate() { Turn::Doubt } else { nat::turn(self.transit, side) };
         let translated = match turn {
             _ if self.recorded.is_partial && self.may_answer_others(turn) => {
-                self.answers_others(table, turn, observer)
+                self.answers_others(attached, turn, observer)
             }
             Turn::Pass => Translated::No,
             Turn::Rewrite => self.rewrite(side),
             Turn::Decide if self.recorded.as_left && self.transit.hook == Hook::Output => {
-                self.find_decided(table, side, observer)
+                self.find_decided(attached, side, observer)
             }
-            Turn::Decide => self.decide(table, side, observer),
+            Turn::Decide => self.decide(attached, side, observer),
             Turn::Doubt if self.answers_hidden() => {
-                self.nat_rules(table, observer);
+                self.nat_rules(attached, observer);
                 self.rewrite(side)
             }
-            Turn::Doubt => self.doubt(table, side, observer),
+            Turn::Doubt => self.doubt(attached, side, observer),
             Turn::Error => icmp_error::packet(self.transit, side),
         };
         if self.recorded.hidden.is_some() {
@@ -54,10 +55,10 @@ impl Walk<'_, '_, '_> {
     }
 
     /// The chains of a table that translates and of those after it: which rule translates the flow.
-    fn nat_chains(&mut self, table: usize, observer: &mut impl Observer) -> Claim {
+    fn nat_chains(&mut self, attached: &Attached, observer: &mut impl Observer) -> Claim {
         let tables = self.tables;
-        let mut claim = self.chains(table, observer);
-        for next in tables.nat_after(self.transit.hook, table) {
+        let mut claim = self.chains(attached, observer);
+        for next in tables.nat_after(self.transit.hook, *attached) {
             if !self.progress.is_alive() {
                 return claim;
             }
@@ -65,7 +66,7 @@ impl Walk<'_, '_, '_> {
                 Claim::By(_) => return claim,
                 Claim::None => self.chains(next, observer),
                 Claim::Open { .. } => {
-                    observer.enters(next as u32, self.transit.hook);
+                    observer.enters(next.table, next.chain(), self.transit.hook);
                     let found = self.rules_of(next, Alive::Maybe, observer);
                     self.may_be_dropped(&found);
                     claim.or(found.translated_by())
@@ -76,12 +77,16 @@ impl Walk<'_, '_, '_> {
     }
 
     /// What rules of a table that translates, and of those after it, say that may see the packet.
-    pub(super) fn nat_rules(&mut self, table: usize, observer: &mut impl Observer) -> Verdicts {
+    pub(super) fn nat_rules(
+        &mut self,
+        attached: &Attached,
+        observer: &mut impl Observer,
+    ) -> Verdicts {
         let (tables, hook) = (self.tables, self.transit.hook);
-        observer.enters(table as u32, hook);
-        let mut found = self.rules_of(table, Alive::Maybe, observer);
-        for next in tables.nat_after(hook, table) {
-            observer.enters(next as u32, hook);
+        observer.enters(attached.table, attached.chain(), hook);
+        let mut found = self.rules_of(attached, Alive::Maybe, observer);
+        for next in tables.nat_after(hook, *attached) {
+            observer.enters(next.table, next.chain(), hook);
             found.or_later(&self.rules_of(next, Alive::Maybe, observer));
         }
         found
@@ -122,27 +127,32 @@ impl Walk<'_, '_, '_> {
     /// before, and so which rules it met, is not known.
     fn find_decided(
         &mut self,
-        table: usize,
+        attached: &Attached,
         side: Side,
         observer: &mut impl Observer,
     ) -> Translated {
         if self.hides(side) {
-            self.nat_rules(table, &mut Doubtful { observer, times: 1 });
+            self.nat_rules(attached, &mut Doubtful { observer, times: 1 });
         } else {
             // No rule here leads where it went: none has translated it.
-            self.nat_chains(table, observer);
+            self.nat_chains(attached, observer);
         }
         nat::bind_null(self.transit, side);
         rewrite::packet(self.transit, side)
     }
 
     /// The first packet of a flow: the chains decide for all of it.
-    fn decide(&mut self, table: usize, side: Side, observer: &mut impl Observer) -> Translated {
+    fn decide(
+        &mut self,
+        attached: &Attached,
+        side: Side,
+        observer: &mut impl Observer,
+    ) -> Translated {
         let claim = match self.transit.ct.view.taken {
-            Taken::Seen => self.nat_chains(table, observer),
+            Taken::Seen => self.nat_chains(attached, observer),
             // Its first packet may have been an earlier one, which then was translated as this one is.
             Taken::For(_) | Taken::ForNone => {
-                self.nat_chains(table, &mut Doubtful { observer, times: 1 })
+                self.nat_chains(attached, &mut Doubtful { observer, times: 1 })
             }
         };
         if !self.progress.is_alive() {
@@ -202,8 +212,13 @@ impl Walk<'_, '_, '_> {
     }
 
     /// Whether the chains see the packet, or saw its flow, is not known: what they may do is forgotten.
-    fn doubt(&mut self, table: usize, side: Side, observer: &mut impl Observer) -> Translated {
-        let found = self.nat_rules(table, observer);
+    fn doubt(
+        &mut self,
+        attached: &Attached,
+        side: Side,
+        observer: &mut impl Observer,
+    ) -> Translated {
+        let found = self.nat_rules(attached, observer);
         self.may_be_dropped(&found);
         let claim = found.translated_by();
         self.note_source(claim, side);

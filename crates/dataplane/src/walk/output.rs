@@ -13,9 +13,10 @@ use conntrack::CtView;
 use packet::{Mark, Packet, Read};
 use rules::eval::{Alive, Nobody};
 use rules::model::{Family, Hook};
-use rules::{Connection, Iface, Role, Transit};
+use rules::{Connection, Iface, Transit};
 
 use super::packet_walk::Walk;
+use super::tables::Attached;
 use crate::observer::Observer;
 use crate::routing::way::addresses;
 
@@ -57,26 +58,26 @@ impl<'p> Walk<'p, '_, '_> {
         self.stands_at(Hook::Output, Iface::Absent, output);
         let (before_tracking, after) = tables.at(Hook::Output);
         let mut again = None;
-        for table in before_tracking {
-            again = self.output_turn(usize::from(*table), observer).or(again);
+        for turn in before_tracking {
+            again = self.output_turn(turn, observer).or(again);
         }
         self.meet(observer);
-        for table in after {
-            again = self.output_turn(usize::from(*table), observer).or(again);
+        for turn in after {
+            again = self.output_turn(turn, observer).or(again);
         }
         again
     }
 
-    /// The turn of a table, or of foreign chains, at OUTPUT: the mark by which the packet is routed again, if it is.
-    fn output_turn(&mut self, table: usize, observer: &mut impl Observer) -> Option<Mark> {
+    /// The turn of a chain, or of foreign chains, at OUTPUT: the mark by which the packet is routed again, if it is.
+    fn output_turn(&mut self, turn: &Attached, observer: &mut impl Observer) -> Option<Mark> {
         let tables = self.tables;
-        let translates = tables.role(table) == Some(Role::Translate);
-        if !translates && !tables.reroutes(table) {
-            self.table(table, observer);
+        let translates = turn.translates();
+        if !translates && !tables.reroutes(turn) {
+            self.turn(turn, observer);
             return None;
         }
         let came = self.routed();
-        self.table(table, observer);
+        self.turn(turn, observer);
         let now = self.routed();
         let is_routed = came.addresses != now.addresses || !translates && came != now;
         is_routed.then_some(now.mark)
@@ -101,18 +102,17 @@ impl<'p> Walk<'p, '_, '_> {
             ..Transit::new(&mut packet, family, Hook::Output, host)
         };
         let (before_tracking, after) = self.tables.at(Hook::Output);
-        let tables = before_tracking.iter().chain(after).map(|table| usize::from(*table));
-        for table in tables {
+        for turn in before_tracking.iter().chain(after) {
             // Foreign chains may change it.
-            self.tables.role(table)?;
+            turn.role?;
             let came = Routed::of(transit.packet, transit.mark, family);
             let memories = &mut *self.memories;
-            self.tables.walk(table, &mut transit, Alive::Certain, memories, &mut Nobody);
+            self.tables.walk(turn, &mut transit, Alive::Certain, memories, &mut Nobody);
             let now = Routed::of(transit.packet, transit.mark, family);
-            if self.tables.reroutes(table) {
+            if self.tables.reroutes(turn) {
                 // It changes no addresses, known or not.
                 let is_known = now.service.is_some() && came.mark.unknown | now.mark.unknown == 0;
-                if !is_known || came != now || table == last {
+                if !is_known || came != now || *turn == last {
                     return is_known.then_some(came != now);
                 }
             }

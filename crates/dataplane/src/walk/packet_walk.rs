@@ -9,7 +9,7 @@ use rules::nat::{Drawn, Redirected};
 use rules::{BridgeNote, Iface, Request, Role, Transit};
 
 use super::progress::Progress;
-use super::tables::Tables;
+use super::tables::{Attached, Tables};
 use crate::arrival::Left;
 use crate::disposition::{DropReason, Either, FinalVerdict, Why};
 use crate::observer::Observer;
@@ -241,16 +241,20 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         }
     }
 
-    /// The tables have their turns, those before tracking first.
-    fn turns(&mut self, (before_tracking, after): (&[u8], &[u8]), observer: &mut impl Observer) {
-        for table in before_tracking {
-            self.table(usize::from(*table), observer);
+    /// What is attached there has its turns, before tracking first.
+    fn turns(
+        &mut self,
+        (before_tracking, after): (&[Attached], &[Attached]),
+        observer: &mut impl Observer,
+    ) {
+        for turn in before_tracking {
+            self.turn(turn, observer);
         }
         if matches!(self.transit.hook, Hook::Prerouting | Hook::Output) {
             self.meet(observer);
         }
-        for table in after {
-            self.table(usize::from(*table), observer);
+        for turn in after {
+            self.turn(turn, observer);
         }
     }
 
@@ -273,43 +277,44 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     }
 
     #[inline]
-    pub(super) fn table(&mut self, table: usize, observer: &mut impl Observer) {
+    pub(super) fn turn(&mut self, turn: &Attached, observer: &mut impl Observer) {
         if !self.progress.is_alive() {
             return;
         }
-        match self.tables.role(table) {
+        match turn.role {
             Some(Role::Translate) => {
                 if self.tables.tracks {
                     self.transit.ct.walks_as = None;
-                    self.nat(table, observer);
+                    self.nat(turn, observer);
                 }
             }
             Some(_) => {
-                self.chains(table, observer);
+                self.chains(turn, observer);
             }
-            None => self.foreign(table, observer),
+            None => self.foreign(turn, observer),
         }
     }
 
-    /// One table's chains, which may end the packet's way; and which rule translates its flow.
+    /// A base chain and those that it leads to, which may end the packet's way; and which rule translates its flow.
     #[inline]
-    pub(super) fn chains(&mut self, table: usize, observer: &mut impl Observer) -> Claim {
-        observer.enters(table as u32, self.transit.hook);
-        let found = self.rules_of(table, self.progress.alive, observer);
+    pub(super) fn chains(&mut self, turn: &Attached, observer: &mut impl Observer) -> Claim {
+        let role = turn.role.unwrap_or(Role::Other);
+        observer.enters(turn.table, turn.chain(), self.transit.hook);
+        let found = self.rules_of(turn, self.progress.alive, observer);
         if observer.has_settled() {
             self.settle(&found);
         }
         if self.transit.ct.walks_as.is_some() {
-            self.follow_taken(table, found.as_taken());
+            self.follow_taken(role, found.as_taken());
         }
         let is_let_go = self.recorded.let_go && found.may_be(Verdict::Accept);
         // Most packets certainly go on: nothing is to be joined then.
         if is_let_go || matches!(found.only(), Some((Verdict::Accept, _))) {
-            self.accepted(table, &found);
+            self.progress.accept(role, &found);
             return found.translated_by();
         }
         self.progress.take(&found);
-        self.accepted(table, &found);
+        self.progress.accept(role, &found);
         found.translated_by()
     }
 
@@ -319,16 +324,16 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         self.transit.ct.walks_as = None;
     }
 
-    /// What a table's rules say. Where their walk was given up, they may have done anything.
+    /// What the rules of a base chain say. Where their walk was given up, they may have done anything.
     #[inline]
     pub(super) fn rules_of(
         &mut self,
-        table: usize,
+        turn: &Attached,
         entry: Alive,
         observer: &mut impl Observer,
     ) -> Verdicts {
         let (transit, memories) = (&mut *self.transit, &mut *self.memories);
-        let found = self.tables.walk(table, transit, entry, memories, observer);
+        let found = self.tables.walk(turn, transit, entry, memories, observer);
         if found.is_given_up() {
             self.progress.given_up = true;
             if !self.tracking.tracked {
@@ -336,13 +341,6 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             }
         }
         found
-    }
-
-    /// What accepted it here counts as what accepted it, if nothing weightier does.
-    #[inline]
-    fn accepted(&mut self, table: usize, found: &Verdicts) {
-        let role = self.tables.role(table).unwrap_or(Role::Other);
-        self.progress.accept(role, found);
     }
 
     /// Forwarding lowers the time to live between PREROUTING and FORWARD, which sees the lower one, and drops what has none

@@ -12,6 +12,7 @@ use rules::nat::{self, Drawn, Translated, Turn, rewrite};
 use rules::{Connection, Iface, Request, Role};
 
 use super::packet_walk::Walk;
+use super::tables::Attached;
 use crate::disposition::Why;
 use crate::observer::Observer;
 
@@ -114,12 +115,12 @@ impl<'p> Walk<'p, '_, '_> {
     /// The destination of a packet that may answer one of others is not known from here on, nor how its flow is translated.
     pub(super) fn answers_others(
         &mut self,
-        table: usize,
+        attached: &Attached,
         turn: Turn,
         observer: &mut impl Observer,
     ) -> Translated {
         if turn != Turn::Error {
-            self.nat_rules(table, observer);
+            self.nat_rules(attached, observer);
             self.lose_translation(Side::Destination);
         }
         nat::forget(self.transit, Side::Destination)
@@ -128,13 +129,13 @@ impl<'p> Walk<'p, '_, '_> {
     /// Rules that may see it; what they may do to it is not known then.
     fn perhaps(
         &mut self,
-        turns: &[u8],
+        turns: &[Attached],
         (hook, input, output): (Hook, Iface<'p>, Iface<'p>),
         observer: &mut impl Observer,
     ) {
         self.stands_at(hook, input, output);
-        for table in turns.iter().map(|table| usize::from(*table)) {
-            let sees = match self.tables.role(table) {
+        for attached in turns {
+            let sees = match attached.role {
                 Some(Role::Translate) => {
                     let turn = nat::turn(self.transit, nat::side_at(hook));
                     self.tables.tracks && matches!(turn, Turn::Decide | Turn::Doubt)
@@ -143,8 +144,8 @@ impl<'p> Walk<'p, '_, '_> {
                 None => false,
             };
             if sees {
-                observer.enters(table as u32, hook);
-                self.rules_of(table, Alive::Maybe, observer);
+                observer.enters(attached.table, attached.chain(), hook);
+                self.rules_of(attached, Alive::Maybe, observer);
             }
         }
     }

@@ -1,77 +1,79 @@
-//! [`Tables`]: the rules as they are walked, and which of their tables at which hook.
+//! [`Tables`]: the rules as they are walked, and which of their chains at which hook.
 
 use std::sync::Arc;
 
 use host::Host;
-use rules::eval::{self, Alive, Memories, RuleRef, Verdicts};
-use rules::model::{Family, Hook, Rule, Ruleset};
+use rules::eval::{self, Alive, Memories, RuleRef, Turn, Verdicts};
+use rules::model::{Family, Hook, Policy, Rule, Ruleset};
 use rules::revision::Revision;
 use rules::{CONNTRACK, Role, Transit};
-use smallvec::SmallVec;
 
 use super::foreign::{self, Met, Placed};
 
-/// As many tables as a family has in both implementations, and more.
-const TABLES: usize = 12;
-/// As many as it has in one.
-const USUAL: usize = 6;
-/// As many turns as its tables have at a hook, connection tracking among them, and foreign chains between all of them.
-const TURNS: usize = 2 * TABLES + 2;
+/// What has a turn at a hook: a base chain, a table that translates without one, or chains that are not evaluated.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Attached {
+    /// What the chain is for; `None` of chains that are not evaluated.
+    pub(super) role: Option<Role>,
+    /// The table's number; of chains that are not evaluated their place among those of the rules.
+    pub(super) table: u32,
+    /// The base chain, by its index in the table, and its policy.
+    pub(super) base: Option<(u32, Policy)>,
+}
 
-/// What is attached to one hook, in order of priority: tables of both implementations by their numbers, and chains that are
-/// not evaluated by the numbers after those. Small enough to be copied from program to program.
-#[derive(Debug, Clone, Copy)]
+impl Attached {
+    /// Whether it translates flows.
+    pub(super) fn translates(&self) -> bool {
+        self.role == Some(Role::Translate)
+    }
+
+    /// The chain, as observers are told of it.
+    pub(super) fn chain(&self) -> Option<u32> {
+        self.base.map(|(chain, _)| chain)
+    }
+}
+
+/// What is attached to one hook, in order of priority.
+#[derive(Debug, Clone, Default)]
 struct Turns {
-    tables: [u8; TURNS],
-    count: u8,
-    /// How many of them come before connections are tracked.
-    before_tracking: u8,
+    before_tracking: Box<[Attached]>,
+    after: Box<[Attached]>,
 }
 
 impl Turns {
-    const NONE: Self = Self { tables: [0; TURNS], count: 0, before_tracking: 0 };
-
     fn at(hook: Hook, revision: &Revision, foreign: &[Placed], slots: &mut Vec<Vec<Met>>) -> Self {
-        let tables = revision.tables().count();
-        let mut all = Self::NONE;
+        let mut all = Vec::new();
         let mut from = i32::MIN;
-        let mut between = |all: &mut Self, to: i32| {
+        let mut between = |all: &mut Vec<Attached>, to: i32| {
             let placed = foreign.iter().filter(|placed| placed.hook == hook);
             let met = placed.filter(|placed| (from..=to).contains(&placed.priority));
             let met: Vec<Met> = met.map(|placed| placed.met.clone()).collect();
             if !met.is_empty() {
-                all.push(tables + slots.len());
+                all.push(Attached { role: None, table: slots.len() as u32, base: None });
                 slots.push(met);
             }
             from = to;
         };
-        let mut tracked = false;
-        for (priority, table) in revision.turns(hook) {
-            if priority >= CONNTRACK && !tracked {
+        let mut before_tracking = None;
+        for Turn { priority, table, base, role } in revision.turns(hook) {
+            if priority >= CONNTRACK && before_tracking.is_none() {
                 between(&mut all, CONNTRACK);
-                (all.before_tracking, tracked) = (all.count, true);
+                before_tracking = Some(std::mem::take(&mut all));
             }
             between(&mut all, priority);
-            all.push(table);
+            all.push(Attached { role: Some(role), table, base });
         }
-        if !tracked {
+        let before_tracking = before_tracking.unwrap_or_else(|| {
             between(&mut all, CONNTRACK);
-            all.before_tracking = all.count;
-        }
+            std::mem::take(&mut all)
+        });
         between(&mut all, i32::MAX);
-        all
+        Self { before_tracking: before_tracking.into(), after: all.into() }
     }
 
     /// All of them, in their order.
-    #[inline]
-    fn all(&self) -> &[u8] {
-        self.tables.get(..usize::from(self.count)).unwrap_or_default()
-    }
-
-    fn push(&mut self, table: usize) {
-        if let Some(to) = self.tables.get_mut(usize::from(self.count)) {
-            (*to, self.count) = (table as u8, self.count + 1);
-        }
+    fn all(&self) -> impl DoubleEndedIterator<Item = &Attached> {
+        self.before_tracking.iter().chain(&self.after)
     }
 }
 
@@ -82,18 +84,19 @@ pub(crate) struct Tables {
     /// The rules as they were read, where packets walk those.
     reference: Option<Arc<Ruleset>>,
     family: Family,
-    roles: SmallVec<[Role; USUAL]>,
-    /// By `Hook as usize`: the tables in their turns there, of which the first few come before tracking.
+    /// By `Hook as usize`: what has its turn there.
     hooks: [Turns; Hook::ALL.len()],
+    /// Some chain translates flows, or would if it were there.
+    has_nat: bool,
     /// Connections are tracked; without that the nat chains are never walked.
     pub(super) tracks: bool,
     /// Some rule translates.
     pub(super) translates: bool,
-    /// Several tables translate.
+    /// Several chains translate at some hook.
     shares_nat: bool,
-    /// The last table at OUTPUT that has own packets routed again which it changes, where it has rules there.
-    remarks: Option<usize>,
-    /// Foreign chains between tables, which have the numbers after those of the tables.
+    /// The last chain at OUTPUT that has own packets routed again which it changes, where it has rules.
+    remarks: Option<Attached>,
+    /// Foreign chains between those of tables.
     foreign: Vec<Vec<Met>>,
 }
 
@@ -109,17 +112,13 @@ impl Tables {
         let foreign = foreign::placed(host, family);
         let mut slots = Vec::new();
         let hooks = Hook::ALL.map(|hook| Turns::at(hook, &revision, &foreign, &mut slots));
-        let roles = revision.tables().map(|name| role_of(name, family)).collect();
-        Self::attached(revision, reference, roles, hooks, slots)
+        Self::attached(revision, reference, hooks, slots)
     }
 
     /// Of a revision that comes after the one of these tables: their turns stay while the built-in chains do.
     pub(crate) fn after(&self, next: Arc<Revision>, host: &Host) -> Self {
         match self.revision.has_hooks_of(&next) {
-            true => {
-                let Self { roles, hooks, foreign, .. } = self;
-                Self::attached(next, None, roles.clone(), *hooks, foreign.clone())
-            }
+            true => Self::attached(next, None, self.hooks.clone(), self.foreign.clone()),
             false => Self::of(next, None, host),
         }
     }
@@ -128,22 +127,22 @@ impl Tables {
     fn attached(
         revision: Arc<Revision>,
         reference: Option<Arc<Ruleset>>,
-        roles: SmallVec<[Role; USUAL]>,
         hooks: [Turns; Hook::ALL.len()],
         foreign: Vec<Vec<Met>>,
     ) -> Self {
-        let remarks = |table: &u8| {
-            let table = usize::from(*table);
-            let is_it = roles.get(table) == Some(&Role::Mangle);
-            (is_it && revision.has_rules_in(table, Hook::Output)).then_some(table)
+        let may_remark = |turn: &&Attached| {
+            let is_it = turn.role == Some(Role::Mangle);
+            is_it && turn.chain().is_some_and(|chain| revision.has_rules_in(turn.table, chain))
         };
+        let remarks = hooks[Hook::Output as usize].all().rev().find(may_remark).copied();
+        let translate = |turns: &Turns| turns.all().filter(|turn| turn.translates()).count();
         Self {
             family: revision.family(),
             tracks: revision.tracks(),
             translates: revision.translates(),
-            shares_nat: roles.iter().filter(|role| **role == Role::Translate).count() > 1,
-            remarks: hooks[Hook::Output as usize].all().iter().rev().find_map(remarks),
-            roles,
+            has_nat: revision.has(Role::Translate),
+            shares_nat: hooks.iter().any(|turns| translate(turns) > 1),
+            remarks,
             hooks,
             foreign,
             reference,
@@ -167,8 +166,8 @@ impl Tables {
         self.tracks
     }
 
-    /// The last table at OUTPUT that may change own packets so that they are routed again.
-    pub(super) fn remarks(&self) -> Option<usize> {
+    /// The last chain at OUTPUT that may change own packets so that they are routed again.
+    pub(super) fn remarks(&self) -> Option<Attached> {
         self.remarks
     }
 
@@ -207,62 +206,76 @@ impl Tables {
         self.revision.rule_at(at)
     }
 
-    /// What a table is for; `None` where the number is that of foreign chains.
-    #[inline]
-    pub(super) fn role(&self, table: usize) -> Option<Role> {
-        self.roles.get(table).copied()
-    }
-
     /// Whether packets meet foreign chains.
     pub(super) fn has_foreign(&self) -> bool {
         !self.foreign.is_empty()
     }
 
-    /// Whether the table, or the foreign chains, of this number have own packets routed again which they change.
-    pub(super) fn reroutes(&self, turn: usize) -> bool {
-        self.role(turn) == Some(Role::Mangle) || self.foreign(turn).iter().any(Met::reroutes)
+    /// Whether the chain, or the foreign chains, whose turn this is have own packets routed again which they change.
+    pub(super) fn reroutes(&self, turn: &Attached) -> bool {
+        turn.role == Some(Role::Mangle) || self.foreign(turn).iter().any(Met::reroutes)
     }
 
-    /// The tables that translate at a hook, where there is more than one: two have the turn of the first.
-    fn nat_at(&self, hook: Hook) -> impl Iterator<Item = usize> {
-        let turns = if self.shares_nat { self.hooks[hook as usize].all() } else { &[] };
-        let turns = turns.iter().map(|turn| usize::from(*turn));
-        turns.filter(|turn| self.role(*turn) == Some(Role::Translate))
+    /// What translates at a hook, where several chains do at some hook: they have the turn of the first.
+    fn nat_at(&self, hook: Hook) -> impl Iterator<Item = &Attached> {
+        let turns = self.shares_nat.then(|| self.hooks[hook as usize].all());
+        turns.into_iter().flatten().filter(|turn| turn.translates())
     }
 
-    /// The tables that translate after this one at a hook.
-    pub(super) fn nat_after(&self, hook: Hook, table: usize) -> impl Iterator<Item = usize> {
-        self.nat_at(hook).skip_while(move |turn| *turn != table).skip(1)
+    /// What translates after this at a hook.
+    pub(super) fn nat_after(&self, hook: Hook, turn: Attached) -> impl Iterator<Item = &Attached> {
+        self.nat_at(hook).skip_while(move |other| **other != turn).skip(1)
     }
 
-    /// Whether a table that translates comes before this one at a hook.
-    pub(super) fn follows_nat(&self, hook: Hook, table: usize) -> bool {
-        self.shares_nat && self.nat_at(hook).next() != Some(table)
+    /// Whether something that translates comes before this at a hook.
+    pub(super) fn follows_nat(&self, hook: Hook, turn: &Attached) -> bool {
+        self.shares_nat && self.nat_at(hook).next() != Some(turn)
     }
 
-    /// The foreign chains of a number that no table has.
-    pub(super) fn foreign(&self, turn: usize) -> &[Met] {
-        turn.checked_sub(self.roles.len())
-            .and_then(|at| self.foreign.get(at))
-            .map_or(&[], Vec::as_slice)
+    /// The foreign chains whose turn this is.
+    pub(super) fn foreign(&self, turn: &Attached) -> &[Met] {
+        match turn.role {
+            None => self.foreign.get(turn.table as usize).map_or(&[], Vec::as_slice),
+            Some(_) => &[],
+        }
     }
 
-    /// Whether there is a table of this kind.
-    pub(super) fn has(&self, role: Role) -> bool {
-        self.roles.contains(&role)
+    /// Whether some table translates flows, with or without rules.
+    pub(super) fn has_nat(&self) -> bool {
+        self.has_nat
     }
 
-    /// The tables at a hook: those before tracking, and those after it.
+    /// What has its turn at a hook: before tracking, and after it.
     #[inline]
-    pub(super) fn at(&self, hook: Hook) -> (&[u8], &[u8]) {
+    pub(super) fn at(&self, hook: Hook) -> (&[Attached], &[Attached]) {
         let turns = &self.hooks[hook as usize];
-        let all = turns.all();
-        all.split_at(usize::from(turns.before_tracking).min(all.len()))
+        (&turns.before_tracking, &turns.after)
     }
 
-    /// Walks one table's chain at the packet's hook.
+    /// Walks the base chain whose turn it is.
     #[inline]
-    pub(crate) fn walk(
+    pub(super) fn walk(
+        &self,
+        turn: &Attached,
+        transit: &mut Transit<'_, '_>,
+        entry: Alive,
+        memories: &mut Memories,
+        observer: &mut impl eval::Observer,
+    ) -> Verdicts {
+        let Attached { table, base, .. } = *turn;
+        match &self.reference {
+            None => self.revision.walk_from((table, base), transit, entry, memories, observer),
+            Some(ruleset) => {
+                let role = turn.role.unwrap_or(Role::Other);
+                let turn = Turn { priority: 0, table, base, role };
+                eval::walk_turn(ruleset, &turn, transit, entry, memories, observer)
+            }
+        }
+    }
+
+    /// Walks the first base chain that a table has at the packet's hook.
+    #[inline]
+    pub(crate) fn walk_table(
         &self,
         table: usize,
         transit: &mut Transit<'_, '_>,
@@ -275,8 +288,4 @@ impl Tables {
             Some(ruleset) => eval::walk(ruleset, table, transit, entry, memories, observer),
         }
     }
-}
-
-fn role_of(table: &str, family: Family) -> Role {
-    family.table(table).map_or(Role::Other, |kind| kind.role)
 }

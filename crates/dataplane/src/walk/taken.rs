@@ -42,10 +42,10 @@ impl Walk<'_, '_, '_> {
     }
 
     /// What a table's rules have said of it in that state, in which it came to them.
-    pub(super) fn follow_taken(&mut self, table: usize, met: Option<(Verdict, By)>) {
+    pub(super) fn follow_taken(&mut self, role: Role, met: Option<(Verdict, By)>) {
         match met {
             Some((Verdict::Accept, by)) => {
-                if self.progress.tells(self.tables.role(table).unwrap_or(Role::Other)) {
+                if self.progress.tells(role) {
                     self.taken_by.1 = Some(by);
                 }
                 return;

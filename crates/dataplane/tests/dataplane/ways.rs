@@ -403,7 +403,7 @@ struct Hooks(Vec<rules::model::Hook>);
 impl eval::Observer for Hooks {}
 
 impl Observer for Hooks {
-    fn enters(&mut self, _: u32, hook: rules::model::Hook) {
+    fn enters(&mut self, _: u32, _: Option<u32>, hook: rules::model::Hook) {
         self.0.push(hook);
     }
 }

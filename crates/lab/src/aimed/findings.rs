@@ -300,7 +300,7 @@ impl Claim {
 
 /// What packets can say of a finding, if they can.
 fn claim(ruleset: &Ruleset, finding: &Finding) -> Option<Claim> {
-    let table = ruleset.tables.iter().position(|table| table.name == finding.table)?;
+    let table = ruleset.tables.iter().position(|table| table.name == *finding.table)?;
     let chains = &ruleset.tables[table].chains;
     let chain = chains.iter().position(|chain| *chain.name == *finding.chain)?;
     let rule =

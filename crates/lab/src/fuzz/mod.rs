@@ -10,7 +10,7 @@ use live::{BoxedPort, Request, Run, WireSpec};
 use packet::{Checksums, FlowKey, Link, Packet};
 use pktio::{Burst, CaptureReader, MemoryPort, Pool, Port};
 use rules::convert::convert;
-use rules::eval::{Alive, Memories, Observer, tables_at, walk};
+use rules::eval::{Alive, Memories, Observer, turns_at, walk_turn};
 use rules::ipset::Sets;
 use rules::model::{Family, Hook, Ruleset};
 use rules::save::{LoadOptions, load, print_ruleset};
@@ -283,8 +283,8 @@ fn evaluate(ruleset: &Ruleset, frame: &[u8], mut sets: Option<Sets>) {
                 time: Some(1),
                 ..Transit::new(&mut packet, ruleset.family, hook, &host)
             };
-            for (_, table) in tables_at(ruleset, hook) {
-                walk(ruleset, table, &mut transit, Alive::Certain, &mut memories, &mut Told);
+            for turn in turns_at(ruleset, hook) {
+                walk_turn(ruleset, &turn, &mut transit, Alive::Certain, &mut memories, &mut Told);
             }
         }
     }

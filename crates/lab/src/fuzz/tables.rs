@@ -8,7 +8,7 @@ use std::sync::Arc;
 use dataplane::{Arrival, Config, DropReason, Evaluator, FinalVerdict, Path, Program, is_fragment};
 use host::Host;
 use packet::{Checksums, L3, Link, Packet, Read};
-use rules::eval::{self, Alive, Memories, Verdict, tables_at, walk};
+use rules::eval::{self, Alive, Memories, Verdict, turns_at, walk_turn};
 use rules::model::{Family, Hook, Ruleset};
 use rules::save::{LoadOptions, load};
 use rules::{Iface, Transit};
@@ -173,8 +173,8 @@ fn passes(
             mark,
             ..Transit::new(packet, ruleset.family, *hook, &host)
         };
-        for (_, table) in tables_at(ruleset, *hook) {
-            let found = walk(ruleset, table, &mut transit, Alive::Certain, memories, met);
+        for turn in turns_at(ruleset, *hook) {
+            let found = walk_turn(ruleset, &turn, &mut transit, Alive::Certain, memories, met);
             match found.only()? {
                 (Verdict::Accept, _) => {}
                 (verdict, by) => return Some(Err((verdict, by?.into()))),

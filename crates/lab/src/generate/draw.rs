@@ -50,6 +50,10 @@ pub struct Draw {
     pub table: &'static str,
     /// Protocol of the rule being drawn, if it says one without `!`.
     pub protocol: Option<u8>,
+    /// Packets of both families are drawn; the scene has that of the one being drawn.
+    pub mixed: bool,
+    /// Packets drawn before, where some are to come again and to be answered.
+    pub earlier: Option<Vec<Draft>>,
     /// What all choices are drawn from.
     pub rng: Rng,
 }
@@ -58,7 +62,8 @@ impl Draw {
     /// Choices for a scene from a seed.
     #[must_use]
     pub fn new(scene: Scene, seed: u64) -> Self {
-        Self { scene, table: scene.tables()[0], protocol: None, rng: Rng::with_seed(seed) }
+        let rng = Rng::with_seed(seed);
+        Self { scene, table: scene.tables()[0], protocol: None, mixed: false, earlier: None, rng }
     }
 
     /// IPv6 rules?

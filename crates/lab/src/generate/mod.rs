@@ -9,6 +9,7 @@ mod draw;
 pub mod frames;
 pub mod matches;
 pub mod mutate;
+pub mod nft;
 pub mod packets;
 pub mod ruleset;
 pub mod sets;

@@ -6,10 +6,17 @@ use super::draft::Draft;
 use super::ruleset::RulesetText;
 use super::{Draw, matches, mutate, v6};
 use crate::scene::{Placement, Scene, Wire, forwards, serial};
+use rules::model::Family;
+
+/// What packets are made for.
+pub trait Aim {
+    /// Makes a packet for some part of it.
+    fn aim(&self, draw: &mut Draw, draft: &mut Draft);
+}
 
 /// Draws `count` frames, told apart by their serial numbers, which start at `first`. On FORWARD all of
 /// them route forwards.
-pub fn draw(draw: &mut Draw, rules: &RulesetText, first: u16, count: u16) -> Vec<Vec<u8>> {
+pub fn draw(draw: &mut Draw, rules: &impl Aim, first: u16, count: u16) -> Vec<Vec<u8>> {
     let mut frames = Vec::with_capacity(usize::from(count));
     let mut number = first;
     while frames.len() < usize::from(count) {
@@ -38,17 +45,54 @@ pub fn is_forwarded(scene: Scene, frame: &mut [u8]) -> bool {
     scene.input(&packet).is_some() && scene.enters(packet.headers()) && forwards(&packet)
 }
 
-fn one(draw: &mut Draw, rules: &RulesetText, number: u16) -> Vec<u8> {
-    let mut draft = base(draw);
-    if !draw.one_in(4) {
-        meet(draw, rules, &mut draft);
-    }
+fn one(draw: &mut Draw, rules: &impl Aim, number: u16) -> Vec<u8> {
+    let again = draw.earlier.is_some() && draw.one_in(3);
+    let mut draft = match again.then(|| earlier(draw)).flatten() {
+        Some(draft) => draft,
+        None => aimed(draw, rules),
+    };
+    draw.scene.family = draft.scene.family;
     if draw.one_in(2) {
         mutate::draft(draw, &mut draft);
+    }
+    if let Some(earlier) = &mut draw.earlier {
+        earlier.push(draft.clone());
     }
     let mut frame = draft.bytes();
     mutate::frame(draw, &mut frame, number);
     frame
+}
+
+fn aimed(draw: &mut Draw, rules: &impl Aim) -> Draft {
+    if draw.mixed {
+        draw.scene.family = draw.pick(&[Family::Ipv4, Family::Ipv6]);
+    }
+    let mut draft = base(draw);
+    if !draw.one_in(4) {
+        rules.aim(draw, &mut draft);
+    }
+    draft
+}
+
+/// An earlier packet once more, or what its receiver would send.
+fn earlier(draw: &mut Draw) -> Option<Draft> {
+    let earlier = draw.earlier.as_deref()?;
+    let recent = &earlier[earlier.len().saturating_sub(64)..];
+    let mut draft = match recent.len() {
+        0 => return None,
+        len => recent[draw.rng.usize(..len)].clone(),
+    };
+    if draw.one_in(2) {
+        std::mem::swap(&mut draft.source, &mut draft.destination);
+        draft.ports = (draft.ports.1, draft.ports.0);
+        draft.flags = draw.pick(&[0x12, 0x10, 0x18, 0x11, 0x04]);
+        draft.icmp.0 = match draft.icmp.0 {
+            8 => 0,
+            128 => 129,
+            other => other,
+        };
+    }
+    Some(draft)
 }
 
 /// A plain packet between known addresses.
@@ -89,16 +133,18 @@ fn ip_options(draw: &mut Draw) -> Vec<u8> {
     options
 }
 
-/// Makes the packet for one rule, by way of the jumps to its chain.
-fn meet(draw: &mut Draw, rules: &RulesetText, draft: &mut Draft) {
-    let table = draw.rng.usize(..rules.tables.len());
-    let chains = &rules.tables[table].chains;
-    let chain = draw.rng.usize(..chains.len());
-    if chains[chain].rules.is_empty() {
-        return;
-    }
-    let rule = draw.rng.usize(..chains[chain].rules.len());
-    for craft in rules.way_to(table, chain, rule) {
-        craft(draft);
+impl Aim for RulesetText {
+    /// Makes the packet for one rule, by way of the jumps to its chain.
+    fn aim(&self, draw: &mut Draw, draft: &mut Draft) {
+        let table = draw.rng.usize(..self.tables.len());
+        let chains = &self.tables[table].chains;
+        let chain = draw.rng.usize(..chains.len());
+        if chains[chain].rules.is_empty() {
+            return;
+        }
+        let rule = draw.rng.usize(..chains[chain].rules.len());
+        for craft in self.way_to(table, chain, rule) {
+            craft(draft);
+        }
     }
 }

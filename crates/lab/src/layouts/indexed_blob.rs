@@ -96,6 +96,11 @@ impl<'r> Source<'r> for &'r IndexedBlob {
     }
 
     #[inline]
+    fn chain_at(&self, index: u32) -> (u32, Run<'r>) {
+        self.enter(index)
+    }
+
+    #[inline]
     fn enter(&self, jump: u32) -> (u32, Run<'r>) {
         let chain = jump as usize;
         (jump, Run::new(self.chain_words(chain), &self.rules[chain]))

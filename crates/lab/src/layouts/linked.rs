@@ -167,6 +167,11 @@ impl<'r> Source<'r> for &'r Linked {
     }
 
     #[inline]
+    fn chain_at(&self, index: u32) -> (u32, Self::Cursor) {
+        self.enter(index)
+    }
+
+    #[inline]
     fn enter(&self, jump: u32) -> (u32, Self::Cursor) {
         (jump, self.chains[jump as usize].0.as_deref())
     }

@@ -170,6 +170,11 @@ impl<'r> Source<'r> for &'r Pooled {
     }
 
     #[inline]
+    fn chain_at(&self, index: u32) -> (u32, u32) {
+        self.enter(index)
+    }
+
+    #[inline]
     fn enter(&self, jump: u32) -> (u32, u32) {
         (jump, self.heads[jump as usize])
     }

@@ -136,6 +136,11 @@ impl<'r> Source<'r> for &'r TableBlob {
     }
 
     #[inline]
+    fn chain_at(&self, index: u32) -> (u32, Run<'r>) {
+        self.enter(self.starts[index as usize])
+    }
+
+    #[inline]
     fn enter(&self, jump: u32) -> (u32, Run<'r>) {
         let (chain, words) = self.chain_words(jump);
         (chain, Run::new(words, &self.rules[chain as usize]))

@@ -347,10 +347,10 @@ fn kernel_counters(rules: &Ruleset) -> io::Result<Found> {
     let mut reader = Reader::open(rules.family)?;
     let mut found = Found::new();
     for table in &rules.tables {
-        for counters in reader.read(table.name)? {
+        for counters in reader.read(&table.name)? {
             let is_first = table.name == "raw" && counters.chain == "PREROUTING";
             let entries = counters.entries.into_iter().skip(usize::from(is_first)).collect();
-            found.insert((table.name.to_owned(), counters.chain), entries);
+            found.insert((table.name.to_string(), counters.chain), entries);
         }
     }
     Ok(found)

@@ -192,7 +192,7 @@ impl Session {
     fn compare_counters(&mut self) -> io::Result<Option<Difference>> {
         let kernel = self.kernel.counters()?;
         for ChainCounters { name: (table, chain), entries, built_in } in self.evaluator.counters() {
-            let found = kernel.iter().find(|(t, c, _)| *t == table && *c == chain);
+            let found = kernel.iter().find(|(t, c, _)| table == *t && *c == chain);
             let Some((_, _, theirs)) = found else {
                 return Ok(Some(Difference::Counter(format!("{table} {chain}: no such chain"))));
             };

@@ -334,7 +334,7 @@ impl Trial<'_> {
         let kernel = (self.counters)()?;
         for (t, table) in self.rules.tables.iter().enumerate() {
             for (c, chain) in table.chains.iter().enumerate() {
-                let key = (table.name.to_owned(), chain.name.to_string());
+                let key = (table.name.to_string(), chain.name.to_string());
                 let theirs = kernel.get(&key).map(Vec::as_slice).unwrap_or_default();
                 for r in 0..chain.rules.len() {
                     let at = RuleRef { table: t as u32, chain: c as u32, rule: r as u32 };

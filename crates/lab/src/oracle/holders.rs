@@ -249,7 +249,7 @@ impl Trial {
         let mut reader = Reader::open(self.scene.family)?;
         for table in self.rules.tables.iter().filter(|table| table.backend == Backend::Legacy) {
             let title = self.rules.title(table);
-            for counters in reader.read(table.name)? {
+            for counters in reader.read(&table.name)? {
                 found.insert((title.to_owned(), counters.chain), counters.entries);
             }
         }

@@ -16,6 +16,7 @@ pub mod kernel;
 pub mod load;
 pub mod netns;
 pub mod nflog;
+pub mod nft;
 pub mod real;
 pub mod record;
 pub mod sets;

@@ -238,7 +238,7 @@ impl Trial {
         evaluator: &StateEvaluator,
     ) -> io::Result<Option<String>> {
         for (t, table) in ruleset.tables.iter().enumerate() {
-            let kernel = self.reader.read(table.name)?;
+            let kernel = self.reader.read(&table.name)?;
             for (c, chain) in table.chains.iter().enumerate() {
                 let Some(theirs) = kernel.iter().find(|theirs| *theirs.chain == *chain.name) else {
                     continue;
@@ -247,7 +247,7 @@ impl Trial {
                 for (index, theirs) in theirs.entries.iter().enumerate().take(entries) {
                     let ours = evaluator.hits(t, c, index);
                     if (ours.packets, ours.bytes) != (theirs.packets, theirs.bytes) {
-                        let (table, chain, number) = (table.name, &chain.name, index + 1);
+                        let (table, chain, number) = (&table.name, &chain.name, index + 1);
                         let ours = format!("{}:{}", ours.packets, ours.bytes);
                         return Ok(Some(format!(
                             "{table} {chain} {number}: tamis {ours}, kernel {theirs}"

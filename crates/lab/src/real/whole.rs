@@ -52,7 +52,8 @@ pub fn whole(ruleset: &Ruleset) -> Whole {
             };
             chains.push(ChainText { name: chain.name.to_string(), policy, rules: texts });
         }
-        tables.push(TableText { name: table.name, chains });
+        let name = ruleset.family.table(&table.name).map_or("", |kind| kind.name);
+        tables.push(TableText { name, chains });
     }
     let rules = RulesetText { tables };
     let ports = ports(&rules.text());

@@ -183,7 +183,7 @@ fn differs(
 ) -> Result<(), String> {
     let Count { table, chain, number, counters: kernel } = count;
     let find = || {
-        let at = ruleset.tables.iter().position(|known| known.name == table)?;
+        let at = ruleset.tables.iter().position(|known| known.name == **table)?;
         let chains = &ruleset.tables[at].chains;
         Some((at, chains.iter().position(|known| *known.name == **chain)?))
     };

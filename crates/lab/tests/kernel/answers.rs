@@ -325,7 +325,7 @@ fn drain(tun: &mut Tun) -> std::io::Result<Vec<(&'static str, Vec<u8>)>> {
 fn differs(reader: &mut Reader, ruleset: &Ruleset, ours: &Counters) -> Option<String> {
     let mut all = String::new();
     for (table, t) in ruleset.tables.iter().zip(0..) {
-        for chain in reader.read(table.name).expect("counters") {
+        for chain in reader.read(&table.name).expect("counters") {
             let known = |known: &Chain| *known.name == *chain.chain;
             // The kernel has built-in chains that the text does not name.
             let Some(c) = table.chains.iter().position(known) else { continue };

@@ -8,6 +8,7 @@ mod egress;
 mod frames;
 mod listed;
 mod nat;
+mod nft;
 mod osf;
 mod reach;
 mod recent;

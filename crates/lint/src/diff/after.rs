@@ -101,8 +101,7 @@ impl After {
                 Course::Ends(Effect::Reject) => self.end(Fate::Reject(target_text(target))),
                 Course::Ends(Effect::Return) => left.push(Left::Back(place)),
                 Course::Ends(Effect::Translate) => self.end(Fate::Translate(target_text(target))),
-                Course::Ends(Effect::Continue | Effect::Either | Effect::Unknown)
-                | Course::Depends => {
+                Course::Ends(_) | Course::Depends => {
                     self.end(Fate::Open(target_text(target)));
                     return true;
                 }
@@ -144,8 +143,8 @@ impl After {
 /// The built-in chains that packets which get to a rule may pass later.
 fn later(ruleset: &Ruleset, at: RuleRef) -> Vec<(u32, u32)> {
     let turn = |table: u32, hook: Hook| {
-        let name = ruleset.tables[table as usize].name;
-        let kind = ruleset.family.tables().iter().find(|kind| kind.name == name);
+        let name = &ruleset.tables[table as usize].name;
+        let kind = ruleset.family.tables().iter().find(|kind| *name == kind.name);
         (hook_turn(hook), kind.and_then(|kind| kind.priority(hook)))
     };
     let first = hooks(ruleset, at).into_iter().map(|hook| turn(at.table, hook)).min();

@@ -37,7 +37,7 @@ impl Changed {
             changed.everything = true;
         }
         let tables: BTreeSet<&str> =
-            rulesets.iter().flat_map(|it| it.tables.iter().map(|table| table.name)).collect();
+            rulesets.iter().flat_map(|it| it.tables.iter().map(|table| &*table.name)).collect();
         for name in tables {
             let tables = rulesets.map(|it| index(it, name).map(|at| (at, &it.tables[at])));
             changed.table(rulesets[0].family, tables);

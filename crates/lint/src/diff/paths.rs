@@ -151,7 +151,7 @@ impl<'p> Paths<'p> {
         if matches!(hook, Hook::Prerouting | Hook::Input | Hook::Brouting) {
             open.push(Part::Output);
         }
-        if is_before_tracking(space, self.ruleset.tables[table].name, hook) {
+        if is_before_tracking(space, &self.ruleset.tables[table].name, hook) {
             open.push(Part::State);
         }
         let region = forgotten(space, region, &open)?;
@@ -185,7 +185,7 @@ fn altered(space: &mut Space, ruleset: &Ruleset) -> Result<(BTreeSet<Part>, Regi
         for chain in &table.chains {
             for rule in &chain.rules {
                 let Action::Target(target) = &rule.action else { continue };
-                let of_target = alters(target, table.name, chain.base.map(|base| base.hook));
+                let of_target = alters(target, &table.name, chain.base.map(|base| base.hook));
                 if !of_target.is_empty() {
                     parts.extend(of_target);
                     let one = matches(space, rule)?;

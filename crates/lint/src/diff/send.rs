@@ -194,7 +194,7 @@ impl<'s> Sending<'s> {
                     self.decide(by, Fate::Translate(text.clone()), packets);
                 }
             }
-            Course::Ends(Effect::Continue | Effect::Either | Effect::Unknown) | Course::Depends => {
+            Course::Ends(_) | Course::Depends => {
                 self.decide(by, Fate::Open(text), packets);
             }
         }

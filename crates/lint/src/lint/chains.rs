@@ -65,7 +65,7 @@ fn unused_chain(table: &Table, is_named: bool, chain: &Chain) -> Finding {
     Finding {
         code: Code::UnusedChain,
         severity: Severity::Note,
-        table: table.name.to_owned(),
+        table: table.name.to_string(),
         chain: chain.name.to_string(),
         line: chain.line,
         rule: format!("-N {}", chain.name),

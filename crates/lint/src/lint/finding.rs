@@ -55,7 +55,7 @@ pub(super) fn of_rule(
     Finding {
         code,
         severity,
-        table: table.name.to_owned(),
+        table: table.name.to_string(),
         chain: chain.name.to_string(),
         line: rule.line,
         rule: print_rule(ruleset.family, table, chain, rule),

@@ -26,7 +26,7 @@ pub fn lint_text(text: &str, ruleset: &Ruleset) -> Option<Finding> {
     Some(Finding {
         code: Code::OpenCommit,
         severity: Severity::Error,
-        table: ruleset.tables.last()?.name.to_owned(),
+        table: ruleset.tables.last()?.name.to_string(),
         chain: String::new(),
         line: text.lines().count() as u32,
         rule: "COMMIT".to_owned(),
@@ -64,12 +64,12 @@ pub fn lint_on(ruleset: &Ruleset, host: &OnHost) -> Findings {
             Ok(found) => {
                 all.findings.extend(found.findings);
                 all.contradicted += found.contradicted;
-                unproven.extend((!found.unproven.is_empty()).then_some(table.name));
+                unproven.extend((!found.unproven.is_empty()).then_some(&*table.name));
             }
-            Err(TooLarge) => _ = unproven.insert(table.name),
+            Err(TooLarge) => _ = unproven.insert(&table.name),
         }
     }
-    let tables = ruleset.tables.iter().map(|table| table.name);
+    let tables = ruleset.tables.iter().map(|table| &*table.name);
     all.unproven = tables.filter(|name| unproven.contains(name)).map(str::to_owned).collect();
     all.findings.sort_by_key(|finding| (finding.line, finding.severity, finding.code));
     all
@@ -90,6 +90,6 @@ fn of_packets(ruleset: &Ruleset, index: usize, used: &[bool]) -> Result<Findings
     found.findings.extend(redundant::findings(&mut examined, &are_dead)?);
     examined.effort = Effort::showing();
     found.findings.extend(wide::findings(&mut examined)?);
-    found.unproven.extend(examined.effort.lacks().then(|| examined.table.name.to_owned()));
+    found.unproven.extend(examined.effort.lacks().then(|| examined.table.name.to_string()));
     Ok(found)
 }

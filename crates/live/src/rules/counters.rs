@@ -21,7 +21,7 @@ pub(crate) fn saved_by_family(snapshot: &Snapshot) -> impl Iterator<Item = (Fami
             let chain = &table.chains[chain];
             match (rule, chain.base) {
                 (Some(rule), _) => snapshot.rule(&chain.rules[rule]),
-                (None, Some(base)) => snapshot.policy(family, table.name, base.hook),
+                (None, Some(base)) => snapshot.policy(family, &table.name, base.hook),
                 (None, None) => Counters::default(),
             }
         });
@@ -43,7 +43,7 @@ pub(crate) fn hit(snapshot: &Snapshot) -> Vec<RuleCounters> {
                     }
                     hits.push(RuleCounters {
                         family: ruleset.family.name().to_owned(),
-                        table: table.name.to_owned(),
+                        table: table.name.to_string(),
                         chain: chain.name.to_string(),
                         number: at + 1,
                         line: rule.line,
@@ -66,14 +66,14 @@ pub(crate) fn decided(snapshot: &Snapshot) -> Vec<PolicyCounters> {
         for table in &ruleset.tables {
             let bases = table.chains.iter().filter_map(|chain| Some((chain, chain.base?)));
             for (chain, base) in bases {
-                let counted = snapshot.policy(ruleset.family, table.name, base.hook);
+                let counted = snapshot.policy(ruleset.family, &table.name, base.hook);
                 let Counters { packets, bytes } = counted;
                 if packets == 0 {
                     continue;
                 }
                 decided.push(PolicyCounters {
                     family: ruleset.family.name().to_owned(),
-                    table: table.name.to_owned(),
+                    table: table.name.to_string(),
                     chain: chain.name.to_string(),
                     policy: base.policy.to_string(),
                     packets,

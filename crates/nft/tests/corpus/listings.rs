@@ -1,5 +1,7 @@
 //! Listings of Docker's documentation, of OpenWrt's firewall4 and of Proxmox.
 
+use std::path::Path;
+
 use nft::text::Printer;
 
 use crate::{data, files, no_files, page_says, show};
@@ -33,9 +35,8 @@ fn expected(text: &str) -> Option<String> {
     script.starts_with("table").then(|| script.to_owned())
 }
 
-#[test]
-fn public_listings() {
-    let Some(data) = data() else { return };
+/// The public listings, each with the name of its file, and how many are Docker's and firewall4's.
+pub(crate) fn all(data: &Path) -> (Vec<(String, String)>, usize, usize) {
     let mut texts: Vec<(String, String)> = Vec::new();
     for file in files(&data.join("moby"), ".md") {
         let text = std::fs::read_to_string(&file).expect("text");
@@ -50,6 +51,13 @@ fn public_listings() {
     for file in files(&data.join("proxmox"), ".nft") {
         texts.push((file.display().to_string(), std::fs::read_to_string(&file).expect("text")));
     }
+    (texts, moby, firewall4)
+}
+
+#[test]
+fn public_listings() {
+    let Some(data) = data() else { return };
+    let (texts, moby, firewall4) = all(data);
     let (mut loaded, mut fixed) = (0, 0);
     for (name, text) in &texts {
         match nft::text::parse(name, text, &|_| Ok(Vec::new())) {

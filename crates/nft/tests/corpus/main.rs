@@ -5,6 +5,7 @@
 mod dumps;
 mod lines;
 mod listings;
+mod lowered;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -66,7 +66,7 @@ impl PlaceName {
         Some(match by {
             By::Rule(at) | By::HotDrop(at) => {
                 let (table, chain) = named(at.table, at.chain);
-                Self::Rule { table, chain, number: at.rule as usize + 1 }
+                Self::Rule { table, chain, number: file.number(at) as usize }
             }
             By::Policy { table, chain } => {
                 let (table, chain) = named(table, chain);

@@ -140,10 +140,8 @@ fn hooks_of_chains(table: &Table) -> Vec<Vec<Hook>> {
                 continue;
             }
             hooks[at].push(base.hook);
-            next.extend(table.chains[at].rules.iter().filter_map(|rule| match rule.action {
-                Action::Jump(to) | Action::Goto(to) => Some(to as usize),
-                _ => None,
-            }));
+            let rules = table.chains[at].rules.iter();
+            next.extend(rules.flat_map(|rule| rule.leads_to()).map(|to| to as usize));
         }
     }
     hooks

@@ -123,7 +123,10 @@ impl Ends {
                 match &rule.action {
                     Action::Accept => ends.accept = true,
                     Action::Drop => ends.drop = true,
-                    Action::Target(target) => ends.drop |= target.body.answer().is_some(),
+                    Action::Target(target) => {
+                        ends.drop |= target.body.answer().is_some();
+                        waiting.extend(target.body.leads_to());
+                    }
                     Action::Jump(to) | Action::Goto(to) => waiting.push(*to),
                     Action::None | Action::Return => {}
                 }

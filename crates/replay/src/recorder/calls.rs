@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use rules::eval::{By, RuleRef};
-use rules::model::{Action, Ruleset};
+use rules::model::Ruleset;
 
 use crate::groups::CallPath;
 
@@ -75,7 +75,7 @@ impl Calls {
         let jumps = self.hits[..before].iter().enumerate().rev().filter_map(|(place, hit)| {
             let at = (*slots.get(hit.slot as usize)?).filter(|at| at.table == table)?;
             let rule = chains.get(at.chain as usize)?.rules.get(at.rule as usize)?;
-            let goes = matches!(rule.action, Action::Jump(to) | Action::Goto(to) if to == chain);
+            let goes = rule.leads_to().any(|to| to == chain);
             (hit.file == file && goes).then_some((place, at, hit.certain))
         });
         let mut jumps = jumps.peekable();

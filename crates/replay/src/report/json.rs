@@ -235,7 +235,7 @@ fn hits(
             "family": file.ruleset.family.name(),
             "table": file.ruleset.title(table),
             "chain": chain.name,
-            "number": at.rule + 1,
+            "number": file.number(at),
             "line": file.line(rule.line).1,
             "text": file.rule_text(at),
             "packets": tally.packets,

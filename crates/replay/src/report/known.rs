@@ -108,17 +108,20 @@ fn of_host(missing: Missing) -> Option<String> {
     Some(format!("add {file} to the HOST folder (tamis collect)"))
 }
 
+const OF_INPUT: &str = "give --in, in= in the packet, or --net IFACE=CIDR for each side";
+const OF_OUTPUT: &str = "give --out, out= in the packet, or --net IFACE=CIDR for each side";
+
 fn of_rule(file: &RulesFile, at: RuleRef, cause: Cause) -> Option<String> {
     let (table, _, rule) = file.rule(at);
     let text = match cause {
-        Cause::Input => "give --in, in= in the packet, or --net IFACE=CIDR for each side",
-        Cause::Output => "give --out, out= in the packet, or --net IFACE=CIDR for each side",
+        Cause::Input => OF_INPUT,
+        Cause::Output => OF_OUTPUT,
         Cause::Bytes => {
             "capture whole packets (tcpdump -s 0), and both sides of a translation (-i any)"
         }
         Cause::Match(index) => of_match(&rule.matches.get(usize::from(index))?.name)?,
         Cause::Target => match &rule.action {
-            Action::Target(target) => of_target(&target.name, table.name)?,
+            Action::Target(target) => of_target(&target.name, &table.name)?,
             _ => return None,
         },
         Cause::Past => "give the packets before it, or the packet in words with ctstate=",
@@ -138,6 +141,12 @@ fn of_match(name: &str) -> Option<&'static str> {
         "conntrack" | "state" => {
             "give the packets before it, or ctstate= in the packet, or a capture from its connection's beginning on"
         }
+        "ct state" => {
+            "give the packets before it, or ctstate= in the packet, or a capture from its connection's beginning on"
+        }
+        "iif" | "iifname" => OF_INPUT,
+        "oif" | "oifname" => OF_OUTPUT,
+        "meta mark" => "give mark= in the packet",
         "connmark" | "connbytes" | "connlabel" | "helper" => {
             "give a capture from the beginning of its connection on"
         }

@@ -70,8 +70,8 @@ impl Report {
                 out,
                 "rules     {}: {}, {} in {} ({})",
                 word(&file.names()),
-                ruleset.family.tool(),
-                plural(ruleset.rule_count() as u64, "rule"),
+                file.tool(),
+                plural(file.rules().count() as u64, "rule"),
                 plural(ruleset.chain_count() as u64, "chain"),
                 names.join(", ")
             )?;
@@ -247,8 +247,9 @@ impl Report {
             writeln!(out, "\n{heading}{:>12}   first seen", "packets")?;
         }
         for (file, by, count, tally) in top.iter().take(self.rows()) {
-            let line = file.line(file.by_line(*by)).1;
-            let label = format!("  L{line:<5} {}", file.by_text(*by));
+            let line = Some(file.line(file.by_line(*by)).1).filter(|line| *line > 0);
+            let line = line.map_or_else(String::new, |line| format!("L{line}"));
+            let label = format!("  {line:<6} {}", file.by_text(*by));
             let first = tally.first.map_or_else(String::new, |first| {
                 let start = self.captures.iter().filter_map(|capture| capture.first).min();
                 format!("+{}", duration(first.saturating_sub(start.unwrap_or(first))))

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use host::Host;
 use host::foreign::{Effects, ForeignFamily, ForeignHook};
 use rules::eval::RuleRef;
-use rules::model::{Action, FallThrough, Family, Hook, Policy, Rule, Table};
+use rules::model::{Action, Chain, FallThrough, Family, Hook, Policy, Rule, Table};
 
 use super::Report;
 
@@ -89,13 +89,12 @@ fn drops_beside(host: &Host, family: Family, hook: Hook) -> bool {
 /// Chains of a table that packets may meet at a hook.
 fn met(table: &Table, hook: Hook) -> BTreeSet<usize> {
     let mut met = BTreeSet::new();
-    let mut open: Vec<usize> = table.base_chain(hook).into_iter().collect();
+    let is_base = |chain: &Chain| chain.base.is_some_and(|base| base.hook == hook);
+    let bases = table.chains.iter().enumerate().filter(|(_, chain)| is_base(chain));
+    let mut open: Vec<usize> = bases.map(|(at, _)| at).collect();
     while let Some(at) = open.pop() {
         let Some(chain) = table.chains.get(at).filter(|_| met.insert(at)) else { continue };
-        open.extend(chain.rules.iter().filter_map(|rule| match rule.action {
-            Action::Jump(to) | Action::Goto(to) => Some(to as usize),
-            _ => None,
-        }));
+        open.extend(chain.rules.iter().flat_map(|rule| rule.leads_to()).map(|to| to as usize));
     }
     met
 }
@@ -105,6 +104,7 @@ fn drops(table: &Table, chain: usize) -> bool {
     let Some(chain) = table.chains.get(chain) else { return false };
     let by_rule = chain.rules.iter().any(|rule| match &rule.action {
         Action::Drop => true,
+        Action::Target(target) if rule.listed.is_some() => !target.body.only_watches(),
         Action::Target(target) => matches!(&*target.name, "REJECT" | "NFQUEUE" | "QUEUE"),
         _ => false,
     });

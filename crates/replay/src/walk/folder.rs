@@ -12,15 +12,17 @@ use host::foreign::Foreign;
 use host::{Geoip, Host};
 use pktio::file::NamedBy;
 use rules::ipset::Sets;
-use rules::model::Family;
+use rules::model::{Family, Ruleset};
 use rules::save::LoadOptions;
 
 use super::files::{Files, has_tables};
 use super::legacy::Legacy;
+use super::native::Native;
 use super::{foreign, geoip};
 use crate::bans_file;
 use crate::error::Error;
 use crate::input::text_of;
+use crate::nftables::OfFamily;
 use crate::rules_file::RulesFile;
 
 /// Rulesets by family, in the order in which they are asked for.
@@ -149,12 +151,45 @@ impl<'n> HostFolder<'n> {
         ask(&Files { text: &|name| self.text(name), path: &path })
     }
 
-    /// Adds the tables of iptables-legacy to the tables of iptables-nft, where the order of both is known.
+    /// Whether it has tables of nft that packets walk.
+    pub(super) fn has_native(&self) -> Result<bool, Error> {
+        Ok(self.with_files(Native::of)?.is_some())
+    }
+
+    /// Adds the tables of nft, and those of iptables-legacy to the tables of iptables-nft, where the order of all is known.
     pub(super) fn join(
         &self,
-        files: &mut [RulesFile],
+        files: &mut Vec<RulesFile>,
         options: &LoadOptions<'_>,
     ) -> Result<(), Error> {
+        self.join_legacy(files, options)?;
+        if options.table.is_some() || files.iter().any(|file| file.listing.is_some()) {
+            return Ok(());
+        }
+        let Some(native) = self.with_files(Native::of)? else { return Ok(()) };
+        let families = native.families();
+        let families = families.into_iter().filter(|of_family| {
+            options.family.is_none_or(|asked| asked == of_family.ruleset.family)
+        });
+        let sort = |ruleset: &mut Ruleset| native.sort(ruleset);
+        let families: Vec<OfFamily> = families.collect();
+        let listing = Arc::new(native.listing.clone());
+        for of_family in families {
+            let family = of_family.ruleset.family;
+            let file = RulesFile::of_family(&native.file, &listing, of_family);
+            match files.iter_mut().find(|own| own.ruleset.family == family) {
+                Some(own) => own.join_native(file, &sort),
+                None => {
+                    let place = files.iter().position(|own| own.ruleset.family > family);
+                    let place = place.unwrap_or(files.len());
+                    files.insert(place, file.given_as(self.name));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn join_legacy(&self, files: &mut [RulesFile], options: &LoadOptions<'_>) -> Result<(), Error> {
         for own in files {
             let family = own.ruleset.family;
             let legacy = self.with_files(|files| Legacy::of(files, family, options))?;

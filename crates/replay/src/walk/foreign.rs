@@ -11,11 +11,16 @@ use rules::save::LoadOptions;
 
 use super::files::{Files, Saved};
 use super::legacy::Legacy;
+use super::native::Native;
 use crate::error::Error;
 
-/// The chains of a folder that no packet walks; with `joins` some of iptables-legacy are walked.
+/// The chains of a folder that no packet walks; with `joins` those of nft and of iptables-legacy that can be
+/// are walked.
 pub(super) fn chains(files: &Files<'_>, joins: bool) -> Result<Vec<ForeignChain>, Error> {
     let mut all = of_nft(files)?;
+    if let Some(native) = joins.then(|| Native::of(files)).transpose()?.flatten() {
+        all.retain(|chain| !native.walks(chain));
+    }
     for family in [Family::Ipv4, Family::Ipv6] {
         let ruleset = match Legacy::of(files, family, &LoadOptions::default())? {
             Some(Legacy::Unordered(ruleset)) => Some(ruleset),
@@ -68,7 +73,7 @@ fn of_nft(files: &Files<'_>) -> Result<Vec<ForeignChain>, Error> {
 
 /// The built-in chains of a table of iptables-legacy that may do anything; `tracks` is whether its ruleset does.
 fn of_legacy(family: Family, table: &Table, tracks: bool) -> Vec<ForeignChain> {
-    let kind = family.table(table.name);
+    let kind = family.table(&table.name);
     let base_chains = table.chains.iter().filter_map(|chain| {
         let base = chain.base.as_ref()?;
         let mut effects = if tracks { Effects::TRACKS } else { Effects::default() };
@@ -86,7 +91,7 @@ fn of_legacy(family: Family, table: &Table, tracks: bool) -> Vec<ForeignChain> {
         Some(ForeignChain {
             program: ForeignProgram::Legacy,
             family: if family == Family::Ipv6 { ForeignFamily::Ip6 } else { ForeignFamily::Ip },
-            table: table.name.into(),
+            table: (&*table.name).into(),
             name: chain.name.clone(),
             hook: hook_of(base.hook)?,
             priority: kind?.priority(base.hook)?,

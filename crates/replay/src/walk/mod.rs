@@ -7,6 +7,7 @@ mod foreign;
 pub mod geoip;
 mod legacy;
 pub mod names;
+mod native;
 mod options;
 pub mod words;
 

@@ -205,6 +205,12 @@ impl WalkOptions {
         !self.legacy_apart && !self.host.ignore_nft && self.semantics.is_none()
     }
 
+    /// Whether tables of nft are walked where a folder has no others.
+    fn may_walk_native(&self) -> bool {
+        let is_ip = self.family.is_none_or(Family::is_ip);
+        self.joins() && self.table.is_none() && is_ip
+    }
+
     fn open_all(
         &self,
         rules: &str,
@@ -214,8 +220,13 @@ impl WalkOptions {
         let evaluated = |file: RulesFile| file.evaluated_as(semantics);
         let by = |name| self.named_by(name);
         let mut files = match HostFolder::named(rules, by(rules)) {
-            Some(folder) => folder.rules(&self.load_options())?,
-            None => vec![RulesFile::open_by(rules, by(rules), &self.load_options())?],
+            Some(folder) => match folder.rules(&self.load_options()) {
+                Err(Error::Given(_)) if self.may_walk_native() && folder.has_native()? => {
+                    Vec::new()
+                }
+                rules => rules?,
+            },
+            None => RulesFile::open_all(rules, by(rules), &self.load_options())?,
         };
         let Some(rules6) = rules6 else { return Ok(files.into_iter().map(evaluated).collect()) };
         if HostFolder::at(rules).is_some() {

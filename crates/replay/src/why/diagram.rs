@@ -129,9 +129,9 @@ impl Story {
         let mut stack: Vec<(Option<(u32, u32)>, usize)> = Vec::new();
         for step in &self.steps {
             match step {
-                Step::Enters { table, hook } => {
-                    let table = &file.ruleset.tables[*table as usize];
-                    let title = format!("{}/{}", file.ruleset.title(table), hook.chain_name());
+                Step::Enters { table, chain, hook } => {
+                    let (table, chain) = file.base_chain(*table, *chain, *hook);
+                    let title = format!("{table}/{chain}");
                     stack = vec![(None, all.len())];
                     all.push(Walked::new(title, 0, None));
                 }
@@ -174,9 +174,8 @@ fn tell(walk: &mut Walked, file: &RulesFile, step: &Step) {
     match step {
         Step::Rule { outcome: Outcome::NO, .. } => walk.quiet += 1,
         Step::Rule { at, outcome, alive, refused, .. } => {
-            let (table, chain, rule) = file.rule(*at);
-            let text = file.rule_text(*at);
-            let text = text.strip_prefix(&format!("-A {} ", chain.name)).unwrap_or(&text);
+            let (table, _, rule) = file.rule(*at);
+            let text = file.text_in_chain(*at);
             let result = result(rule, table, *outcome, *alive, refused.as_deref());
             walk.say(&format!("L{} {result}: {text}", file.line(rule.line).1));
         }

@@ -88,7 +88,7 @@ fn miss_json(file: &RulesFile, miss: &NearMiss) -> Value {
     json!({
         "table": file.ruleset.title(table),
         "chain": chain.name,
-        "number": miss.at.rule + 1,
+        "number": file.number(miss.at),
         "line": file.line(rule.line).1,
         "text": file.rule_text(miss.at),
         "test": miss.test,
@@ -102,9 +102,9 @@ fn step_json(file: &RulesFile, numbers: &Numbers, step: &Step) -> Value {
         Step::Starts { path, input, output } => {
             json!({ "step": "path", "path": path.name(), "in": input, "out": output })
         }
-        Step::Enters { table, hook } => {
-            let table = file.ruleset.title(&file.ruleset.tables[*table as usize]);
-            json!({ "step": "chain", "table": table, "chain": hook.chain_name() })
+        Step::Enters { table, chain, hook } => {
+            let (table, chain) = file.base_chain(*table, *chain, *hook);
+            json!({ "step": "chain", "table": table, "chain": chain })
         }
         Step::Rule { at, outcome, alive, refused, remarks } => {
             let (table, chain, rule) = file.rule(*at);
@@ -112,7 +112,7 @@ fn step_json(file: &RulesFile, numbers: &Numbers, step: &Step) -> Value {
                 "step": "rule",
                 "table": file.ruleset.title(table),
                 "chain": chain.name,
-                "number": at.rule + 1,
+                "number": file.number(*at),
                 "line": file.line(rule.line).1,
                 "text": file.rule_text(*at),
                 "matches": format!("{outcome:?}"),

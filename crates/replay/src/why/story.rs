@@ -115,6 +115,7 @@ pub(super) enum Step {
     },
     Enters {
         table: u32,
+        chain: Option<u32>,
         hook: Hook,
     },
     Rule {

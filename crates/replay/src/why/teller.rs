@@ -137,6 +137,11 @@ impl Teller<'_, '_> {
         room
     }
 
+    /// Whether all its rules are of nft, whose tables translate where they have no chain as well.
+    fn is_listed(&self) -> bool {
+        self.files.iter().all(|file| file.listing.is_some())
+    }
+
     fn tell(&mut self, step: Step) {
         if self.room(true) {
             self.steps.push(step);
@@ -156,12 +161,15 @@ impl eval::Observer for Teller<'_, '_> {
         if outcome.may_match() && self.known.is_sure() {
             self.proofs.rule(self.known, self.files, at, outcome, transit);
         }
+        let file = self.files.iter().find(|file| file.ruleset.family == transit.family);
+        if file.is_some_and(|file| is_aside(file, at, outcome)) {
+            return;
+        }
         let room = self.room(outcome != Outcome::NO);
         let misses = self.misses.as_mut().filter(|_| outcome == Outcome::NO);
         if !room && misses.is_none() {
             return;
         }
-        let file = self.files.iter().find(|file| file.ruleset.family == transit.family);
         let is_shown = self.detail != Detail::End || may_have_logged;
         let refused = file.filter(|_| is_shown && outcome != Outcome::YES).and_then(|file| {
             let (table, _, rule) = file.rule(at);
@@ -235,9 +243,11 @@ impl Observer for Teller<'_, '_> {
         self.tell(Step::Starts { path, input: iface_text(input), output: iface_text(output) });
     }
 
-    fn enters(&mut self, table: u32, hook: Hook) {
+    fn enters(&mut self, table: u32, chain: Option<u32>, hook: Hook) {
         self.proofs = Proofs::default();
-        self.tell(Step::Enters { table, hook });
+        if chain.is_some() || !self.is_listed() {
+            self.tell(Step::Enters { table, chain, hook });
+        }
     }
 
     fn ttl(&mut self, left: Option<u8>) {
@@ -312,6 +322,13 @@ impl Observer for Teller<'_, '_> {
             self.tell(Step::Settled { state: state_of(flow) });
         }
     }
+}
+
+/// Whether a part of a rule has nothing to be told: it only counts, or the next part says more.
+fn is_aside(file: &RulesFile, at: RuleRef, outcome: Outcome) -> bool {
+    let (_, chain, rule) = file.rule(at);
+    let only_counts = rule.listed.as_ref().is_some_and(|listed| listed.is_part);
+    only_counts || outcome == Outcome::NO && chain.goes_on(at.rule as usize)
 }
 
 /// The text of the test for which a rule does not match, or may not: what says no for certain, if anything does; then what

@@ -214,9 +214,9 @@ impl Story {
                 let (input, output) = (word(input), word(output));
                 writeln!(out, "path    {}, in {input}, out {output}", path.name())
             }
-            Step::Enters { table, hook } => {
-                let table = &file.ruleset.tables[*table as usize];
-                writeln!(out, "{}/{}", file.ruleset.title(table), hook.chain_name())
+            Step::Enters { table, chain, hook } => {
+                let (table, chain) = file.base_chain(*table, *chain, *hook);
+                writeln!(out, "{table}/{chain}")
             }
             Step::Rule { at, outcome, alive, refused, remarks } => {
                 let (table, chain, rule) = file.rule(*at);
@@ -224,8 +224,7 @@ impl Story {
                 let result = result(rule, table, *outcome, *alive, refused.as_deref());
                 let place =
                     if chain.base.is_some() { String::new() } else { format!("{} ", chain.name) };
-                let text = file.rule_text(*at);
-                let text = text.strip_prefix(&format!("-A {} ", chain.name)).unwrap_or(&text);
+                let text = file.text_in_chain(*at);
                 let line = file.line(rule.line).1;
                 writeln!(out, "  {:inner$}L{line:<5} {place}{text}   {result}", "")?;
                 let mut remarks = remarks.iter().map(|remark| word(remark));

@@ -124,7 +124,7 @@ impl Proofs {
         let (table, _, rule) = file.rule(at);
         if is_it {
             self.last = Some((at, Proof::Came));
-            if matches!(table.name, "raw" | "filter" | "security") && !changes_sets(file) {
+            if matches!(&*table.name, "raw" | "filter" | "security") && !changes_sets(file) {
                 self.hold = tests_of_text(transit.family, rule);
                 self.hold.retain(|test| is_lasting(test));
             }

@@ -68,7 +68,7 @@ impl Conversion {
         // Tables of one name do one thing in all families but nat, whose rules translate different addresses.
         let both_ip = self.from.is_ip() && self.to.is_ip();
         let known =
-            self.to.table(table.name).filter(|_| both_ip || table.name == TableKind::FILTER);
+            self.to.table(&table.name).filter(|_| both_ip || table.name == TableKind::FILTER);
         let Some(kind) = known else {
             for chain in &table.chains {
                 let what = || format!("table {}", table.name);

@@ -8,7 +8,7 @@
 //! a chain is given up for depends on the packets before.
 
 use crate::ext::kit::work::LONGEST;
-use crate::model::{Action, Chain, Rule, Table};
+use crate::model::{Chain, Rule, Table};
 
 /// Steps that one walk may take. Chains that jump to each other twice over make walks exponential in the text; the
 /// kernel would spin for them.
@@ -26,28 +26,40 @@ pub(crate) fn exceeded(table: &Table) -> Option<usize> {
     base.map(|(base, _)| base)
 }
 
+/// How far a chain was measured.
+#[derive(Default)]
+struct Measured {
+    chain: usize,
+    /// The rule that is being measured.
+    rule: usize,
+    /// Which of the chains that the rule may lead to is next.
+    way: usize,
+    /// The most steps of those before.
+    inside: u64,
+    /// Steps of the rules before.
+    steps: u64,
+}
+
 /// Steps that a walk through a chain takes if every rule is evaluated and every jump taken; those of chains that it
 /// leads to are noted once.
 fn measure(chains: &[Chain], start: usize, longest: &mut [Option<u64>]) -> u64 {
-    // The chains from `start`, each with the rule at which it goes on and its steps so far: no machine stack.
-    let mut path = vec![(start, 0, 0_u64)];
-    while let Some((chain, next, steps)) = path.last_mut() {
-        let Some(rule) = chains[*chain].rules.get(*next) else {
-            longest[*chain] = Some(*steps);
+    // The chains from `start`, each with how far it was measured: no machine stack.
+    let mut path = vec![Measured { chain: start, ..Measured::default() }];
+    while let Some(at) = path.last_mut() {
+        let Some(rule) = chains[at.chain].rules.get(at.rule) else {
+            longest[at.chain] = Some(at.steps);
             path.pop();
             continue;
         };
-        if let Action::Jump(to) | Action::Goto(to) = rule.action {
+        if let Some(to) = rule.leads_to().nth(at.way) {
             match longest[to as usize] {
-                Some(inside) => *steps = steps.saturating_add(inside),
-                None => {
-                    path.push((to as usize, 0, 0));
-                    continue;
-                }
+                Some(inside) => (at.way, at.inside) = (at.way + 1, at.inside.max(inside)),
+                None => path.push(Measured { chain: to as usize, ..Measured::default() }),
             }
+            continue;
         }
-        *steps = steps.saturating_add(self::steps(rule));
-        *next += 1;
+        let steps = at.steps.saturating_add(at.inside).saturating_add(self::steps(rule));
+        *at = Measured { chain: at.chain, rule: at.rule + 1, steps, ..Measured::default() };
     }
     longest[start].unwrap_or(0)
 }

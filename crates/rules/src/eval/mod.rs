@@ -24,32 +24,31 @@ mod pair;
 mod source;
 mod tests_of;
 mod told;
+pub(crate) mod turns;
 mod verdicts;
-
-use std::cmp::Reverse;
 
 pub use crate::ext::SharedLists;
 pub use budget::{MAX_STEPS, PATIENCE};
 pub use memories::{Memories, SharedMemories};
 pub use observer::{Alive, Cause, Nobody, Observer, Proof, RuleRef};
 pub use tests_of::{Test, tests_of, tests_of_text};
+pub use turns::{Turn, Turns};
 pub use verdicts::{By, Claim, Givers, Verdict, Verdicts};
 
 pub(crate) use budget::{exceeded, steps};
 pub use header::Key;
 pub(crate) use iface_word::{Port, word_of};
-pub use machine::run;
+pub use machine::{run, run_from};
 pub use source::{Source, Step, Stored, Test as HeaderTest, step_of};
 pub(crate) use told::{Tell, Told};
 
-use crate::family::{Family, Hook, Role};
-use crate::model::Ruleset;
+use crate::model::{Hook, Ruleset, Table};
 use crate::transit::Transit;
-use smallvec::SmallVec;
 use source::Model;
 
 /// Walks the built-in chain at the packet's hook. `entry` says how surely the packet gets there. The
-/// returned verdicts are those of this table alone; a table without a chain at the hook accepts.
+/// returned verdicts are those of this table alone; a table without a chain at the hook accepts. Of a table with several
+/// base chains there it is the first: see [`walk_turn`].
 pub fn walk<O: Observer>(
     ruleset: &Ruleset,
     table: usize,
@@ -82,31 +81,29 @@ pub(crate) fn told<'r, S: Source<'r>>(
     }
 }
 
-/// Tables with their turns at a hook, those with lower priorities first; of equal ones the last one first, as the kernel has
-/// hooks that were registered later.
-pub type Turns = SmallVec<[(i32, usize); 6]>;
-
-/// The tables of a ruleset that have something to do at `hook`: tables with a chain there, and tables that translate flows,
-/// also where the rules do not name their chain.
-#[must_use]
-pub fn tables_at(ruleset: &Ruleset, hook: Hook) -> Turns {
-    let names = ruleset.tables.iter().map(|table| table.name);
-    turns(ruleset.family, hook, names, |table| ruleset.tables[table].base_chain(hook).is_some())
+/// Walks the base chain whose turn it is, as [`walk`] does.
+pub fn walk_turn<O: Observer>(
+    ruleset: &Ruleset,
+    turn: &Turn,
+    transit: &mut Transit<'_, '_>,
+    entry: Alive,
+    memories: &mut Memories,
+    observer: &mut O,
+) -> Verdicts {
+    let source = ruleset.tables.get(turn.table as usize).map(|rules| {
+        transit.backend = rules.backend;
+        Model { table: rules }
+    });
+    run_from(source.as_ref(), (turn.table, turn.base), transit, entry, memories, observer)
 }
 
-/// The tables of these names that have something to do at `hook`; `has_chain` tells whether one has a chain there.
-pub(crate) fn turns(
-    family: Family,
-    hook: Hook,
-    names: impl Iterator<Item = &'static str>,
-    has_chain: impl Fn(usize) -> bool,
-) -> Turns {
-    let turn = |(table, name): (usize, &str)| {
-        let kind = family.table(name)?;
-        let has_turn = kind.role == Role::Translate || has_chain(table);
-        kind.priority(hook).filter(|_| has_turn).map(|priority| (priority, table))
+/// The turns of a ruleset's tables at a hook, in their order.
+#[must_use]
+pub fn turns_at(ruleset: &Ruleset, hook: Hook) -> Turns {
+    let bases = |table: &Table| {
+        let bases = table.chains.iter().zip(0..).filter_map(|(chain, at)| Some((at, chain.base?)));
+        bases.collect::<Vec<_>>()
     };
-    let mut turns: Turns = names.enumerate().filter_map(turn).collect();
-    turns.sort_unstable_by_key(|(priority, table)| (*priority, Reverse(*table)));
-    turns
+    let tables: Vec<_> = ruleset.tables.iter().map(|table| (&*table.name, bases(table))).collect();
+    turns::of(ruleset.family, hook, tables.iter().map(|(name, bases)| (*name, &**bases)))
 }

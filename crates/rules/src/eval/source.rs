@@ -20,6 +20,9 @@ pub trait Source<'r> {
     /// The built-in chain at a hook: its index, its start and its policy.
     fn base(&self, hook: Hook) -> Option<((u32, Self::Cursor), Policy)>;
 
+    /// The chain of this index in the table.
+    fn chain_at(&self, index: u32) -> (u32, Self::Cursor);
+
     /// The chain that a jump leads to, by what its rule holds for it.
     fn enter(&self, jump: u32) -> (u32, Self::Cursor);
 
@@ -143,6 +146,10 @@ impl<'r> Source<'r> for Model<'r> {
     fn base(&self, hook: Hook) -> Option<((u32, Self::Cursor), Policy)> {
         let chain = self.table.base_chain(hook)?;
         Some((self.start(chain), self.table.chains[chain].base?.policy))
+    }
+
+    fn chain_at(&self, index: u32) -> (u32, Self::Cursor) {
+        self.start(index as usize)
     }
 
     fn enter(&self, jump: u32) -> (u32, Self::Cursor) {

@@ -1,12 +1,12 @@
 //! A rule taken apart: each of its tests with its text and its answer, for explanations.
 
 use super::header::{self, Key};
-use crate::ext::Printer;
+use crate::ext::{MatchUse, Printer};
 use crate::family::Family;
 use crate::header::{Header, HeaderTests};
 use crate::model::Rule;
 use crate::outcome::Outcome;
-use crate::save::{print_header, print_match};
+use crate::save::{print_header, print_listed_header, print_match};
 use crate::transit::Transit;
 
 /// One test of a rule.
@@ -27,7 +27,7 @@ pub fn tests_of(family: Family, rule: &Rule, transit: &Transit<'_, '_>) -> Vec<T
     if let Some(whole) = &rule.header {
         for part in single_tests(whole) {
             let mut to = Printer::default();
-            print_header(&part, family, &mut to);
+            print_part(rule, &part, family, &mut to);
             let text = to.finish().trim_start().to_owned();
             if text.is_empty() {
                 // What every rule of the family tests, nobody writes.
@@ -38,7 +38,7 @@ pub fn tests_of(family: Family, rule: &Rule, transit: &Transit<'_, '_>) -> Vec<T
     }
     for used in &rule.matches {
         let mut to = Printer::default();
-        print_match(used, family, &mut to);
+        print_of(rule, used, family, &mut to);
         let outcome = match used.memory {
             None => Some(used.body.evaluate(transit)),
             Some(_) => used.body.peek(transit),
@@ -53,16 +53,32 @@ pub fn tests_of(family: Family, rule: &Rule, transit: &Transit<'_, '_>) -> Vec<T
 pub fn tests_of_text(family: Family, rule: &Rule) -> Vec<String> {
     let headers = rule.header.iter().flat_map(single_tests).map(|part| {
         let mut to = Printer::default();
-        print_header(&part, family, &mut to);
+        print_part(rule, &part, family, &mut to);
         to.finish()
     });
     let matches = rule.matches.iter().map(|used| {
         let mut to = Printer::default();
-        print_match(used, family, &mut to);
+        print_of(rule, used, family, &mut to);
         to.finish()
     });
     let texts = headers.chain(matches).map(|text| text.trim_start().to_owned());
     texts.filter(|text| !text.is_empty()).collect()
+}
+
+/// A test of a rule's own, as the rule's language has it.
+fn print_part(rule: &Rule, part: &Header, family: Family, to: &mut Printer) {
+    match rule.listed {
+        Some(_) => print_listed_header(part, family, to),
+        None => print_header(part, family, to),
+    }
+}
+
+/// A match of a rule, as the rule's language has it.
+fn print_of(rule: &Rule, used: &MatchUse, family: Family, to: &mut Printer) {
+    match rule.listed {
+        Some(_) => used.body.print(to),
+        None => print_match(used, family, to),
+    }
 }
 
 /// The header split into headers with one test each.

@@ -150,6 +150,11 @@ pub trait Target: fmt::Debug + Send + Sync {
         false
     }
 
+    /// The chains that [`Effect::Jump`] and [`Effect::Goto`] may name, each once.
+    fn leads_to(&self) -> &[u32] {
+        &[]
+    }
+
     /// The prefix of the lines that it writes to a log, if it does.
     fn log_prefix(&self) -> Option<&str> {
         None
@@ -262,6 +267,10 @@ pub enum Effect {
     Continue,
     /// Behind the rule that jumped to this chain; in a built-in chain, with its policy.
     Return,
+    /// Into the chain of this index in the table, and back from its end.
+    Jump(u32),
+    /// Into the chain of this index in the table, whose end is this one's.
+    Goto(u32),
     /// The packet leaves the table accepted.
     Accept,
     /// The packet leaves the table accepted, and its flow is translated as [`Target::translation`] says.

@@ -69,7 +69,10 @@ impl Policies {
     }
 
     pub(crate) fn set(&mut self, hook: Hook, chain: u32, policy: Policy) {
-        self.built_in[hook as usize] = Some((chain, policy));
+        let place = &mut self.built_in[hook as usize];
+        if place.is_none_or(|(first, _)| first >= chain) {
+            *place = Some((chain, policy));
+        }
     }
 
     /// Sets what the end of a user chain does.
@@ -83,7 +86,7 @@ impl Policies {
         self.user.splice(at..at + usize::from(is_there), policy);
     }
 
-    /// The built-in chain at a hook, and its policy.
+    /// The base chain at a hook, the first of several, and its policy.
     #[inline]
     #[must_use]
     pub fn base(&self, hook: Hook) -> Option<(u32, Policy)> {

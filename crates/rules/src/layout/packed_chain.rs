@@ -104,6 +104,11 @@ impl<'r> Source<'r> for &'r PackedChains {
     }
 
     #[inline]
+    fn chain_at(&self, index: u32) -> (u32, Cursor<'r>) {
+        self.enter(index)
+    }
+
+    #[inline]
     fn enter(&self, jump: u32) -> (u32, Cursor<'r>) {
         let Some(chain) = self.chains.get(jump as usize) else {
             return (jump, Cursor { run: Run::default(), more: &[] });

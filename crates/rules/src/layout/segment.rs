@@ -116,11 +116,6 @@ impl Segments {
         }
     }
 
-    /// What each rule that jumps leads to.
-    pub(crate) fn each_jump(&self) -> impl Iterator<Item = u32> {
-        self.iter().flat_map(|segment| code::each(&segment.words)).filter_map(code::operand)
-    }
-
     /// Chains that the rules jump to; of a short chain as often as they do.
     pub(crate) fn jumps(&self) -> Vec<u32> {
         match &self.long {

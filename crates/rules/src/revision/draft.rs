@@ -2,10 +2,10 @@
 
 use super::choice::{Refused, Which, place};
 use super::{Head, TableRevision, reach};
-use crate::family::{Family, Hook, TableKind};
+use crate::family::{Family, TableKind};
 use crate::layout::code;
 use crate::layout::segment::{Draft, Segments};
-use crate::model::{Action, Base, Counters, Policy, Rule};
+use crate::model::{Action, Base, Rule};
 use crate::save::print_named;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -34,8 +34,10 @@ impl TableDraft {
 
     pub(super) fn index(&self, chain: &str) -> Result<u32, Refused> {
         let found = self.table.names.get(chain).copied();
-        let none =
-            || Refused::UnknownChain { table: self.table.name.to_owned(), chain: chain.to_owned() };
+        let none = || Refused::UnknownChain {
+            table: self.table.name.to_string(),
+            chain: chain.to_owned(),
+        };
         found.ok_or_else(none)
     }
 
@@ -45,10 +47,9 @@ impl TableDraft {
 
     pub(super) fn add_chain(&mut self, name: &str, family: Family) -> u32 {
         let name: Arc<str> = Arc::from(name);
-        let mut hooks = family.table(self.table.name).into_iter().flat_map(TableKind::hooks);
-        let hook = hooks.find(|hook| hook.chain_name() == &*name);
-        let base = |hook| Base { hook, policy: Policy::Accept, counters: Counters::default() };
-        let base = hook.map(base);
+        let kind = family.table(&self.table.name);
+        let hook = |kind: &TableKind| kind.hooks().find(|hook| hook.chain_name() == &*name);
+        let base = kind.and_then(|kind| Base::built_in(kind, hook(kind)?));
         let place = self.table.next_place;
         self.table.next_place += 1;
         let head = Head { name: Arc::clone(&name), base, place, ..Head::default() };
@@ -62,8 +63,8 @@ impl TableDraft {
                 self.table.chains.add_chain()
             }
         };
-        if let Some(hook) = hook {
-            self.table.chains.policies.set(hook, chain, Policy::Accept);
+        if let Some(base) = base {
+            self.table.register(chain, base);
         }
         self.table.names.insert_mut(name, chain);
         chain
@@ -113,7 +114,7 @@ impl TableDraft {
             if !self.leads_to_loop(chain, to) {
                 continue;
             }
-            let built_in = Hook::ALL.into_iter().filter_map(|hook| self.table.base(hook)).collect();
+            let built_in = self.table.bases.iter().map(|(chain, _)| *chain).collect();
             if reach::reaches(built_in, chain, |chain| self.jumps(chain)) {
                 return Err(Refused::looped(self.table.name_of(chain), self.table.name_of(to)));
             }

@@ -31,12 +31,13 @@ pub use numbers::{Dropped, Lineage, Numbers};
 pub use transaction::Transaction;
 
 use crate::backend::Backend;
-use crate::eval::{Alive, Memories, Observer, Verdicts, run};
+use crate::eval::{Alive, Memories, Observer, Verdicts, run_from};
 use crate::family::{Family, Hook};
 use crate::layout::paged::Paged;
-use crate::layout::segment::Segments;
 use crate::layout::{Corrupt, Footprint, PackedChains, Policies, has_wide_addresses};
-use crate::model::{Action, Base, Chain, Counters, FallThrough, Rule, Ruleset, Table};
+use crate::model::{
+    Action, Base, Chain, Counters, FallThrough, Policy, Rule, Ruleset, Table, TableName,
+};
 use crate::transit::Transit;
 
 /// One state of the rules.
@@ -62,10 +63,12 @@ pub struct Revision {
 /// One table of a revision.
 #[derive(Debug, Clone)]
 struct TableRevision {
-    name: &'static str,
+    name: TableName,
     backend: Backend,
     chains: PackedChains,
     heads: Paged<Head>,
+    /// Its base chains by their index, in the order in which they were registered.
+    bases: Arc<[(u32, Base)]>,
     names: HashTrieMapSync<Arc<str>, u32>,
     /// Indices of chains that were deleted.
     unused: Vec<u32>,
@@ -148,7 +151,7 @@ impl Revision {
     /// Index of a table, for [`Revision::walk`].
     #[must_use]
     pub fn table(&self, name: &str) -> Option<usize> {
-        self.tables.iter().position(|table| table.name == name)
+        self.tables.iter().position(|table| table.name == *name)
     }
 
     /// The rule of this number, from 0, in a chain.
@@ -159,8 +162,7 @@ impl Revision {
         table.chains.chains.get(chain as usize)?.rules().nth(number)
     }
 
-    /// Walks a table's built-in chain at the packet's hook, as [`crate::eval::walk`] does.
-    #[inline]
+    /// Walks the base chain that a table has at the packet's hook, the first of several, as [`crate::eval::walk`] does.
     pub fn walk(
         &self,
         table: usize,
@@ -169,11 +171,28 @@ impl Revision {
         memories: &mut Memories,
         observer: &mut impl Observer,
     ) -> Verdicts {
-        let chains = self.tables.get(table).map(|table| {
+        let bases = self.tables.get(table).map(|table| &table.bases);
+        let mut bases = bases.into_iter().flat_map(|bases| bases.iter());
+        let base = bases.find(|(_, base)| base.hook == transit.hook);
+        let base = base.map(|(chain, base)| (*chain, base.policy));
+        self.walk_from((table as u32, base), transit, entry, memories, observer)
+    }
+
+    /// Walks a base chain of a table, given by its index and its policy, as [`crate::eval::walk_turn`] does.
+    #[inline]
+    pub fn walk_from(
+        &self,
+        (table, base): (u32, Option<(u32, Policy)>),
+        transit: &mut Transit<'_, '_>,
+        entry: Alive,
+        memories: &mut Memories,
+        observer: &mut impl Observer,
+    ) -> Verdicts {
+        let chains = self.tables.get(table as usize).map(|table| {
             transit.backend = table.backend;
             &table.chains
         });
-        run(chains.as_ref(), table as u32, transit, entry, memories, observer)
+        run_from(chains.as_ref(), (table, base), transit, entry, memories, observer)
     }
 
     /// Returns the rules as [`crate::eval`] walks them. Rules jump by index, so a deleted chain leaves an empty chain
@@ -223,10 +242,11 @@ impl TableRevision {
     fn of(table: &Table, family: Family) -> Self {
         let chains = PackedChains::encode(table, has_wide_addresses(family));
         let mut callers = vec![0; table.chains.len()];
-        for to in chains.chains.iter().flat_map(Segments::each_jump) {
+        let rules = table.chains.iter().flat_map(|chain| &chain.rules);
+        for to in rules.flat_map(|rule| rule.leads_to()) {
             callers[to as usize] += 1;
         }
-        let mut made = Self { chains, ..Self::empty(table.name, table.backend, family) };
+        let mut made = Self { chains, ..Self::empty(table.name.clone(), table.backend, family) };
         made.next_place = table.chains.len() as u64;
         made.shared = callers.iter().filter(|callers| **callers > 1).count();
         for (index, (chain, callers)) in table.chains.iter().zip(callers).enumerate() {
@@ -240,12 +260,24 @@ impl TableRevision {
                 place: index as u64,
             });
         }
+        made.bases = bases(table).collect();
         made.may_loop = made.loops();
         made
     }
 
+    /// Registers a base chain, or registers it again as it is from now on.
+    fn register(&mut self, chain: u32, base: Base) {
+        let mut bases = self.bases.to_vec();
+        match bases.iter_mut().find(|(known, _)| *known == chain) {
+            Some((_, known)) => *known = base,
+            None => bases.push((chain, base)),
+        }
+        self.bases = bases.into();
+        self.chains.policies.set(base.hook, chain, base.policy);
+    }
+
     /// A table without any chain.
-    fn empty(name: &'static str, backend: Backend, family: Family) -> Self {
+    fn empty(name: TableName, backend: Backend, family: Family) -> Self {
         let chains = PackedChains {
             chains: Paged::default(),
             policies: Policies::default(),
@@ -257,6 +289,7 @@ impl TableRevision {
             backend,
             chains,
             heads,
+            bases: Arc::default(),
             names,
             unused: Vec::new(),
             next_place: 0,
@@ -265,9 +298,10 @@ impl TableRevision {
         }
     }
 
-    /// Returns the table's built-in chain at a hook.
-    fn base(&self, hook: Hook) -> Option<u32> {
-        Some(self.chains.policies.base(hook)?.0)
+    /// The base chains at a hook, by their indices.
+    fn bases_at(&self, hook: Hook) -> impl Iterator<Item = u32> {
+        let at = self.bases.iter().filter(move |(_, base)| base.hook == hook);
+        at.map(|(chain, _)| *chain)
     }
 
     fn name_of(&self, chain: u32) -> &str {
@@ -283,7 +317,7 @@ impl TableRevision {
                 rules: segments.rules().cloned().collect(),
                 line: 0,
             });
-        Table { name: self.name, backend: self.backend, chains: chains.collect() }
+        Table { name: self.name.clone(), backend: self.backend, chains: chains.collect() }
     }
 
     fn in_order(&self) -> Table {
@@ -303,7 +337,7 @@ impl TableRevision {
                 let rules = rules.into_iter().map(|rule| renumbered(rule, &indices)).collect();
                 Chain { name, rules, base, fall_through, line }
             });
-        Table { name: self.name, backend: self.backend, chains: chains.collect() }
+        Table { name: self.name.clone(), backend: self.backend, chains: chains.collect() }
     }
 }
 
@@ -315,6 +349,12 @@ fn renumbered(rule: Arc<Rule>, indices: &[u32]) -> Arc<Rule> {
         _ => return rule,
     };
     Arc::new(Rule { action, ..Arc::unwrap_or_clone(rule) })
+}
+
+/// The base chains of a table by their indices, without counters.
+fn bases(table: &Table) -> impl Iterator<Item = (u32, Base)> {
+    let chains = table.chains.iter().zip(0..);
+    chains.filter_map(|(chain, index)| Some((index, uncounted(chain.base?))))
 }
 
 /// A built-in chain without counters: who walks has them.

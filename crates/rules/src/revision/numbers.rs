@@ -67,7 +67,7 @@ impl Numbers {
             ..*chain
         };
         let table = |table: &Table| Table {
-            name: table.name,
+            name: table.name.clone(),
             backend: table.backend,
             chains: table.chains.iter().map(&mut chain).collect(),
         };

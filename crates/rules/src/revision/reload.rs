@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::draft::TableDraft;
 use super::{Head, Numbers, Refused, Revision, Transaction, renumbered};
-use crate::model::{Action, Chain, Counters, Rule, Ruleset, Table};
+use crate::model::{Action, Chain, Counters, Rule, Ruleset, Table, TableName};
 
 /// The index of a deleted chain, which [`Revision::ruleset`] has without a name.
 const NONE: u32 = u32::MAX;
@@ -35,13 +35,15 @@ impl Revision {
 
 impl Transaction<'_> {
     fn replace_all(&mut self, ruleset: Ruleset) -> Result<(), Refused> {
-        let stay: Vec<&str> = ruleset.tables.iter().map(|table| table.name).collect();
-        let gone: Vec<&str> = self.tables.iter().map(|draft| draft.table.name).collect();
-        for table in gone.into_iter().filter(|name| !stay.contains(name)) {
+        let names = ruleset.tables.iter().map(|table| table.name.clone());
+        let stay: Vec<TableName> = names.collect();
+        let gone = self.tables.iter().map(|draft| draft.table.name.clone());
+        let gone: Vec<TableName> = gone.filter(|name| !stay.contains(name)).collect();
+        for table in &gone {
             self.flush(table, None)?;
         }
-        let gone = self.tables.iter().filter(|draft| !stay.contains(&draft.table.name));
-        self.replaced += gone.map(TableDraft::replaced).sum::<usize>();
+        let dropped = self.tables.iter().filter(|draft| gone.contains(&draft.table.name));
+        self.replaced += dropped.map(TableDraft::replaced).sum::<usize>();
         self.tables.retain(|draft| stay.contains(&draft.table.name));
         self.tables.sort_by_key(|draft| stay.iter().position(|name| *name == draft.table.name));
         ruleset.tables.into_iter().try_for_each(|table| self.replace_table(table))
@@ -49,7 +51,7 @@ impl Transaction<'_> {
 
     fn replace_table(&mut self, table: Table) -> Result<(), Refused> {
         let Table { name, chains, .. } = table;
-        let family = self.family;
+        let (name, family) = (&*name, self.family);
         let draft = self.table_or_new(name)?;
         // Chains first: rules may jump to any of them.
         let mut index = |chain: &Chain| match draft.index(&chain.name) {

@@ -7,9 +7,9 @@ use super::{Lineage, Revision, TableRevision};
 use crate::backend::Backend;
 use crate::eval::{Memories, RuleRef, Turns, turns};
 use crate::ext::ListUse;
-use crate::family::{Hook, TableKind};
+use crate::family::{Hook, Role};
 use crate::layout::segment::Segments;
-use crate::model::Rule;
+use crate::model::{Base, Rule};
 use crate::parallel::Class;
 
 impl Revision {
@@ -20,28 +20,31 @@ impl Revision {
     }
 
     /// Names of its tables, in their order.
-    pub fn tables(&self) -> impl Iterator<Item = &'static str> {
-        self.tables.iter().map(|table| table.name)
+    pub fn tables(&self) -> impl Iterator<Item = &str> {
+        self.tables.iter().map(|table| &*table.name)
     }
 
     /// The tables that have something to do at a hook.
     #[must_use]
     pub fn turns(&self, hook: Hook) -> Turns {
-        turns(self.family, hook, self.tables(), |table| self.has_chain(table, hook))
+        let tables = self.tables.iter().map(|table| (&*table.name, &*table.bases));
+        turns::of(self.family, hook, tables)
     }
 
-    /// Whether a table has a built-in chain at a hook.
+    /// Whether some table has base chains of a role, or is of a kind that has them.
     #[must_use]
-    pub fn has_chain(&self, table: usize, hook: Hook) -> bool {
-        self.tables.get(table).is_some_and(|table| table.base(hook).is_some())
+    pub fn has(&self, role: Role) -> bool {
+        let is_kind = |name| self.family.table(name).is_some_and(|kind| kind.role == role);
+        let has = |(_, base): &(u32, Base)| base.role == role;
+        self.tables.iter().any(|table| is_kind(&table.name) || table.bases.iter().any(has))
     }
 
-    /// Whether another one has the same tables in the same order, with built-in chains at the same hooks.
+    /// Whether another one has the same tables in the same order, with the same base chains, policies included.
     #[must_use]
     pub fn has_hooks_of(&self, other: &Self) -> bool {
-        let chains = |table: &TableRevision| Hook::ALL.map(|hook| table.base(hook).is_some());
         let alike = |(one, other): (&TableRevision, &TableRevision)| {
-            (one.name, one.backend) == (other.name, other.backend) && chains(one) == chains(other)
+            let same = Arc::ptr_eq(&one.bases, &other.bases) || one.bases == other.bases;
+            same && (&one.name, one.backend) == (&other.name, other.backend)
         };
         self.family == other.family
             && self.tables.len() == other.tables.len()
@@ -51,17 +54,18 @@ impl Revision {
     /// Whether some built-in chain at a hook has rules.
     #[must_use]
     pub fn has_rules(&self, hook: Hook) -> bool {
-        (0..self.tables.len()).any(|table| self.has_rules_in(table, hook))
+        let tables = self.tables.iter().zip(0..);
+        let mut chains =
+            tables.flat_map(|(table, at)| table.bases_at(hook).map(move |to| (at, to)));
+        chains.any(|(table, chain)| self.has_rules_in(table, chain))
     }
 
-    /// Whether the built-in chain of a table at a hook has rules.
+    /// Whether a chain of a table, by their indices, has rules.
     #[must_use]
-    pub fn has_rules_in(&self, table: usize, hook: Hook) -> bool {
-        let chain = |table: &TableRevision| {
-            let chain = table.chains.chains.get(table.base(hook)? as usize)?;
-            Some(!chain.first.rules.is_empty())
-        };
-        self.tables.get(table).and_then(chain) == Some(true)
+    pub fn has_rules_in(&self, table: u32, chain: u32) -> bool {
+        let table = self.tables.get(table as usize);
+        let chain = table.and_then(|table| table.chains.chains.get(chain as usize));
+        chain.is_some_and(|chain| !chain.first.rules.is_empty())
     }
 
     /// Number of rules.
@@ -76,7 +80,7 @@ impl Revision {
     pub fn class_bound(&self) -> Option<Class> {
         // A chain that one rule jumps to is walked once, and so no walk takes more steps than all rules together.
         let is_tree = self.tables.iter().all(|table| table.shared == 0);
-        let has_nat = self.table(TableKind::NAT).is_some();
+        let has_nat = self.has(Role::Translate);
         self.needs.couples.class(is_tree, self.tracks(), has_nat)
     }
 

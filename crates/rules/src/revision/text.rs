@@ -6,7 +6,7 @@
 use super::{Numbers, Refused, Revision, Transaction, Which};
 use crate::error::{LoadError, What};
 use crate::lexer::{Word, words};
-use crate::model::{FallThrough, Rule};
+use crate::model::{FallThrough, Rule, TableName};
 use crate::save::line::Chain;
 use crate::save::{chain_name, line, policy};
 
@@ -56,13 +56,13 @@ impl<'a> Command<'a> {
 
 impl Transaction<'_> {
     /// Takes one line.
-    fn line(&mut self, text: &str, table: &mut Option<&'static str>) -> Result<(), What> {
+    fn line(&mut self, text: &str, table: &mut Option<TableName>) -> Result<(), What> {
         match text.as_bytes().first() {
             None | Some(b'#') => return Ok(()),
             Some(b'*') => {
                 let draft =
                     self.table_or_new(&text[1..]).map_err(|why| What::new(2, why.what()))?;
-                *table = Some(draft.table.name);
+                *table = Some(draft.table.name.clone());
                 return Ok(());
             }
             _ if text == "COMMIT" => {
@@ -71,7 +71,7 @@ impl Transaction<'_> {
             }
             _ => {}
         }
-        let Some(table) = *table else { return Err(What::new(1, "a *table line first")) };
+        let Some(table) = table.as_deref() else { return Err(What::new(1, "a *table line first")) };
         let end = u32::try_from(text.len() + 1).unwrap_or(u32::MAX);
         if let Some(declared) = text.strip_prefix(':') {
             return self.declare(table, Command { list: words(declared, 2)?, end });
@@ -127,7 +127,7 @@ impl Transaction<'_> {
         self.set_policy(table, &name.text, policy).map_err(|why| What::new(name.column, why.what()))
     }
 
-    fn command(&mut self, table: &'static str, command: Command<'_>) -> Result<(), What> {
+    fn command(&mut self, table: &str, command: Command<'_>) -> Result<(), What> {
         let verb = command.word(0, "a command")?.clone();
         if let ("-F" | "--flush", None) = (&*verb.text, command.list.get(1)) {
             return self.flush(table, None).map_err(|why| What::new(verb.column, why.what()));
@@ -170,12 +170,7 @@ impl Transaction<'_> {
     }
 
     /// `-D CHAIN NUMBER` or `-D CHAIN RULE`.
-    fn take(
-        &mut self,
-        table: &'static str,
-        chain: &Word<'_>,
-        command: Command<'_>,
-    ) -> Result<(), What> {
+    fn take(&mut self, table: &str, chain: &Word<'_>, command: Command<'_>) -> Result<(), What> {
         let refused = |why: Refused| What::new(chain.column, why.what());
         if let (Some(number), 3) = (command.number(2), command.list.len()) {
             return self.delete(table, &chain.text, &Which::Number(number)).map_err(refused);
@@ -188,7 +183,7 @@ impl Transaction<'_> {
 
     fn rules(
         &self,
-        table: &'static str,
+        table: &str,
         chain: &Word<'_>,
         command: Command<'_>,
     ) -> Result<Vec<Rule>, What> {

@@ -123,9 +123,9 @@ impl<'n> Transaction<'n> {
             }
             return Err(Refused::NotBuiltIn(head.name.to_string()));
         };
-        draft.table.chains.policies.set(base.hook, index, policy);
-        let base = Some(Base { policy, ..base });
-        draft.table.heads.set(index as usize, Head { base, ..head });
+        let base = Base { policy, ..base };
+        draft.table.register(index, base);
+        draft.table.heads.set(index as usize, Head { base: Some(base), ..head });
         Ok(())
     }
 
@@ -204,7 +204,7 @@ impl<'n> Transaction<'n> {
     /// Index of a chain, for rules that jump to it.
     #[must_use]
     pub fn chain(&self, table: &str, name: &str) -> Option<u32> {
-        let draft = self.tables.iter().find(|draft| draft.table.name == table)?;
+        let draft = self.tables.iter().find(|draft| draft.table.name == *table)?;
         draft.table.names.get(name).copied()
     }
 
@@ -236,13 +236,16 @@ impl<'n> Transaction<'n> {
     }
 
     pub(super) fn table_or_new(&mut self, name: &str) -> Result<&mut TableDraft, Refused> {
-        let index = match self.tables.iter().position(|draft| draft.table.name == name) {
+        let index = match self.tables.iter().position(|draft| draft.table.name == *name) {
             Some(index) => index,
             None => {
                 let kind = self.family.table(name);
                 let kind = kind.ok_or_else(|| Refused::UnknownTable(name.to_owned()))?;
-                let mut draft =
-                    TableDraft::of(TableRevision::empty(kind.name, self.backend, self.family));
+                let mut draft = TableDraft::of(TableRevision::empty(
+                    kind.name.into(),
+                    self.backend,
+                    self.family,
+                ));
                 for hook in kind.hooks() {
                     draft.add_chain(hook.chain_name(), self.family);
                 }
@@ -255,7 +258,7 @@ impl<'n> Transaction<'n> {
 
     /// The hook of a chain, if it is built in.
     pub(super) fn hook(&self, table: &str, chain: u32) -> Option<Hook> {
-        let draft = self.tables.iter().find(|draft| draft.table.name == table)?;
+        let draft = self.tables.iter().find(|draft| draft.table.name == *table)?;
         draft.head(chain).base.map(|base| base.hook)
     }
 
@@ -296,7 +299,7 @@ impl<'n> Transaction<'n> {
 }
 
 fn draft_of<'t>(tables: &'t mut [TableDraft], name: &str) -> Result<&'t mut TableDraft, Refused> {
-    let found = tables.iter_mut().find(|draft| draft.table.name == name);
+    let found = tables.iter_mut().find(|draft| draft.table.name == *name);
     found.ok_or_else(|| Refused::TableNotLoaded(name.to_owned()))
 }
 

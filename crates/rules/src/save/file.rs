@@ -5,7 +5,7 @@ use super::open_table::OpenTable;
 use super::options::Arguments;
 use super::rule::RuleLine;
 use super::warnings::{LineWarnings, Warnings};
-use super::{FamilyFrom, LoadOptions, Loaded, numbers, rule};
+use super::{FamilyFrom, LoadOptions, Loaded, rule};
 use crate::backend::Backend;
 use crate::error::{LoadError, What};
 use crate::ext;
@@ -336,7 +336,7 @@ impl<'a, 'o> File<'a, 'o> {
         let Self { family, backend, tables, warnings, .. } = self;
         let mut ruleset = Ruleset { family, backend, tables };
         ruleset.evaluate_as(backend);
-        numbers::give(&mut ruleset);
+        ruleset.number();
         Ok(Loaded { ruleset, family_from, warnings: warnings.list })
     }
 }

@@ -13,7 +13,7 @@ use crate::model::{Action, Rule};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Chain<'a> {
     pub(crate) family: Family,
-    pub(crate) table: &'static str,
+    pub(crate) table: &'a str,
     pub(crate) hook: Option<Hook>,
     pub(crate) name: &'a str,
 }
@@ -46,7 +46,16 @@ pub(crate) fn rules(
                 (Some(target), _) => Action::Target(target),
                 (None, verdict) => action(verdict.as_ref(), chain, &chain_of)?,
             };
-            Ok(Rule { header, matches: built.matches, action, counters, line: 0, slot: 0, id: 0 })
+            Ok(Rule {
+                header,
+                matches: built.matches,
+                action,
+                counters,
+                line: 0,
+                slot: 0,
+                id: 0,
+                listed: None,
+            })
         })
         .collect()
 }

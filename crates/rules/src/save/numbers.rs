@@ -6,21 +6,29 @@ use std::sync::Arc;
 
 use crate::model::{Rule, Ruleset};
 
-/// Numbers all rules from 0, in the order of the file. The loader calls it, while nobody shares the rules.
-pub(super) fn give(ruleset: &mut Ruleset) {
-    let (mut slot, mut memory) = (0, 0);
-    let chains = ruleset.tables.iter_mut().flat_map(|table| &mut table.chains);
-    for rule in chains.flat_map(|chain| &mut chain.rules).filter_map(Arc::get_mut) {
-        (rule.slot, rule.id) = (slot, slot.into());
-        slot += 1;
-        number_memories(rule, || {
-            memory += 1;
-            memory - 1
-        });
-    }
-}
-
 impl Ruleset {
+    /// Numbers all rules from 0, in the order of the file, and what their matches remember. Parts of a rule that decide have
+    /// one counter. A loader calls it, while nobody shares the rules.
+    pub fn number(&mut self) {
+        let (mut id, mut slot, mut memory) = (0, 0, 0);
+        for chain in self.tables.iter_mut().flat_map(|table| &mut table.chains) {
+            let mut last = None;
+            for rule in chain.rules.iter_mut().filter_map(Arc::get_mut) {
+                let part = rule.listed.as_ref().filter(|listed| !listed.is_part);
+                let number = part.map(|listed| listed.number);
+                if number.is_none() || number != last {
+                    slot += 1;
+                }
+                (rule.slot, rule.id, last) = (slot - 1, id, number);
+                id += 1;
+                number_memories(rule, || {
+                    memory += 1;
+                    memory - 1
+                });
+            }
+        }
+    }
+
     /// Takes in the tables of another ruleset of the family that is read from the same text, this many lines further
     /// down, and is registered earlier or later. Nobody else may have the rules yet.
     pub fn join(&mut self, other: Self, lines: u32, is_earlier: bool) {
@@ -35,7 +43,7 @@ impl Ruleset {
             mem::swap(&mut self.tables, &mut tables);
         }
         self.tables.extend(tables);
-        give(self);
+        self.number();
     }
 }
 

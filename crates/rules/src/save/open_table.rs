@@ -16,7 +16,7 @@ use crate::error::{LoadError, What};
 use crate::family::{Family, Hook};
 use crate::header::Header;
 use crate::lexer::Word;
-use crate::model::{Action, Base, Chain, Counters, FallThrough, Policy, Rule, Table};
+use crate::model::{Action, Base, Chain, Counters, FallThrough, Rule, Table};
 
 /// Most rules that `-I` may move along in all: each insertion moves those after it, so a long text of
 /// insertions could take hours.
@@ -53,7 +53,7 @@ impl<'a> OpenTable<'a> {
     pub(super) fn new(family: Family, name: &'static str, line: u32, starred: bool) -> Self {
         Self {
             family,
-            table: Table { name, backend: Backend::default(), chains: Vec::new() },
+            table: Table { name: name.into(), backend: Backend::default(), chains: Vec::new() },
             chains: HashMap::new(),
             last: 0,
             forward: Vec::new(),
@@ -126,13 +126,13 @@ impl<'a> OpenTable<'a> {
 
     /// The hook whose built-in chain has this name.
     fn hook(&self, name: &str) -> Option<Hook> {
-        let kind = self.family.table(self.table.name)?;
+        let kind = self.family.table(&self.table.name)?;
         kind.hooks().find(|hook| hook.chain_name() == name)
     }
 
     fn push_chain(&mut self, name: &Word<'a>, hook: Option<Hook>, line: u32) -> usize {
-        let base =
-            hook.map(|hook| Base { hook, policy: Policy::Accept, counters: Counters::default() });
+        let kind = self.family.table(&self.table.name);
+        let base = kind.and_then(|kind| Base::built_in(kind, hook?));
         let index = self.table.chains.len();
         self.table.chains.push(Chain {
             name: name.text.as_ref().into(),
@@ -158,7 +158,7 @@ impl<'a> OpenTable<'a> {
         let chain = &self.table.chains[index];
         let at = Setting {
             family: self.family,
-            table: self.table.name,
+            table: &self.table.name,
             hook: chain.base.map(|base| base.hook),
             chain: &chain.name,
             strict,
@@ -173,7 +173,16 @@ impl<'a> OpenTable<'a> {
             }
             None => self.action(parsed, index, place, line),
         };
-        let rule = Rule { header, matches: built.matches, action, counters, line, slot: 0, id: 0 };
+        let rule = Rule {
+            header,
+            matches: built.matches,
+            action,
+            counters,
+            line,
+            slot: 0,
+            id: 0,
+            listed: None,
+        };
         self.put(index, place, rule)
     }
 
@@ -220,7 +229,7 @@ impl<'a> OpenTable<'a> {
 
     /// The table, whose jumps all lead somewhere and in no circle.
     pub(super) fn close(mut self, warnings: &mut Warnings) -> Result<Table, LoadError> {
-        let (table, family) = (self.table.name, self.family);
+        let (table, family) = (&*self.table.name, self.family);
         for ForwardJump { chain, rule, to, line } in self.forward {
             let found = self.chains.get(&*to.text).map(|found| *found as u32);
             let Some(rule) = Arc::get_mut(&mut self.table.chains[chain].rules[rule]) else {

@@ -6,6 +6,7 @@
 use std::fmt::Write;
 
 use super::dialect::Part;
+use super::listed::print_listed;
 use crate::ext::{MatchUse, Printer};
 use crate::family::Family;
 use crate::header::{Field, FieldTest, Header, IfaceTest, MaskedAddr, ProtocolTest};
@@ -16,6 +17,9 @@ use crate::value;
 /// One rule as `-A CHAIN …`.
 #[must_use]
 pub fn print_rule(family: Family, table: &Table, chain: &Chain, rule: &Rule) -> String {
+    if let Some(listed) = &rule.listed {
+        return print_listed(&table.name, &chain.name, listed);
+    }
     let name = |index: u32| table.chains.get(index as usize).map_or("?", |chain| &chain.name);
     print_named(family, &chain.name, rule, name)
 }
@@ -27,6 +31,9 @@ pub(crate) fn print_named<'n>(
     rule: &Rule,
     name: impl Fn(u32) -> &'n str,
 ) -> String {
+    if let Some(listed) = &rule.listed {
+        return print_listed("", chain, listed).trim_start().to_owned();
+    }
     let mut to = Printer::new("-A");
     to.word(chain);
     let dialect = family.dialect();

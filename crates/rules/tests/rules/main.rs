@@ -19,6 +19,7 @@ mod states;
 mod supported;
 mod taken_apart;
 mod targets;
+mod turns;
 mod unknown_extensions;
 mod walks;
 mod xtables_cases;

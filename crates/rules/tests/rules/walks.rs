@@ -4,9 +4,7 @@ use conntrack::{CtState, CtView, States};
 use host::Host;
 use packet::craft::{Addresses, Craft, Message};
 use packet::{Checksums, Link, Packet};
-use rules::eval::{
-    Alive, By, Cause, Memories, Nobody, Observer, RuleRef, Verdict, Verdicts, tables_at, walk,
-};
+use rules::eval::{Alive, By, Cause, Memories, Nobody, Observer, RuleRef, Verdict, Verdicts, walk};
 use rules::ext::Memory;
 use rules::model::{Family, Hook, Ruleset};
 use rules::save::{LoadOptions, load};
@@ -214,29 +212,6 @@ fn sets_of_verdicts_unite_and_part() {
     assert_eq!((open.only(), drops), (None, given(&[1, 2]).givers(Verdict::Drop)));
     assert_eq!(open.without_accept(), given(&[1, 2]));
     assert!(open.givers(Verdict::Reject).is_none());
-}
-
-/// Priorities of `netfilter_ipv4.h`; `nf_nat` has its turn where no rule names its chain.
-#[test]
-fn tables_have_their_turns_by_priority() {
-    let table = |name: &str, chain: &str| format!("*{name}\n:{chain} ACCEPT [0:0]\nCOMMIT\n");
-    let rules = ruleset(
-        Family::Ipv4,
-        &[
-            table("filter", "INPUT"),
-            table("nat", "POSTROUTING"),
-            table("mangle", "PREROUTING"),
-            table("raw", "PREROUTING"),
-        ]
-        .concat(),
-    );
-    let at = |hook| -> Vec<&str> {
-        let turns = tables_at(&rules, hook);
-        turns.into_iter().map(|(_, table)| &*rules.tables[table].name).collect()
-    };
-    assert_eq!(at(Hook::Prerouting), ["raw", "mangle", "nat"]);
-    assert_eq!(at(Hook::Input), ["filter", "nat"]);
-    assert_eq!(at(Hook::Forward), [""; 0]);
 }
 
 /// `ip6t_do_table` drops a packet whose extension headers end too early (`hotdrop`), nf_tables lets it fall through.

@@ -146,6 +146,7 @@ fn told(drops: &Arc<Drops>) -> Rule {
         line: 0,
         slot: 0,
         id: 0,
+        listed: None,
     }
 }
 

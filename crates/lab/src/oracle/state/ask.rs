@@ -30,7 +30,7 @@ pub fn ask(case: &StateCase) -> io::Result<StateCase> {
                 continue;
             }
             for (rule, counters) in chain.entries.iter().take(compared).enumerate() {
-                let (table, chain) = (table.name.to_owned(), chain.chain.clone());
+                let (table, chain) = (table.name.to_string(), chain.chain.clone());
                 fresh.counts.push(Count { table, chain, number: rule + 1, counters: *counters });
             }
         }

@@ -97,7 +97,7 @@ impl Side {
     pub fn all_counters(&mut self, ruleset: &Ruleset) -> io::Result<Vec<(usize, ChainCounters)>> {
         let mut all = Vec::new();
         for (index, table) in ruleset.tables.iter().enumerate() {
-            let chains = self.reader.read(table.name)?;
+            let chains = self.reader.read(&table.name)?;
             all.extend(chains.into_iter().map(|chain| (index, chain)));
         }
         Ok(all)

@@ -175,7 +175,7 @@ impl Trial {
             if table.name == "raw" {
                 continue;
             }
-            for chain in self.reader.read(table.name).expect("counters") {
+            for chain in self.reader.read(&table.name).expect("counters") {
                 let known = |known: &Chain| *known.name == *chain.chain;
                 // The kernel has built-in chains that the text does not name.
                 let Some(c) = table.chains.iter().position(known) else { continue };

@@ -111,7 +111,7 @@ fn of_rule(ruleset: &Ruleset, at: RuleRef) -> Option<ShadowSide> {
         number: Some(at.rule + 1),
         line: Some(rule.line),
         text: Some(print_rule(ruleset.family, table, chain, rule)),
-        ..of_chain(ruleset.family, table.name, &chain.name)
+        ..of_chain(ruleset.family, &table.name, &chain.name)
     })
 }
 
@@ -119,7 +119,7 @@ fn of_policy(ruleset: &Ruleset, table: u32, chain: u32) -> Option<ShadowSide> {
     let table = ruleset.tables.get(table as usize)?;
     let chain = &table.chains.get(chain as usize)?.name;
     let text = Some(format!("policy of {chain}"));
-    Some(ShadowSide { text, ..of_chain(ruleset.family, table.name, chain) })
+    Some(ShadowSide { text, ..of_chain(ruleset.family, &table.name, chain) })
 }
 
 fn of_chain(family: Family, table: &str, chain: &str) -> ShadowSide {

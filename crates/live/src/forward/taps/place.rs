@@ -80,7 +80,7 @@ fn of_rules(ruleset: &Ruleset, by: By) -> Option<Decider> {
     };
     Some(Decider {
         family: Some(ruleset.family.name().to_owned()),
-        table: Some(table.name.to_owned()),
+        table: Some(table.name.to_string()),
         chain: Some(chain.name.to_string()),
         number,
         line: Some(line).filter(|line| *line > 0),

@@ -260,7 +260,7 @@ impl OfRules {
                     of.push(("table", table.name.to_string()));
                     of.push(("chain", chain.name.to_string()));
                     if let Some(base) = chain.base {
-                        let counters = snapshot.policy(family, table.name, base.hook);
+                        let counters = snapshot.policy(family, &table.name, base.hook);
                         all.policies.push((of.clone(), counters));
                     }
                     let room = MOST_RULES.saturating_sub(all.rules.len());

@@ -6,8 +6,8 @@ use std::time::Instant;
 use dataplane::{Disposition, Evaluator};
 use host::Host;
 use packet::visible;
-use rules::eval::By;
-use rules::model::Table;
+use rules::eval::{By, RuleRef};
+use rules::model::{Chain, Rule, Table};
 use rules::save::{LoadOptions, load, print_rule};
 
 use super::{Case, Cases, Expect, ExpectedBy, PlaceName};
@@ -226,8 +226,11 @@ fn gone(place: &PlaceName, files: &[RulesFile]) -> Option<String> {
     if tables.is_empty() {
         return Some(format!("there is no table {table}"));
     }
-    let found =
-        tables.iter().filter_map(|table| Some(table.chains[table.chain_index(chain)?].rules.len()));
+    let found = tables.iter().filter_map(|table| {
+        let rules = &table.chains[table.chain_index(chain)?].rules;
+        let listed = rules.last().and_then(|rule| rule.listed.as_ref());
+        Some(listed.map_or(rules.len(), |listed| listed.number as usize))
+    });
     match found.max() {
         None => Some(format!("table {table} has no chain {chain}")),
         Some(has) => (number > has).then(|| format!("chain {chain} has {has} rules")),
@@ -239,6 +242,12 @@ fn canonical(text: &str, files: &[RulesFile]) -> Result<Vec<String>, String> {
     let mut texts = Vec::new();
     let mut refused = None;
     for file in files {
+        if file.listing.is_some() {
+            texts.extend(listed(text, file));
+        }
+        if file.listing.is_some() && file.second.is_none() {
+            continue;
+        }
         for table in &file.ruleset.tables {
             match canonical_in(table, text, file) {
                 Ok(text) => texts.push(text),
@@ -250,6 +259,16 @@ fn canonical(text: &str, files: &[RulesFile]) -> Result<Vec<String>, String> {
         Some(what) if texts.is_empty() => Err(what),
         _ => Ok(texts),
     }
+}
+
+/// The texts of the rules of nft that are listed so: with their table and chain or without, as with their comment and their
+/// handle.
+fn listed<'t>(text: &'t str, file: &'t RulesFile) -> impl Iterator<Item = String> + use<'t> {
+    let is_it = move |(at, .., rule): &(RuleRef, &Table, &Chain, &Rule)| {
+        let alone = rule.listed.as_ref().is_some_and(|listed| *listed.text == *text);
+        alone || text == file.text_in_chain(*at) || text == file.rule_text(*at)
+    };
+    file.rules().filter(is_it).map(|(at, ..)| file.rule_text(at))
 }
 
 /// Reads a rule as if it stood in this table, among its chains.

@@ -168,8 +168,8 @@ impl Report {
             let tables: Vec<_> = ruleset.tables.iter().map(|table| ruleset.title(table)).collect();
             let words = format!(
                 "{}, {} in {} ({})",
-                ruleset.family.tool(),
-                plural(ruleset.rule_count() as u64, "rule"),
+                file.tool(),
+                plural(file.rules().count() as u64, "rule"),
                 plural(ruleset.chain_count() as u64, "chain"),
                 tables.join(", ")
             );

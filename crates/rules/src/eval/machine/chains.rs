@@ -54,7 +54,7 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
 
     pub(super) fn enter(
         &mut self,
-        to: u32,
+        to: (u32, S::Cursor),
         entry: Entry,
         sure: bool,
         open: Option<States>,
@@ -62,7 +62,7 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
         transit: &mut Transit<'p, '_>,
     ) {
         let states = transit.ct.view.states;
-        stack.enter(Frame::new(self.source.enter(to), (self.here, states), entry));
+        stack.enter(Frame::new(to, (self.here, states), entry));
         self.depth += 1;
         if let (true, Place::Walks(state, _)) = (self.takes, self.taken) {
             // From where a goto leads, it does not come back to here.

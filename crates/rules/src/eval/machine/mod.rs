@@ -32,11 +32,38 @@ pub fn run<'r, S: Source<'r>, O: Observer>(
     memories: &mut Memories,
     observer: &mut O,
 ) -> Verdicts {
+    let base = source.and_then(|source| source.base(transit.hook));
+    from(source.zip(base), number, transit, entry, memories, observer)
+}
+
+/// Walks a base chain of the table of this number, given by its index and its policy, as [`run`] does.
+#[inline]
+pub fn run_from<'r, S: Source<'r>, O: Observer>(
+    source: Option<&S>,
+    (number, base): (u32, Option<(u32, Policy)>),
+    transit: &mut Transit<'_, '_>,
+    entry: Alive,
+    memories: &mut Memories,
+    observer: &mut O,
+) -> Verdicts {
+    let base = source.zip(base).map(|(source, (chain, policy))| (source.chain_at(chain), policy));
+    from(source.zip(base), number, transit, entry, memories, observer)
+}
+
+/// Walks from the start of a base chain.
+#[inline(always)]
+fn from<'r, S: Source<'r>, O: Observer>(
+    source: Option<(&S, ((u32, S::Cursor), Policy))>,
+    number: u32,
+    transit: &mut Transit<'_, '_>,
+    entry: Alive,
+    memories: &mut Memories,
+    observer: &mut O,
+) -> Verdicts {
     if entry == Alive::Gone {
         return Verdicts::default();
     }
-    let Some((source, base)) = source.and_then(|source| Some((source, source.base(transit.hook)?)))
-    else {
+    let Some((source, base)) = source else {
         return Verdicts::one(Verdict::Accept, None);
     };
     let ((chain, mut cursor), policy) = base;
@@ -438,9 +465,11 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
             Step::Drop => self.end(Verdict::Drop, by, sure, stack),
             Step::Return => self.go_back(sure, stack),
             Step::Jump(to) => {
+                let to = self.source.enter(to);
                 return self.enter(to, Entry::Jump { sure }, sure, open, stack, transit);
             }
             Step::Goto(to) => {
+                let to = self.source.enter(to);
                 return self.enter(to, Entry::Goto { sure }, sure, open, stack, transit);
             }
             Step::Target(target) => {
@@ -451,6 +480,16 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
                         return;
                     }
                     Effect::Return => self.go_back(sure, stack),
+                    Effect::Jump(chain) => {
+                        *self.key = key::<O>(transit);
+                        let to = self.source.chain_at(chain);
+                        return self.enter(to, Entry::Jump { sure }, sure, open, stack, transit);
+                    }
+                    Effect::Goto(chain) => {
+                        *self.key = key::<O>(transit);
+                        let to = self.source.chain_at(chain);
+                        return self.enter(to, Entry::Goto { sure }, sure, open, stack, transit);
+                    }
                     Effect::Accept => self.end(Verdict::Accept, by, sure, stack),
                     Effect::Translate => {
                         if let Some(translation) = target.body.translation(transit) {

@@ -215,7 +215,7 @@ pub struct Args<'a> {
     /// Family of the ruleset.
     pub family: Family,
     /// Table of the rule.
-    pub table: &'static str,
+    pub table: &'a str,
     /// Name of the chain.
     pub chain: &'a str,
     /// Hook of the chain, if it is built in.

@@ -17,7 +17,7 @@ use crate::lexer::Word;
 #[derive(Debug, Clone, Copy)]
 pub(in crate::save) struct Setting<'a> {
     pub(in crate::save) family: Family,
-    pub(in crate::save) table: &'static str,
+    pub(in crate::save) table: &'a str,
     pub(in crate::save) hook: Option<Hook>,
     pub(in crate::save) chain: &'a str,
     pub(in crate::save) strict: bool,

@@ -2,11 +2,13 @@
 //! once and as reached by changes.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rules::eval::{Alive, Cause, Memories, Observer, RuleRef, Verdicts, walk};
-use rules::model::{Family, Ruleset};
+use rules::ext::{Effect, Printer, Support, Target, TargetUse};
+use rules::model::{self, Family, Ruleset};
 use rules::{Outcome, Transit};
 
 use super::layouts::{Kind, Laid, Layout};
@@ -274,6 +276,58 @@ fn every_layout_tells_ports_as_the_match_does() {
         for kind in Kind::ALL {
             let layout = Laid::encode(kind, &rules.tables[0], Family::Ipv4);
             told(compare(&layout, &rules, &packet, &unknown), kind, &table)?;
+        }
+        Ok(())
+    };
+    runner().run(&all, test).unwrap();
+}
+
+/// A target that leads where a jump or a goto does.
+#[derive(Debug)]
+struct Leads {
+    effect: Effect,
+    to: [u32; 1],
+}
+
+impl Target for Leads {
+    fn print(&self, _: &mut Printer) {}
+
+    fn apply(&self, _: &mut Transit<'_, '_>) -> Effect {
+        self.effect
+    }
+
+    fn leads_to(&self) -> &[u32] {
+        &self.to
+    }
+}
+
+/// The ruleset with a target in the place of each jump.
+fn leading(table: &Table) -> Ruleset {
+    let mut rules = ruleset(table);
+    let chains = rules.tables.iter_mut().flat_map(|table| &mut table.chains);
+    for rule in chains.flat_map(|chain| &mut chain.rules).filter_map(Arc::get_mut) {
+        let (effect, to) = match rule.action {
+            model::Action::Jump(to) => (Effect::Jump(to), to),
+            model::Action::Goto(to) => (Effect::Goto(to), to),
+            _ => continue,
+        };
+        let body = Arc::new(Leads { effect, to: [to] });
+        let target = TargetUse { name: "LEADS".into(), support: Support::Evaluated, body };
+        rule.action = model::Action::Target(Box::new(target));
+    }
+    rules
+}
+
+#[test]
+fn a_target_leads_to_a_chain_as_a_jump_does() {
+    let all = (tables(), packets(), unknowns());
+    let test = |(table, packet, unknown): (Table, Packet, Unknown)| {
+        let (jumps, leads) = (ruleset(&table), leading(&table));
+        let expected = reference::<Path>(&jumps, &packet, &unknown);
+        prop_assert_eq!(reference::<Path>(&leads, &packet, &unknown), expected, "{}", table.text());
+        for kind in Kind::ALL {
+            let layout = Laid::encode(kind, &leads.tables[0], Family::Ipv4);
+            told(compare(&layout, &leads, &packet, &unknown), kind, &table)?;
         }
         Ok(())
     };

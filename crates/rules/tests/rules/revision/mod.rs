@@ -14,7 +14,7 @@ use naive::{Edit, Naive, changes};
 use packet::{Checksums, Link, Packet};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use rules::eval::{Alive, Memories, Observer, RuleRef, walk};
+use rules::eval::{Alive, Memories, Observer, RuleRef, turns_at, walk};
 use rules::model::{Counters, Family, Hook, Rule, Ruleset};
 use rules::revision::{Dropped, Numbers, Revision};
 use rules::save::{LoadError, LoadOptions, load, print_ruleset};
@@ -304,7 +304,9 @@ fn is_summed_up(revision: &Revision) -> Result<(), TestCaseError> {
     }
     for hook in [Hook::Input, Hook::Forward, Hook::Output] {
         let base = rules.tables[0].base_chain(hook);
-        prop_assert_eq!(revision.has_chain(0, hook), base.is_some());
+        let turns = revision.turns(hook);
+        prop_assert_eq!(&turns, &turns_at(&rules, hook));
+        prop_assert_eq!(turns.iter().any(|turn| turn.base.is_some()), base.is_some());
         let has_rules = base.is_some_and(|base| !rules.tables[0].chains[base].rules.is_empty());
         prop_assert_eq!(revision.has_rules(hook), has_rules);
     }

@@ -1,10 +1,11 @@
 //! [`NamedLists`]: what rules of one name share, apart from the rules: the lists of `-m recent` and the tables of
-//! `-m hashlimit`.
+//! `-m hashlimit`, and states of another language's rules.
 
 mod list;
 mod named;
 mod ring;
 mod shared;
+mod state;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};

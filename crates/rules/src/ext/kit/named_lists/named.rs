@@ -1,6 +1,7 @@
 //! [`ListUse`]: a list or table as a rule names it, and [`Named`]: what is kept under the name.
 
 use super::list::List;
+use super::state::State;
 use crate::ext::kit::buckets::{Buckets, TableConfig};
 
 /// What is kept under a name.
@@ -10,6 +11,8 @@ pub(crate) enum Named {
     Recent(List, [u8; 16]),
     /// A table of buckets.
     Hashlimit(Buckets),
+    /// What rules of another language share.
+    State(State),
 }
 
 impl Named {
@@ -17,6 +20,7 @@ impl Named {
         match sort {
             ListSort::Recent { mask, room } => Self::Recent(List::new(room), mask),
             ListSort::Hashlimit(config) => Self::Hashlimit(Buckets::new(config)),
+            ListSort::State => Self::State(State::default()),
         }
     }
 
@@ -32,6 +36,7 @@ impl Named {
         match self {
             Self::Recent(list, _) => list.make_indeterminate(),
             Self::Hashlimit(buckets) => buckets.make_indeterminate(),
+            Self::State(state) => state.lost = true,
         }
     }
 }
@@ -57,13 +62,16 @@ pub enum ListSort {
     },
     /// A table of `-m hashlimit`.
     Hashlimit(TableConfig),
+    /// A state of another language's rules, such as a limit by name of nft's. Rules of both families share it.
+    State,
 }
 
-/// Names of the two sorts have nothing to do with each other.
+/// Names of two sorts have nothing to do with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Sort {
     Recent,
     Hashlimit,
+    State,
 }
 
 impl ListSort {
@@ -71,6 +79,7 @@ impl ListSort {
         match self {
             Self::Recent { .. } => Sort::Recent,
             Self::Hashlimit(_) => Sort::Hashlimit,
+            Self::State => Sort::State,
         }
     }
 

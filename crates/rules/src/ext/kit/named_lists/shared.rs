@@ -54,7 +54,7 @@ impl SharedLists {
         let mut declared = lock(&self.0);
         let lives = declared.lists.entry(name(list)).or_default();
         let own = lives.iter().position(|life| life.holders.contains(&holder));
-        let is_common = list.sort.sort() == Sort::Recent;
+        let is_common = matches!(list.sort.sort(), Sort::Recent | Sort::State);
         let other = || lives.iter().rposition(|life| is_common && life.is_of_other(holder.0));
         let at = own.or_else(other).unwrap_or_else(|| {
             let list = Arc::new(Mutex::new(Named::new(list.sort)));

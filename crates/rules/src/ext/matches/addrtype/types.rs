@@ -216,6 +216,30 @@ pub fn type_ranges(host: &Host, family: Family) -> Vec<TypeRange> {
     ranges
 }
 
+/// The types that an address may have, a bit for each by its number: over one device, if that is asked for; of an address
+/// that the packet was forwarded to, none that is the host's own.
+#[must_use]
+pub fn possible_types(
+    host: &Host,
+    address: IpAddr,
+    device: Option<Iface<'_>>,
+    forwarded: bool,
+) -> u16 {
+    let known = match address {
+        IpAddr::V4(address) => types_v4(host, address, device),
+        IpAddr::V6(address) => {
+            let Known { sure, possible } = types_v6(host, address, device);
+            let kinds = match () {
+                () if address.is_multicast() => MULTICAST | UNICAST | UNSPEC,
+                () if is_of_kinds(address, UNICAST) => UNICAST,
+                () => UNSPEC | UNICAST,
+            };
+            if sure == 0 { Known::one_of(possible | kinds) } else { Known::only(sure) }
+        }
+    };
+    if forwarded { known.of_forwarded().possible } else { known.possible }
+}
+
 /// Addresses from which on another answer is possible.
 fn edges(host: &Host, family: Family) -> Vec<u128> {
     let number = |address: IpAddr| match address {

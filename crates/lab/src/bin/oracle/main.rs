@@ -8,14 +8,22 @@
 //! is asked, if `uname` does not. `--frames N` compares N frames on a bridge under rules of `--ebtables nft|legacy`. `oracle
 //! --again FILE` asks the
 //! kernel again about a case and writes its answers into it, `--only N` runs ruleset N of the seed alone,
-//! `oracle --samples DIR` writes a case for every match. Exit code 1: there are differences; 3: this machine cannot
+//! `oracle --samples DIR` writes a case for every match. `oracle nft` compares under rulesets of nft ([`nft`]). Exit code 1: there are differences; 3: this machine cannot
 //! be asked.
 
 use std::process::ExitCode;
 
 #[cfg(target_os = "linux")]
+mod nft;
+
+#[cfg(target_os = "linux")]
 fn main() -> ExitCode {
-    match linux::run() {
+    let mut words = std::env::args().skip(1).peekable();
+    let done = match words.next_if_eq("nft") {
+        Some(_) => nft::run(words),
+        None => linux::run(),
+    };
+    match done {
         Ok(code) => code,
         Err(error) => {
             eprintln!("oracle: {error}");

@@ -1,0 +1,357 @@
+//! Draws rulesets: base chains with equal and different priorities at several hooks, chains that they call, sets.
+
+use std::fmt::Write;
+
+use super::super::draft::Draft;
+use super::super::draw::Craft;
+use super::super::packets::Aim;
+use super::pick::{fields, pick_field};
+use super::{About, Drawing, Part, Sort, TableFamily};
+use crate::generate::Draw;
+use crate::scene::{LOCAL_V4, LOCAL_V6};
+
+/// What a base chain is attached to.
+#[derive(Debug, Clone)]
+pub struct Base {
+    /// `prerouting`, …
+    pub hook: &'static str,
+    /// Its priority.
+    pub priority: i32,
+    /// Whether its policy is to drop.
+    pub drops: bool,
+}
+
+/// A rule.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    /// In order.
+    pub parts: Vec<Part>,
+    /// A chain that it leads to.
+    pub to: Option<usize>,
+}
+
+/// A chain.
+#[derive(Debug, Clone)]
+pub struct Chain {
+    /// Its name.
+    pub name: String,
+    /// Of a base chain.
+    pub base: Option<Base>,
+    /// In order.
+    pub rules: Vec<Rule>,
+}
+
+/// A table.
+#[derive(Debug, Clone)]
+pub struct Table {
+    /// Its family.
+    pub family: TableFamily,
+    /// Its name.
+    pub name: String,
+    /// Base chains first.
+    pub chains: Vec<Chain>,
+    /// Name and declaration of each named set or map.
+    pub sets: Vec<(String, String)>,
+}
+
+/// A ruleset as the generator holds it and the shrinker takes it apart.
+#[derive(Debug, Clone, Default)]
+pub struct NftRuleset {
+    /// Tables in order.
+    pub tables: Vec<Table>,
+}
+
+/// Where packets end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ending {
+    /// Nothing leaves: base chains stand at prerouting, and packets are of any kind.
+    Early,
+    /// Nothing leaves: base chains stand at prerouting, input and forward, and packets have no options of IPv4, of which the
+    /// stack refuses some between hooks.
+    Kept,
+    /// All packets route forwards: base chains stand at prerouting, forward and postrouting.
+    Forwarded,
+}
+
+impl Ending {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Early, Self::Kept, Self::Forwarded];
+
+    fn hooks(self) -> &'static [&'static str] {
+        match self {
+            Self::Early => &["prerouting"],
+            Self::Kept => &["prerouting", "input", "input", "forward"],
+            Self::Forwarded => &["prerouting", "forward", "forward", "postrouting"],
+        }
+    }
+}
+
+/// Priorities of base chains: none is that of tracking, whose turn at the same priority depends on when it was registered, nor
+/// before that of putting fragments together.
+const PRIORITIES: [i32; 12] = [-399, -301, -300, -201, -199, -150, -100, 0, 0, 0, 10, 225];
+
+/// What a line of the text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Line {
+    /// A table or chain.
+    Frame,
+    /// A set of a table.
+    Set(usize, usize),
+    /// A rule of a table's chain.
+    Rule(usize, usize, usize),
+}
+
+impl Rule {
+    /// As nft reads it.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.parts.iter().map(|part| part.piece.text.as_str()).collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl NftRuleset {
+    /// Commands of nft, one a line, and what each line is.
+    #[must_use]
+    pub fn lines(&self) -> Vec<(Line, String)> {
+        let mut lines = Vec::new();
+        for (t, table) in self.tables.iter().enumerate() {
+            let (family, name) = (table.family.name(), &table.name);
+            lines.push((Line::Frame, format!("add table {family} {name}")));
+            for chain in &table.chains {
+                let base = chain.base.as_ref().map_or(String::new(), |base| {
+                    let Base { hook, priority, drops } = base;
+                    let policy = if *drops { "drop" } else { "accept" };
+                    format!(
+                        " {{ type filter hook {hook} priority {priority} ; policy {policy} ; }}"
+                    )
+                });
+                lines
+                    .push((Line::Frame, format!("add chain {family} {name} {}{base}", chain.name)));
+            }
+            for (s, (_, declared)) in table.sets.iter().enumerate() {
+                let declared = declared.replacen("{F}", family, 1).replacen("{T}", name, 1);
+                lines.push((Line::Set(t, s), format!("add {declared}")));
+            }
+            for (c, chain) in table.chains.iter().enumerate() {
+                for (r, rule) in chain.rules.iter().enumerate() {
+                    let text = format!("add rule {family} {name} {} {}", chain.name, rule.text());
+                    lines.push((Line::Rule(t, c, r), text));
+                }
+            }
+        }
+        lines
+    }
+
+    /// The commands as one text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for (_, line) in self.lines() {
+            let _ = writeln!(text, "{line}");
+        }
+        text
+    }
+
+    /// Number of rules.
+    #[must_use]
+    pub fn rule_count(&self) -> usize {
+        self.tables.iter().flat_map(|table| &table.chains).map(|chain| chain.rules.len()).sum()
+    }
+
+    /// Leaves out sets that no rule reads.
+    pub fn drop_unread_sets(&mut self) {
+        for table in &mut self.tables {
+            let rules = table.chains.iter().flat_map(|chain| &chain.rules);
+            let read: Vec<String> =
+                rules.flat_map(|rule| &rule.parts).flat_map(|part| part.sets.clone()).collect();
+            table.sets.retain(|(name, _)| read.contains(name));
+        }
+    }
+
+    /// The edits that bring a packet to a rule: those of the jumps on the way, and its own.
+    fn way_to(&self, table: usize, chain: usize, rule: usize) -> Vec<Craft> {
+        let chains = &self.tables[table].chains;
+        let mut crafts = Vec::new();
+        let mut here = Some((chain, rule));
+        while let Some((chain, rule)) = here {
+            let parts = &chains[chain].rules[rule].parts;
+            crafts.extend(parts.iter().rev().map(|part| part.piece.craft.clone()));
+            here = chains[..chain].iter().enumerate().find_map(|(from, caller)| {
+                let jump = caller.rules.iter().position(|rule| rule.to == Some(chain))?;
+                Some((from, jump))
+            });
+        }
+        crafts.reverse();
+        crafts
+    }
+}
+
+impl Aim for NftRuleset {
+    fn aim(&self, draw: &mut Draw, draft: &mut Draft) {
+        if !draw.forward() && draw.one_in(4) {
+            draft.destination = own_address(draw);
+        }
+        let Some(table) = pick_index(draw, self.tables.len()) else { return };
+        let chains = &self.tables[table].chains;
+        let Some(chain) = pick_index(draw, chains.len()) else { return };
+        let Some(rule) = pick_index(draw, chains[chain].rules.len()) else { return };
+        for craft in self.way_to(table, chain, rule) {
+            craft(draft);
+        }
+    }
+}
+
+fn pick_index(draw: &mut Draw, len: usize) -> Option<usize> {
+    (len > 0).then(|| draw.rng.usize(..len))
+}
+
+fn own_address(draw: &mut Draw) -> [u8; 16] {
+    let mut address = [0; 16];
+    if draw.ipv6() {
+        let text = draw.pick(&LOCAL_V6);
+        return text.parse().map_or(address, |own: std::net::Ipv6Addr| own.octets());
+    }
+    let text = draw.pick(&LOCAL_V4);
+    if let Ok(own) = text.parse::<std::net::Ipv4Addr>() {
+        address[..4].copy_from_slice(&own.octets());
+    }
+    address
+}
+
+/// Draws a ruleset whose first table is of a family.
+pub fn draw(draw: &mut Draw, family: TableFamily, ending: Ending, only: &[String]) -> NftRuleset {
+    let mut ruleset = NftRuleset::default();
+    let count = if draw.one_in(3) { 2 } else { 1 };
+    for number in 0..count {
+        // Tables of other families stand beside it now and then.
+        let beside = match family {
+            TableFamily::Inet => draw.pick(&TableFamily::ALL),
+            _ => family,
+        };
+        let family = if number == 0 { family } else { beside };
+        let (sets, hooks, about) = Default::default();
+        let mut drawing = Drawing { draw, family, only, sets, hooks, about };
+        let table = table(&mut drawing, format!("t{number}"), ending);
+        ruleset.tables.push(table);
+    }
+    ruleset
+}
+
+fn table(drawing: &mut Drawing<'_>, name: String, ending: Ending) -> Table {
+    let bases = 1 + drawing.draw.rng.usize(..4);
+    let count = bases + drawing.draw.rng.usize(..5);
+    let mut chains = Vec::new();
+    for index in 0..count {
+        let base = (index < bases).then(|| base(drawing, ending));
+        drawing.hooks.extend(base.as_ref().map(|base| base.hook));
+        let name = format!("{}{index}", if base.is_some() { "b" } else { "c" });
+        chains.push(Chain { name, base, rules: Vec::new() });
+    }
+    for index in 0..count {
+        let is_base = index < bases;
+        let callees: Vec<usize> = (index.max(bases - 1) + 1..count).collect();
+        let rules =
+            if is_base { 3 + drawing.draw.rng.usize(..5) } else { 1 + drawing.draw.rng.usize(..5) };
+        if is_base {
+            // Counts every packet that comes here.
+            chains[index].rules.push(Rule { parts: vec![Part::counter()], to: None });
+        }
+        for _ in 0..rules {
+            let rule = rule(drawing, &callees, is_base);
+            chains[index].rules.push(rule);
+        }
+        chains[index].rules.push(Rule { parts: vec![Part::counter()], to: None });
+    }
+    Table { family: drawing.family, name, chains, sets: std::mem::take(&mut drawing.sets) }
+}
+
+fn base(drawing: &mut Drawing<'_>, ending: Ending) -> Base {
+    let hook = drawing.draw.pick(ending.hooks());
+    Base {
+        hook,
+        priority: drawing.draw.pick(&PRIORITIES),
+        drops: drawing.may("drop policy") && drawing.draw.one_in(8),
+    }
+}
+
+fn rule(drawing: &mut Drawing<'_>, callees: &[usize], is_base: bool) -> Rule {
+    drawing.about = About::default();
+    let counts = !drawing.draw.one_in(3);
+    let mut parts = Vec::new();
+    let mut to = None;
+    let mut add = |part: Part| {
+        // What is before and after it is counted, if the rule counts in its middle. nft 1.0.6 makes one test of two with
+        // `!=` that follow each other, which then asks for less than both.
+        let tells = part.sort != Sort::Statement && (counts || part.piece.text.contains("!="));
+        if tells && !is_counted(&parts) {
+            parts.push(Part::counter());
+        }
+        parts.push(part);
+        if tells {
+            parts.push(Part::counter());
+        }
+    };
+    let tests = drawing.draw.pick(&[0, 1, 1, 1, 2, 2, 3]);
+    for _ in 0..tests {
+        if let Some(part) = test(drawing) {
+            add(part);
+        }
+    }
+    if drawing.draw.one_in(3)
+        && let Some(part) = drawing.middle()
+    {
+        add(part);
+        if drawing.draw.one_in(4)
+            && let Some(part) = test(drawing)
+        {
+            add(part);
+        }
+    }
+    if drawing.draw.one_in(8)
+        && let Some(part) = drawing.spending()
+    {
+        add(part);
+    }
+    if drawing.draw.one_in(20) && drawing.may("vmap continue") {
+        let fields = fields(drawing, 2);
+        if !fields.is_empty() {
+            add(drawing.vmap_test(&fields));
+        }
+    }
+    if !is_counted(&parts) {
+        parts.push(Part::counter());
+    }
+    let asks = parts.iter().any(|part| part.sort == Sort::Test);
+    if drawing.draw.one_in(6) && drawing.may("vmap") {
+        let fields = fields(drawing, 3);
+        if !fields.is_empty() {
+            let (part, to) = drawing.vmap(&fields, callees);
+            parts.push(part);
+            return Rule { parts, to };
+        }
+    }
+    if let Some((verdict, chain)) = drawing.verdict(callees, is_base, asks) {
+        parts.push(verdict);
+        to = chain.or(to);
+    }
+    Rule { parts, to }
+}
+
+/// Whether a counter says how many packets come to what is next.
+fn is_counted(parts: &[Part]) -> bool {
+    let told = parts.iter().rev().find(|part| part.sort != Sort::Statement);
+    told.is_some_and(|part| part.sort == Sort::Counter)
+}
+
+/// A test, if what it tries may be drawn.
+fn test(drawing: &mut Drawing<'_>) -> Option<Part> {
+    if drawing.draw.one_in(8) && drawing.may("op concatenation") {
+        let fields = fields(drawing, 3);
+        if fields.len() > 1 {
+            return Some(drawing.concatenation(&fields));
+        }
+    }
+    let field = pick_field(drawing)?;
+    let part = drawing.compare(field);
+    part.items.iter().all(|item| drawing.may(item)).then_some(part)
+}

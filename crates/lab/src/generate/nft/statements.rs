@@ -1,0 +1,145 @@
+//! Statements: what is set, counted down, refused and decided.
+
+use super::super::draw::Piece;
+use super::pick::pick_field;
+use super::{Drawing, Part, Sort};
+
+impl Drawing<'_> {
+    /// A statement in the middle of a rule, if what it tries may be drawn.
+    pub(super) fn middle(&mut self) -> Option<Part> {
+        let part = match self.draw.rng.u8(..16) {
+            0..=3 => self.set_mark(),
+            4 => Part::statement(
+                "ct mark set",
+                self.pick_text(&["ct mark set meta mark", "ct mark set 0x1", "ct mark set 0x10"]),
+            ),
+            5 => Part::statement(
+                "meta priority set",
+                self.pick_text(&["meta priority set 1:2", "meta priority set none"]),
+            ),
+            6 => Part::statement(
+                "meta pkttype set",
+                self.pick_text(&["meta pkttype set host", "meta pkttype set other"]),
+            ),
+            7 => Part::statement("notrack", "notrack"),
+            8 => Part::statement(
+                "ct label set",
+                self.pick_text(&["ct label set 1", "ct label set 0"]),
+            ),
+            9 | 10 => self.mangle(),
+            11 => {
+                Part::statement("log", self.pick_text(&["log prefix \"x \"", "log group 7", "log"]))
+            }
+            _ => {
+                let field = pick_field(self)?;
+                self.mark_by_map(field)
+            }
+        };
+        part.items.iter().all(|item| self.may(item)).then_some(part)
+    }
+
+    fn pick_text(&mut self, texts: &[&'static str]) -> &'static str {
+        self.draw.pick(texts)
+    }
+
+    fn set_mark(&mut self) -> Part {
+        let value = self.draw.pick(&[0_u32, 1, 2, 0x10, 0xff00, 0x1234]);
+        let text = match self.draw.rng.u8(..8) {
+            0 => format!("meta mark set meta mark & {value:#x}"),
+            1 => format!("meta mark set meta mark | {value:#x}"),
+            2 => format!("meta mark set meta mark ^ {value:#x}"),
+            3 => format!("meta mark set meta mark & 0xffffff00 | {:#x}", value & 0xff),
+            4 => "meta mark set ct mark".to_owned(),
+            _ => format!("meta mark set {value:#x}"),
+        };
+        let item = if text.contains("ct mark") { "meta mark set ct mark" } else { "meta mark set" };
+        Part::statement(item, text)
+    }
+
+    fn mangle(&mut self) -> Part {
+        let text = self.pick_text(&[
+            "ip ttl set 40",
+            "ip dscp set cs1",
+            "ip ecn set ce",
+            "tcp dport set 443",
+            "udp sport set 53",
+            "ip6 hoplimit set 9",
+            "ip6 dscp set 8",
+            "tcp option maxseg size set 1000",
+            "udp dport set 80",
+            "ip daddr set 203.0.113.2",
+            "ip6 saddr set 2001:db8::3",
+            "tcp window set 77",
+            "icmp code set 1",
+        ]);
+        // It asks for the header first.
+        Part::test(&["payload set"], Piece::plain(text))
+    }
+
+    /// A test that keeps something: it spends when it is asked.
+    pub(super) fn spending(&mut self) -> Option<Part> {
+        let count = self.draw.pick(&[1_u32, 2, 5, 40]);
+        let over = if self.draw.one_in(3) { "over " } else { "" };
+        let (item, text) = match self.draw.rng.u8(..4) {
+            0 => (
+                "limit packets",
+                format!(
+                    "limit rate {over}{}/day burst {count} packets",
+                    self.draw.pick(&[1, 2, 3])
+                ),
+            ),
+            1 => (
+                "limit bytes",
+                format!(
+                    "limit rate {over}{} bytes/day burst {} bytes",
+                    self.draw.pick(&[1, 5]),
+                    count * 100
+                ),
+            ),
+            2 => ("quota", format!("quota {over}{} bytes", count * 100)),
+            _ => ("ct count", format!("ct count {over}{count}")),
+        };
+        self.may(item).then(|| Part::test(&[item], Piece::plain(text)))
+    }
+
+    /// What ends a rule, and the chain that it jumps or goes to.
+    pub(super) fn verdict(
+        &mut self,
+        chains: &[usize],
+        is_base: bool,
+        asks: bool,
+    ) -> Option<(Part, Option<usize>)> {
+        let (item, text, to) = match self.draw.rng.u8(..20) {
+            0..=5 | 13..=15 if !chains.is_empty() => {
+                let chain = self.draw.pick(chains);
+                ("jump", format!("jump c{chain}"), Some(chain))
+            }
+            6 | 7 if asks && !chains.is_empty() => {
+                let chain = self.draw.pick(chains);
+                ("goto", format!("goto c{chain}"), Some(chain))
+            }
+            8 if asks => ("accept", "accept".to_owned(), None),
+            9 if asks => ("drop", "drop".to_owned(), None),
+            11 if !is_base || asks && self.draw.one_in(4) => ("return", "return".to_owned(), None),
+            12 => ("continue", "continue".to_owned(), None),
+            10 if asks && !self.hooks.contains(&"postrouting") => {
+                ("reject", self.reject().to_owned(), None)
+            }
+            _ => return None,
+        };
+        let part = Part::of(Sort::Statement, &[item], Piece::plain(text));
+        self.may(item).then_some((part, to))
+    }
+
+    fn reject(&mut self) -> &'static str {
+        self.draw.pick(&[
+            "reject",
+            "reject with tcp reset",
+            "reject with icmp port-unreachable",
+            "reject with icmp admin-prohibited",
+            "reject with icmpv6 no-route",
+            "reject with icmpx host-unreachable",
+            "reject with icmpx admin-prohibited",
+        ])
+    }
+}

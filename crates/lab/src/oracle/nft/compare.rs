@@ -1,0 +1,267 @@
+//! [`Session`]: the kernel and tamis with the same rules of nft, fed the same packets, compared.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use dataplane::counters::HitCount;
+use packet::{Checksums, L3, Link, Packet};
+
+use super::super::compare::same_addresses;
+use super::kernel::{Counted, NftKernel, sentinel};
+use super::tamis::{NftSide, config};
+use crate::generate::nft::ruleset::{Ending, NftRuleset};
+use crate::hex::hex;
+use crate::scene::serial;
+use crate::state::evaluator::{Egress, agree};
+
+/// What is compared, and how strictly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terms {
+    /// Where packets end.
+    pub ending: Ending,
+    /// What tamis reads.
+    pub reads: Reads,
+}
+
+/// What tamis reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reads {
+    /// The commands that nft read.
+    Commands,
+    /// What `nft list ruleset` prints.
+    Listing,
+    /// What `nft -j list ruleset` prints.
+    Json,
+    /// Nothing: the kernel alone is asked.
+    Nothing,
+}
+
+/// Something on which the kernel and tamis do not agree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Difference {
+    /// tamis does not read the ruleset.
+    Load(String),
+    /// A packet's verdict or its bytes.
+    Packet {
+        /// Index of the packet.
+        index: usize,
+        /// What differs.
+        what: String,
+    },
+    /// A rule's counter.
+    Counter(String),
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Load(what) => write!(f, "tamis does not read it: {what}"),
+            Self::Packet { index, what } => write!(f, "packet {index}: {what}"),
+            Self::Counter(what) => f.write_str(what),
+        }
+    }
+}
+
+/// The kernel and tamis under the same rules.
+#[derive(Debug)]
+pub struct Session {
+    terms: Terms,
+    kernel: NftKernel,
+    side: Option<NftSide>,
+    ruleset: NftRuleset,
+    /// Packets of which tamis could not tell everything, by the cause.
+    pub unknown: BTreeMap<String, u64>,
+    /// Packets that left.
+    pub left: u64,
+    /// Packets of which tamis does not know the verdict: any rule may have counted them.
+    untold: u64,
+}
+
+impl Session {
+    /// Loads a ruleset into both, in the calling thread's namespace, which must be fresh. What nft refuses is taken
+    /// out of it; `Err` is what tamis refuses, and the ruleset as nft took it.
+    pub fn new(
+        terms: Terms,
+        mut ruleset: NftRuleset,
+    ) -> io::Result<(Self, Vec<String>, Option<Difference>)> {
+        let kernel = NftKernel::new()?;
+        let refusals = kernel.load(&mut ruleset, terms.ending)?;
+        let text = match terms.reads {
+            Reads::Commands => format!("{}{}", sentinel(terms.ending), ruleset.text()),
+            Reads::Listing => kernel.listing(false)?,
+            Reads::Json => kernel.listing(true)?,
+            Reads::Nothing => String::new(),
+        };
+        let (side, difference) = match terms.reads {
+            Reads::Nothing => (None, None),
+            _ => match NftSide::new(&text, &config()?) {
+                Ok(side) => (Some(side), None),
+                Err(what) => (None, Some(Difference::Load(what))),
+            },
+        };
+        let session = Self { terms, kernel, side, ruleset, unknown: BTreeMap::new(), left: 0, untold: 0 };
+        Ok((session, refusals, difference))
+    }
+
+    /// What tamis does not evaluate of the rules, by name.
+    #[must_use]
+    pub fn lacks(&self) -> &[String] {
+        self.side.as_ref().map_or(&[], |side| &side.lacks)
+    }
+
+    /// The ruleset as nft took it.
+    #[must_use]
+    pub fn ruleset(&self) -> &NftRuleset {
+        &self.ruleset
+    }
+
+    /// The kernel's counters.
+    pub fn counters(&self) -> io::Result<Counted> {
+        self.kernel.counters()
+    }
+
+    /// Feeds both packets with different serial numbers.
+    pub fn batch(&mut self, frames: &[Vec<u8>]) -> io::Result<Option<Difference>> {
+        let mut ends = Vec::with_capacity(frames.len());
+        for frame in frames {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            self.kernel.send(frame)?;
+            let Some(side) = &mut self.side else { continue };
+            let end = side.evaluate(frame, now.as_nanos() as u64);
+            self.untold += u64::from(end == Egress::Unknown);
+            ends.push(end);
+            if let Some(cause) = side.unknown(frame) {
+                *self.unknown.entry(cause).or_default() += 1;
+            }
+        }
+        let difference = match self.terms.ending {
+            Ending::Forwarded => self.packets_differ(frames, &ends)?,
+            Ending::Early | Ending::Kept => None,
+        };
+        if difference.is_some() || self.counters_differ()?.is_none() {
+            return Ok(difference);
+        }
+        // On a busy machine a softirq may still be under way.
+        thread::sleep(Duration::from_millis(20));
+        self.counters_differ()
+    }
+
+    fn packets_differ(
+        &mut self,
+        frames: &[Vec<u8>],
+        ends: &[Egress],
+    ) -> io::Result<Option<Difference>> {
+        let mut came: Vec<Option<Vec<u8>>> = vec![None; frames.len()];
+        let numbers: BTreeMap<u16, usize> = frames
+            .iter()
+            .enumerate()
+            .filter_map(|(at, frame)| Some((serial(frame)?, at)))
+            .collect();
+        for survivor in self.kernel.survivors()? {
+            self.left += 1;
+            let Some(&index) = numbers.get(&survivor.serial) else { continue };
+            let ours = match &ends[index] {
+                Egress::Packet(Some(ours)) => ours,
+                _ => &frames[index],
+            };
+            // Others are the host's own.
+            if same_addresses(ours, &survivor.bytes)
+                || same_addresses(&frames[index], &survivor.bytes)
+            {
+                came[index] = Some(survivor.bytes);
+            }
+        }
+        let found = ends.iter().zip(came).enumerate().find_map(|(index, (end, came))| {
+            let what = packet_differs(end, came.as_deref())?;
+            Some(Difference::Packet { index, what })
+        });
+        Ok(found)
+    }
+
+    fn counters_differ(&self) -> io::Result<Option<Difference>> {
+        let Some(side) = &self.side else { return Ok(None) };
+        let (kernel, ours) = (self.kernel.counters()?, side.counters());
+        for (key, rules) in &kernel {
+            let (family, table, chain) = key;
+            let empty = Vec::new();
+            let tamis = ours.get(key).unwrap_or(&empty);
+            for (r, theirs) in rules.iter().enumerate() {
+                let parts = tamis.get(r).unwrap_or(&empty_parts()).clone();
+                let place = format!("{family} {table} {chain} rule {}", r + 1);
+                // What tamis does not count exactly it names.
+                if parts.len() != theirs.len() {
+                    continue;
+                }
+                for (c, (ours, theirs)) in parts.iter().zip(theirs).enumerate() {
+                    let ours = HitCount { maybe: ours.maybe + self.untold, ..*ours };
+                    if !agree(&ours, theirs) {
+                        let (packets, bytes, maybe) = (ours.packets, ours.bytes, ours.maybe);
+                        let what = format!(
+                            "{place} counter {}: tamis [{packets}:{bytes}] and {maybe} maybe, kernel {theirs}; the last packet: {}",
+                            c + 1,
+                            side.verdict()
+                        );
+                        return Ok(Some(Difference::Counter(what)));
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn empty_parts() -> Vec<HitCount> {
+    Vec::new()
+}
+
+fn packet_differs(end: &Egress, came: Option<&[u8]>) -> Option<String> {
+    match (end, came) {
+        (Egress::Unknown, _) | (Egress::Nothing, None) | (Egress::Packet(None), Some(_)) => None,
+        (Egress::Packet(Some(ours)), Some(came)) if ours == came => None,
+        (Egress::Packet(Some(ours)), Some(came)) if same_addresses(ours, came) => {
+            Some(format!("tamis sends {}, kernel {}", hex(ours), hex(came)))
+        }
+        (Egress::Packet(Some(_)), Some(came)) => Some(format!("kernel sends {}", hex(came))),
+        (Egress::Packet(_), None) => Some("tamis accept, kernel drop".to_owned()),
+        (Egress::Nothing, Some(_)) => Some("tamis drop, kernel accept".to_owned()),
+    }
+}
+
+/// Feeds packets in a namespace of their own, those from `from` on one by one, up to the first that makes a difference.
+pub fn locate(
+    terms: Terms,
+    ruleset: &NftRuleset,
+    frames: &[Vec<u8>],
+    from: usize,
+) -> io::Result<Option<(usize, Difference)>> {
+    super::super::netns::in_fresh(|| {
+        let (mut session, _, difference) = Session::new(terms, ruleset.clone())?;
+        if let Some(difference) = difference {
+            return Ok(Some((0, difference)));
+        }
+        let (before, after) = frames.split_at(from.min(frames.len()));
+        if let Some(difference) = session.batch(before)? {
+            return Ok(Some((from, difference)));
+        }
+        for (index, frame) in after.iter().enumerate() {
+            if let Some(difference) = session.batch(std::slice::from_ref(frame))? {
+                return Ok(Some((from + index, difference)));
+            }
+        }
+        Ok(None)
+    })
+}
+
+/// Whether what becomes of a packet is compared: not where its length is 0 (in a capture its card was to write it, on a wire
+/// it is wrong), nor its options where [`Ending::Kept`] says so.
+#[must_use]
+pub fn is_compared(ending: Ending, frame: &[u8]) -> bool {
+    let (mut bytes, len) = (frame.to_vec(), frame.len());
+    let packet = Packet::parse(&mut bytes, len, Link::Raw, Checksums::Ignore);
+    let headers = packet.headers();
+    let has_options = matches!(headers.l3, L3::Ipv4 { header_len } if header_len != 20);
+    !headers.offload && !(ending == Ending::Kept && has_options)
+}

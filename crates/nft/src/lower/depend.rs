@@ -1,0 +1,281 @@
+//! The comparisons that a listing leaves out because others imply them: on which packets a rule is read depends on them.
+//!
+//! `tcp dport` reads packets of TCP alone, and in family inet `ip saddr` packets of IPv4; `th dport` and raw bits have no such
+//! comparison. Source: nftables `src/payload.c` (`payload_gen_dependency`); held to the bytecode of nftables' own tests.
+
+use super::compare::{self, Tested};
+use super::load::meta::Meta;
+use super::load::payload::Payload;
+use super::shape::Shape;
+use super::test::Test;
+use crate::expr::{self, Expr, Field, Part, Space};
+use crate::family::Family;
+use crate::headers::{Base, Header};
+use crate::stmt::{Op, Reject, Stmt};
+use crate::types::{ICMP_CODE, ICMPV6_CODE};
+use rules::model::Family as Packets;
+
+/// Numbers of the families of packets.
+const IPV4: u128 = 2;
+const IPV6: u128 = 10;
+const TCP: u128 = 6;
+/// The type of a frame with a VLAN's tag.
+const VLAN: u128 = 0x8100;
+
+/// What a rule has said so far of the headers that its packets have.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    /// The family of its packets.
+    network: Option<u128>,
+    /// The protocol of the upper layer.
+    upper: Option<u128>,
+    /// What is needed at the beginning of the rule.
+    at_start: Vec<Need>,
+    /// The input device is Ethernet.
+    ether: bool,
+    /// The type of an ICMP message was compared.
+    typed: bool,
+    /// The frame has a VLAN's tag.
+    tagged: bool,
+}
+
+/// A comparison that a statement needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// The family of the packet.
+    Network(u128),
+    /// The protocol of its upper layer.
+    Upper(u128),
+    /// An input device that is Ethernet.
+    Ether,
+    /// The type of an ICMP message.
+    Message(u128),
+    /// A VLAN's tag.
+    Tagged,
+}
+
+impl Need {
+    /// Makes the comparison, for packets of a family, with its name.
+    pub(crate) fn test(self, packets: Packets) -> (&'static str, Box<dyn Tested>) {
+        match self {
+            Self::Network(family) => {
+                let shape = Shape::family(Test::is(family), false, packets);
+                let test = compare::equal(Box::new(Meta::Family), family, "meta nfproto", shape);
+                ("meta nfproto", test)
+            }
+            Self::Upper(protocol) => {
+                let shape = u8::try_from(protocol).map_or_else(|_| Shape::default(), Shape::upper);
+                let test = compare::equal(Box::new(Meta::Upper), protocol, "meta l4proto", shape);
+                ("meta l4proto", test)
+            }
+            Self::Ether => {
+                let input = Box::new(Meta::InputType);
+                ("meta iiftype", compare::equal(input, 1, "meta iiftype ether", Shape::default()))
+            }
+            Self::Message(kind) => {
+                let first = Payload { base: Base::Transport, offset: 0, bits: 8 };
+                let first = Box::new(first);
+                ("icmp type", compare::equal(first, kind, "icmp type", Shape::default()))
+            }
+            Self::Tagged => {
+                let kind = Box::new(Payload { base: Base::Link, offset: 96, bits: 16 });
+                ("ether type", compare::equal(kind, VLAN, "ether type 8021q", Shape::default()))
+            }
+        }
+    }
+}
+
+impl Known {
+    /// What is known of packets in a family of tables.
+    pub(crate) fn of(family: Family) -> Self {
+        let network = match family {
+            Family::Ip => Some(IPV4),
+            Family::Ip6 => Some(IPV6),
+            _ => None,
+        };
+        Self { network, ..Self::default() }
+    }
+
+    /// What a statement needs that stands at the beginning of its rule, wherever it stands itself.
+    pub(crate) fn needs_first(&mut self, stmt: &Stmt) -> Vec<Need> {
+        let mut needs = Vec::new();
+        match stmt {
+            Stmt::Reject(Reject::Reset) => self.upper(TCP, &mut needs),
+            Stmt::Reject(Reject::Code(code)) if code.ty == &ICMP_CODE => {
+                self.network(IPV4, &mut needs);
+            }
+            Stmt::Reject(Reject::Code(code)) if code.ty == &ICMPV6_CODE => {
+                self.network(IPV6, &mut needs);
+            }
+            _ => {}
+        }
+        needs
+    }
+
+    /// What a statement needs, and what is known after it.
+    pub(crate) fn needs(&mut self, stmt: &Stmt) -> Vec<Need> {
+        let mut needs = Vec::new();
+        match stmt {
+            Stmt::Compare(compare) => {
+                self.expr(&compare.left, &mut needs);
+                if compare.op == Op::Equal {
+                    self.learn(&compare.left, &compare.right);
+                }
+                self.typed |= is_message(&compare.left);
+            }
+            Stmt::Vmap(key, _) => self.expr(key, &mut needs),
+            Stmt::Mangle(key, value) => {
+                self.expr(key, &mut needs);
+                self.expr(value, &mut needs);
+            }
+            Stmt::Nat(nat) => {
+                nat.addr.iter().chain(&nat.port).for_each(|expr| self.expr(expr, &mut needs));
+            }
+            Stmt::Forward(forward) => {
+                forward.addr.iter().for_each(|expr| self.expr(expr, &mut needs));
+            }
+            Stmt::Update(update) => self.expr(&update.element.key, &mut needs),
+            Stmt::Named(named) => self.expr(&named.name, &mut needs),
+            _ => {}
+        }
+        needs
+    }
+
+    /// What the statement of the last [`Known::needs`] needs at the beginning of the rule.
+    pub(crate) fn needs_at_start(&mut self) -> Vec<Need> {
+        std::mem::take(&mut self.at_start)
+    }
+
+    fn expr(&mut self, expr: &Expr, needs: &mut Vec<Need>) {
+        match expr {
+            Expr::Field(field) => self.field(field, needs),
+            Expr::Concat(parts) => parts.iter().for_each(|part| self.expr(part, needs)),
+            Expr::Binary(_, pair) => {
+                self.expr(&pair.0, needs);
+                self.expr(&pair.1, needs);
+            }
+            Expr::Map(pair) => self.expr(&pair.0, needs),
+            _ => {}
+        }
+    }
+
+    fn field(&mut self, field: &Field, needs: &mut Vec<Need>) {
+        match field {
+            Field::Payload(expr::Payload::Field(header, field)) => {
+                self.header(header, needs);
+                self.message(header.name, field.name, needs);
+            }
+            Field::Part(Part::Exists(space, _) | Part::Field(space, ..)) => match space {
+                Space::Extension => self.network_at_start(IPV6),
+                Space::Ip => self.network_at_start(IPV4),
+                Space::Tcp | Space::Sctp => {}
+            },
+            Field::Hash(hash) => hash.of.iter().for_each(|of| self.expr(of, needs)),
+            Field::Inner(tunnel, _) => self.header(tunnel, needs),
+            _ => {}
+        }
+    }
+
+    fn header(&mut self, header: &Header, needs: &mut Vec<Need>) {
+        match header.base {
+            Base::Link => {
+                if !std::mem::replace(&mut self.ether, true) {
+                    needs.push(Need::Ether);
+                }
+                if header.name == "vlan" && !std::mem::replace(&mut self.tagged, true) {
+                    needs.push(Need::Tagged);
+                }
+            }
+            Base::Network => match header.name {
+                "ip" => self.network(IPV4, needs),
+                "ip6" => self.network(IPV6, needs),
+                _ => {}
+            },
+            Base::Transport if header.number != 0 => {
+                match header.name {
+                    "icmp" | "igmp" => self.network(IPV4, needs),
+                    "icmpv6" => self.network(IPV6, needs),
+                    _ => {}
+                }
+                self.upper(header.number.into(), needs);
+            }
+            Base::Inner if matches!(header.name, "vxlan" | "geneve") => self.upper(17, needs),
+            _ => {}
+        }
+    }
+
+    fn network(&mut self, family: u128, needs: &mut Vec<Need>) {
+        if self.network.is_none() {
+            self.network = Some(family);
+            needs.push(Need::Network(family));
+        }
+    }
+
+    /// nft puts what an extension header or an option needs before all else, counters included.
+    fn network_at_start(&mut self, family: u128) {
+        let mut needs = std::mem::take(&mut self.at_start);
+        self.network(family, &mut needs);
+        self.at_start = needs;
+    }
+
+    fn upper(&mut self, protocol: u128, needs: &mut Vec<Need>) {
+        if self.upper != Some(protocol) {
+            self.upper = Some(protocol);
+            needs.push(Need::Upper(protocol));
+        }
+    }
+
+    /// The one type of an ICMP message that has a field; fields of several types are listed with them.
+    fn message(&mut self, header: &str, field: &str, needs: &mut Vec<Need>) {
+        let kind = match (header, field) {
+            ("icmp", "gateway") => 5,
+            ("icmp", "mtu") => 3,
+            ("icmpv6", "mtu") => 2,
+            ("icmpv6", "parameter-problem") => 4,
+            ("icmpv6", "max-delay") => 130,
+            ("icmpv6", "daddr") => 137,
+            _ => return,
+        };
+        if !std::mem::replace(&mut self.typed, true) {
+            needs.push(Need::Message(kind));
+        }
+    }
+
+    /// Keeps what an equality says of headers.
+    fn learn(&mut self, left: &Expr, right: &Expr) {
+        let (Expr::Field(field), Some(value)) = (left, right.as_number()) else { return };
+        match &**field {
+            Field::Keyed(keyed) if keyed.of == "meta" => match keyed.key.0 {
+                "l4proto" => self.upper = Some(value),
+                "nfproto" => self.network = Some(value),
+                "protocol" => self.ethertype(value),
+                "iiftype" => self.ether |= value == 1,
+                _ => {}
+            },
+            Field::Payload(expr::Payload::Field(header, field)) => {
+                match (header.name, field.name) {
+                    ("ip", "protocol") | ("ip6", "nexthdr") => self.upper = Some(value),
+                    ("ether", "type") => self.ethertype(value),
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn ethertype(&mut self, value: u128) {
+        match value {
+            VLAN => self.tagged = true,
+            0x800 => self.network = Some(IPV4),
+            0x86dd => self.network = Some(IPV6),
+            _ => {}
+        }
+    }
+}
+
+/// Whether an expression is the type of an ICMP message.
+fn is_message(expr: &Expr) -> bool {
+    let Expr::Field(field) = expr else { return false };
+    let Field::Payload(expr::Payload::Field(header, field)) = &**field else { return false };
+    matches!(header.name, "icmp" | "icmpv6") && field.name == "type"
+}

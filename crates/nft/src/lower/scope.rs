@@ -1,0 +1,180 @@
+//! [`Scope`]: the table whose rules are lowered: its sets, maps and chains, each prepared once and shared by all rules.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::constants;
+use super::load::lookup::Map;
+use super::set::{Entry, Key, Search};
+use super::width;
+use crate::expr::{Element, Expr};
+use crate::model::{KeyType, Set, Table};
+use crate::stmt::{Stmt, Verdict};
+use rules::ext::Effect;
+use rules::model::Family;
+
+/// Why a set cannot be asked.
+pub(crate) type Lacks = &'static str;
+
+/// What a table gives the rules in it, for one family of packets.
+#[derive(Debug)]
+pub(crate) struct Scope<'r> {
+    /// The table.
+    pub table: &'r Table,
+    /// The family of the packets.
+    pub family: Family,
+    chains: HashMap<&'r str, u32>,
+    sets: HashMap<&'r str, &'r Set>,
+    changed: Vec<&'r str>,
+    searches: Prepared<'r, Search>,
+    maps: Prepared<'r, Map<Key>>,
+    vmaps: Prepared<'r, Map<Effect>>,
+}
+
+/// Sets that were prepared, by name.
+type Prepared<'r, T> = RefCell<HashMap<&'r str, Result<Arc<T>, Lacks>>>;
+
+impl<'r> Scope<'r> {
+    /// Makes the scope of a table.
+    pub(crate) fn new(table: &'r Table, family: Family) -> Self {
+        let stmts = table.chains.iter().flat_map(|chain| &chain.rules).flat_map(|rule| &rule.stmts);
+        let changed = stmts.filter_map(|stmt| match stmt {
+            Stmt::Update(update) => Some(&*update.set),
+            _ => None,
+        });
+        let chains = table.chains.iter().enumerate().map(|(at, chain)| (&*chain.name, at as u32));
+        Self {
+            table,
+            family,
+            chains: chains.collect(),
+            sets: table.sets.iter().map(|set| (&*set.name, set)).collect(),
+            changed: changed.collect(),
+            searches: Prepared::default(),
+            maps: Prepared::default(),
+            vmaps: Prepared::default(),
+        }
+    }
+
+    /// Finds a chain.
+    pub(crate) fn chain(&self, name: &str) -> Option<u32> {
+        self.chains.get(name).copied()
+    }
+
+    /// Prepares what a set of the rule, or a named one, holds; `bits` are the widths of what is looked up.
+    pub(crate) fn search(&self, of: &Expr, bits: &[u32]) -> Result<Arc<Search>, Lacks> {
+        match of {
+            Expr::Set(elements) => search(elements, bits).map(Arc::new),
+            Expr::Named(name) => {
+                self.named(name, &self.searches, |set, bits| search(&set.elements, bits))
+            }
+            _ => Err("a set that is computed"),
+        }
+    }
+
+    /// Prepares a map.
+    pub(crate) fn map(&self, of: &Expr, key: &[u32], data: &[u32]) -> Result<Arc<Map<Key>>, Lacks> {
+        match of {
+            Expr::Set(elements) => map(elements, key, data).map(Arc::new),
+            Expr::Named(name) => self.named(name, &self.maps, |set, bits| {
+                let types = set.data.as_ref().map(KeyType::types).unwrap_or_default();
+                let data: Vec<u32> = types.iter().map(|ty| width::of_type(ty)).collect();
+                map(&set.elements, bits, &data)
+            }),
+            _ => Err("a map that is computed"),
+        }
+    }
+
+    /// Prepares a map of verdicts.
+    pub(crate) fn vmap(&self, of: &Expr, key: &[u32]) -> Result<Arc<Map<Effect>>, Lacks> {
+        match of {
+            Expr::Set(elements) => self.verdicts(elements, key).map(Arc::new),
+            Expr::Named(name) => {
+                self.named(name, &self.vmaps, |set, bits| self.verdicts(&set.elements, bits))
+            }
+            _ => Err("a map that is computed"),
+        }
+    }
+
+    /// The effect of a verdict; `None` if its chain is not there.
+    pub(crate) fn effect(&self, verdict: &Verdict) -> Option<Effect> {
+        Some(match verdict {
+            Verdict::Accept => Effect::Accept,
+            Verdict::Drop => Effect::Drop,
+            Verdict::Continue => Effect::Continue,
+            Verdict::Return => Effect::Return,
+            Verdict::Jump(chain) => Effect::Jump(self.chain(chain)?),
+            Verdict::Goto(chain) => Effect::Goto(self.chain(chain)?),
+        })
+    }
+
+    fn verdicts(&self, elements: &[Element], key: &[u32]) -> Result<Map<Effect>, Lacks> {
+        let effect = |element: &Element| match &element.data {
+            Some(Expr::Verdict(verdict)) => self.effect(verdict),
+            _ => None,
+        };
+        let Some(data) = elements.iter().map(effect).collect::<Option<Vec<Effect>>>() else {
+            return Err("a verdict map to a chain that is not there");
+        };
+        Ok(Map { search: search(elements, key)?, data: data.into() })
+    }
+
+    fn named<T>(
+        &self,
+        name: &str,
+        prepared: &Prepared<'r, T>,
+        prepare: impl FnOnce(&Set, &[u32]) -> Result<T, Lacks>,
+    ) -> Result<Arc<T>, Lacks> {
+        if let Some(done) = prepared.borrow().get(name) {
+            return done.clone();
+        }
+        let Some(set) = self.sets.get(name) else { return Err("a set that is not there") };
+        let made = if self.changed.contains(&name) || set.flags & DYNAMIC != 0 {
+            Err("a set that rules change")
+        } else {
+            prepare(set, &width::of_key(&set.key)).map(Arc::new)
+        };
+        prepared.borrow_mut().insert(&set.name, made.clone());
+        made
+    }
+}
+
+/// The flag of sets that rules change.
+const DYNAMIC: u8 = 8;
+
+/// Keys of elements, each with its number, and the element of all other keys.
+type Entries = (Vec<(u32, Entry)>, Option<u32>);
+
+fn entries(elements: &[Element], bits: &[u32]) -> Result<Entries, Lacks> {
+    let mut entries = Vec::with_capacity(elements.len());
+    let mut other = None;
+    for (at, element) in elements.iter().enumerate() {
+        let watches = |stmt: &Stmt| matches!(stmt, Stmt::Counter(_) | Stmt::Last(_));
+        if !element.stmts.iter().all(watches) {
+            return Err("an element with a limit of its own");
+        }
+        if element.key == Expr::Any {
+            other = Some(at as u32);
+            continue;
+        }
+        let Some(key) = constants::key(&element.key, bits) else {
+            return Err("an element that is no constant");
+        };
+        let doubtful = element.timeout.is_some_and(|timeout| timeout > 0);
+        entries.push((at as u32, Entry { key, doubtful }));
+    }
+    Ok((entries, other))
+}
+
+fn search(elements: &[Element], bits: &[u32]) -> Result<Search, Lacks> {
+    let (entries, other) = entries(elements, bits)?;
+    Ok(Search::new(bits, entries, other))
+}
+
+fn map(elements: &[Element], key: &[u32], data: &[u32]) -> Result<Map<Key>, Lacks> {
+    let data = elements.iter().map(|element| constants::key(element.data.as_ref()?, data));
+    let Some(data) = data.collect::<Option<Vec<Key>>>() else {
+        return Err("a map to what is no constant");
+    };
+    Ok(Map { search: search(elements, key)?, data: data.into() })
+}

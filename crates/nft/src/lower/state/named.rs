@@ -1,0 +1,102 @@
+//! Limits and quotas by name: rules that name one share its state, in family inet those for IPv4 and for IPv6 alike.
+
+use super::limit::Limit;
+use super::quota::Quota;
+use rules::ext::{ListSort, ListUse, Match, Memory, NamedLists, Printer};
+use rules::{Outcome, Transit};
+
+/// What a name stands for.
+#[derive(Debug, Clone)]
+pub(crate) enum Kind {
+    /// A limit.
+    Limit(Limit),
+    /// A quota.
+    Quota(Quota),
+}
+
+/// A use of a limit or a quota by its name.
+#[derive(Debug, Clone)]
+pub(crate) struct Named {
+    /// Its name among all of a host: with its table and its kind.
+    pub name: Box<str>,
+    pub kind: Kind,
+    pub text: Box<str>,
+}
+
+impl Match for Named {
+    fn print(&self, to: &mut Printer) {
+        to.word(&self.text);
+    }
+
+    fn memory(&self) -> Option<Box<dyn Memory>> {
+        Some(Box::new(Use { of: self.clone(), at: None }))
+    }
+
+    fn list(&self) -> Option<ListUse<'_>> {
+        Some(ListUse { name: &self.name, sort: ListSort::State })
+    }
+}
+
+/// A rule's place among the users of a state.
+#[derive(Debug)]
+struct Use {
+    of: Named,
+    at: Option<usize>,
+}
+
+impl Memory for Use {
+    fn evaluate(&mut self, transit: &mut Transit<'_, '_>, lists: &mut NamedLists) -> Outcome {
+        if self.at.is_none() {
+            self.join(lists);
+        }
+        let Some(at) = self.at else { return Outcome::MAYBE };
+        let outcome = match &self.of.kind {
+            Kind::Limit(limit) => lists.state(at, || limit.bucket(), |bucket| bucket.ask(transit)),
+            Kind::Quota(quota) => lists.state(at, || quota.used(), |used| used.ask(transit)),
+        };
+        outcome.unwrap_or(Outcome::MAYBE)
+    }
+
+    fn join(&mut self, lists: &mut NamedLists) {
+        self.at = Some(lists.join_state(&self.of.name));
+    }
+
+    fn outlives_doubt(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::lower::probe::{Frame, lowered};
+    use rules::eval::{Alive, Memories, Nobody, Verdict, walk};
+    use rules::model::Family;
+
+    #[test]
+    fn rules_share_what_they_name() {
+        let text = "table inet t {
+            limit few { rate 2/minute burst 2 packets; }
+            quota some { 100 bytes; }
+            chain forward {
+                type filter hook forward priority 0; policy drop;
+                tcp dport 22 limit name \"few\" accept
+                tcp dport 23 limit name \"few\" accept
+                tcp dport 24 quota name \"some\" accept
+                tcp dport 25 quota name \"some\" accept
+            }
+        }";
+        let lowered = lowered(text, Family::Ipv4);
+        assert!(lowered.unknown.is_empty(), "{:?}", lowered.unknown);
+        let mut memories = Memories::of(&lowered.ruleset);
+        let mut ask = |port: u16| {
+            Frame::syn(port).see(|transit| {
+                let (rules, nobody) = (&lowered.ruleset, &mut Nobody);
+                walk(rules, 0, transit, Alive::Certain, &mut memories, nobody).only().map(|it| it.0)
+            })
+        };
+        let said: Vec<_> = [22, 23, 22, 23, 24, 25, 24].into_iter().map(&mut ask).collect();
+        use Verdict::{Accept, Drop};
+        let wanted = [Accept, Accept, Drop, Drop, Accept, Accept, Drop];
+        assert_eq!(said, wanted.map(Some));
+    }
+}
