@@ -17,7 +17,7 @@ pub fn loads(of: &model::Rule, table: &Table, family: Family) -> Option<Vec<Stri
     }
     let mut loads = Vec::new();
     let mut show = |load: String| loads.push(load);
-    for item in rule::all_items(of, &scope) {
+    for item in rule::all_items(of, &rule::texts(of, &scope), &scope) {
         match &item {
             Item::Test(_, test) => test.bytecode(&mut show),
             Item::Choice(_, choices) => {

@@ -52,12 +52,11 @@ const FEW: usize = 8;
 /// Elements of one by a number that is drawn.
 const MANY: usize = 256;
 
-/// Lowers a statement.
-pub(crate) fn item(stmt: &Stmt, scope: &Scope<'_>) -> Item {
+/// Lowers a statement, whose text is given.
+pub(crate) fn item(stmt: &Stmt, text: &str, scope: &Scope<'_>) -> Item {
     match stmt {
         Stmt::Compare(compare) => {
-            let text = text(scope, |p| stmt.print(p));
-            Item::Test(of_expr(&compare.left, scope), compare::lower(compare, &text, scope))
+            Item::Test(of_expr(&compare.left, scope), compare::lower(compare, text, scope))
         }
         Stmt::Vmap(key, data) => vmap(key, data, scope),
         Stmt::Verdict(verdict) => match scope.effect(verdict) {
@@ -66,15 +65,13 @@ pub(crate) fn item(stmt: &Stmt, scope: &Scope<'_>) -> Item {
         },
         Stmt::Mangle(key, value) => Item::Act(mangle(key, value, scope)),
         Stmt::Counter(counted) => Item::Count(*counted),
-        Stmt::Limit(limit) => match Limit::new(limit, &text(scope, |p| stmt.print(p))) {
+        Stmt::Limit(limit) => match Limit::new(limit, text) {
             Some(limit) => Item::State("limit", Box::new(limit)),
             None => test("limit", false),
         },
-        Stmt::Quota(quota) => {
-            Item::State("quota", Box::new(Quota::new(quota, &text(scope, |p| stmt.print(p)))))
-        }
+        Stmt::Quota(quota) => Item::State("quota", Box::new(Quota::new(quota, text))),
         Stmt::CtCount(..) => test("ct count", true),
-        Stmt::Named(named) => self::named(named, scope),
+        Stmt::Named(named) => self::named(named, text, scope),
         Stmt::Log(log) => Item::Act(Box::new(Log::new(log))),
         Stmt::Reject(reject) => match reject::answer(reject, scope.family) {
             Some(answer) => Item::End(End::Reject(answer)),
@@ -133,11 +130,11 @@ fn unevaluated_end(why: &str) -> Item {
 }
 
 /// A use of a named object: counters only watch.
-fn named(named: &Named, scope: &Scope<'_>) -> Item {
+fn named(named: &Named, text: &str, scope: &Scope<'_>) -> Item {
     if let Some(helper) = helper(named, scope) {
         return Item::Act(Box::new(helper));
     }
-    if let Some((name, state)) = shared(named, scope) {
+    if let Some((name, state)) = shared(named, text, scope) {
         return Item::State(name, Box::new(state));
     }
     let by_map = !matches!(named.name, Expr::Value(_));
@@ -161,12 +158,15 @@ fn object<'r>(named: &Named, scope: &Scope<'r>) -> Option<&'r Object> {
 }
 
 /// The limit or the quota that a named object is, as rules share it.
-fn shared(named: &Named, scope: &Scope<'_>) -> Option<(&'static str, state::named::Named)> {
+fn shared(
+    named: &Named,
+    text: &str,
+    scope: &Scope<'_>,
+) -> Option<(&'static str, state::named::Named)> {
     let object = object(named, scope)?;
-    let text = text(scope, |p| Stmt::Named(named.clone()).print(p));
     let (kind, state) = match &object.body {
-        Body::Limit(limit) => ("limit", Kind::Limit(Limit::new(limit, &text)?)),
-        Body::Quota(quota) => ("quota", Kind::Quota(Quota::new(quota, &text))),
+        Body::Limit(limit) => ("limit", Kind::Limit(Limit::new(limit, text)?)),
+        Body::Quota(quota) => ("quota", Kind::Quota(Quota::new(quota, text))),
         _ => return None,
     };
     let (family, table) = (scope.table.family.name(), &scope.table.name);

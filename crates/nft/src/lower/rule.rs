@@ -44,12 +44,10 @@ pub(crate) fn lower(
     number: u32,
     scope: &Scope<'_>,
 ) -> (Vec<Rule>, Vec<String>) {
-    let bare = model::Rule { handle: None, comment: None, ..rule.clone() };
-    let printer = crate::text::Printer { family: scope.table.family, ..Default::default() };
-    let text = crate::text::print::rule(&bare, printer);
+    let texts = texts(rule, scope);
     let mut builder = Builder {
         scope,
-        text: text.trim().into(),
+        text: texts.join(" ").into(),
         number,
         handle: rule.handle,
         comment: rule.comment.clone(),
@@ -61,13 +59,17 @@ pub(crate) fn lower(
         parts: Vec::new(),
         lacks: Vec::new(),
     };
-    let items = all_items(rule, scope);
-    builder.build(items);
+    builder.build(all_items(rule, &texts, scope));
     (builder.parts, builder.lacks)
 }
 
-/// What the statements of a rule are, with the comparisons that a listing leaves out.
-pub(crate) fn all_items(rule: &model::Rule, scope: &Scope<'_>) -> Vec<Item> {
+/// What nft prints for each statement of a rule.
+pub(crate) fn texts(rule: &model::Rule, scope: &Scope<'_>) -> Vec<String> {
+    rule.stmts.iter().map(|stmt| items::text(scope, |p| stmt.print(p))).collect()
+}
+
+/// What the statements of a rule are, whose texts are given, with the comparisons that a listing leaves out.
+pub(crate) fn all_items(rule: &model::Rule, texts: &[String], scope: &Scope<'_>) -> Vec<Item> {
     let mut known = Known::of(scope.table.family);
     let needed = |need: super::depend::Need| {
         let (name, test) = need.test(scope.family);
@@ -75,11 +77,11 @@ pub(crate) fn all_items(rule: &model::Rule, scope: &Scope<'_>) -> Vec<Item> {
     };
     let mut later = Vec::new();
     let mut first = Vec::new();
-    for stmt in &rule.stmts {
+    for (stmt, text) in rule.stmts.iter().zip(texts) {
         first.extend(known.needs_first(stmt).into_iter().map(needed));
         later.extend(known.needs(stmt).into_iter().map(needed));
         first.extend(known.needs_at_start().into_iter().map(needed));
-        later.push(items::item(stmt, scope));
+        later.push(items::item(stmt, text, scope));
     }
     first.extend(later);
     first
@@ -248,7 +250,7 @@ impl Builder<'_, '_> {
         let evaluated =
             !matches!(end, End::Unevaluated(_)) && acts.iter().all(|act| act.lacks().is_none());
         let support = if evaluated { Support::Evaluated } else { Support::Parsed };
-        let sequence = Sequence::new(acts, end, self.scope.family, &self.text);
+        let sequence = Sequence::new(acts, end, self.scope.family);
         let body = Arc::new(sequence);
         Action::Target(Box::new(TargetUse { name: name.into(), support, body }))
     }

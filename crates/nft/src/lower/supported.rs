@@ -154,7 +154,7 @@ fn fields(scope: &Scope<'_>) -> Vec<Supported> {
 
 fn statement(name: &str, rule: &str, around: &Ruleset, scope: &Scope<'_>) -> Option<Supported> {
     let rule = crate::text::parse_rule(Of::Ip, rule, around.clone()).ok()?;
-    let lacks = rule.stmts.iter().any(|stmt| match items::item(stmt, scope) {
+    let lacks = rule.stmts.iter().any(|stmt| match items::item(stmt, "", scope) {
         Item::Test(_, test) => test.lacks().is_some(),
         Item::Act(act) => act.lacks().is_some() && !act.watches(),
         Item::End(super::statement::sequence::End::Unevaluated(_)) => true,

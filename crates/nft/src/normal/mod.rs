@@ -12,6 +12,8 @@ pub(crate) fn rule(rule: &mut Rule, family: Family) {
         simple::stmt(stmt, family);
     }
     depend::rule(rule, family);
+    // Rulesets have a hundred thousand rules, most of few statements.
+    rule.stmts.shrink_to_fit();
 }
 
 /// Brings a set into the form in which it is listed.

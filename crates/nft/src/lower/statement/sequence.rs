@@ -37,18 +37,17 @@ pub(crate) struct Sequence {
     family: Family,
     /// Chains that it may lead to.
     chains: Box<[u32]>,
-    text: Box<str>,
 }
 
 impl Sequence {
-    /// Makes it of statements and the end of a rule, whose text is given.
-    pub(crate) fn new(acts: Vec<Box<dyn Act>>, end: End, family: Family, text: &str) -> Self {
+    /// Makes it of statements and the end of a rule.
+    pub(crate) fn new(acts: Vec<Box<dyn Act>>, end: End, family: Family) -> Self {
         let chains = match &end {
             End::Verdict(effect) => verdict::chains([*effect]),
             End::Map(lookup) => verdict::chains(lookup.map.data.iter().copied()),
             End::Reject(_) | End::Nat(_) | End::Queue(_) | End::Unevaluated(_) => Box::default(),
         };
-        Self { acts: acts.into(), end, family, chains, text: text.into() }
+        Self { acts: acts.into(), end, family, chains }
     }
 
     fn finish(&self, transit: &mut Transit<'_, '_>) -> Effect {
@@ -84,9 +83,8 @@ impl End {
 }
 
 impl Target for Sequence {
-    fn print(&self, to: &mut Printer) {
-        to.word(&self.text);
-    }
+    /// The rule's own text says all.
+    fn print(&self, _to: &mut Printer) {}
 
     fn apply(&self, transit: &mut Transit<'_, '_>) -> Effect {
         let mut may_end = false;
