@@ -135,7 +135,8 @@ impl Expr {
             Self::Binary(Operator::Left | Operator::Right, _) => &RAW,
             Self::Binary(_, pair) => {
                 let (left, right) = &**pair;
-                if matches!(left, Self::Value(_)) { right.ty() } else { left.ty() }
+                let ty = if matches!(left, Self::Value(_)) { right.ty() } else { left.ty() };
+                if ty.kind == Kind::Text { &RAW } else { ty }
             }
             Self::Prefix(of, _) => of.ty(),
             Self::Range(pair) => pair.0.ty(),

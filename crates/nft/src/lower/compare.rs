@@ -13,7 +13,7 @@ use super::set::{Search, Span};
 use super::shape::{self, HeaderTest, Shape};
 use super::test::Test;
 use super::width;
-use crate::expr::Expr;
+use crate::expr::{Expr, Field, Operator};
 use crate::stmt;
 use crate::stmt::Op;
 use conntrack::States;
@@ -144,6 +144,9 @@ pub(crate) fn lower(of: &stmt::Compare, text: &str, scope: &Scope<'_>) -> Box<dy
             _ => unevaluated("ct label", tracks, text),
         };
     }
+    if is_operation_on_bits(&of.left) {
+        return unevaluated("an operation on bits of a byte", tracks, text);
+    }
     let test = test(of.op, span);
     let is_state = read::is_key(&of.left, "ct", "state");
     let states = if is_state { shape::states(test, invert) } else { None };
@@ -188,6 +191,16 @@ fn member(
         }
         Err(why) => unevaluated(why, tracks, text),
     }
+}
+
+/// Whether something is set, toggled or moved in a field that is not whole bytes: what releases of nft make of it differs.
+fn is_operation_on_bits(left: &Expr) -> bool {
+    let Expr::Binary(operator, pair) = left else { return false };
+    let Expr::Field(field) = &pair.0 else { return is_operation_on_bits(&pair.0) };
+    let Field::Payload(payload) = &**field else { return false };
+    let payload = read::of_payload(payload);
+    let whole = payload.offset.is_multiple_of(8) && payload.bits.is_multiple_of(8);
+    *operator != Operator::And && !whole
 }
 
 fn ordered(op: Op) -> bool {

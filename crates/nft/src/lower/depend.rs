@@ -193,7 +193,7 @@ impl Known {
             },
             Base::Transport if header.number != 0 => {
                 match header.name {
-                    "icmp" => self.network(IPV4, needs),
+                    "icmp" | "igmp" => self.network(IPV4, needs),
                     "icmpv6" => self.network(IPV6, needs),
                     _ => {}
                 }

@@ -305,3 +305,27 @@ fn a_verdict_map_of_many_elements_is_a_hash() {
     assert_eq!(only(&Frame::syn(22).walk(&text)), Some(Accept));
     assert_eq!(only(&Frame::syn(23).walk(&text)), Some(Drop));
 }
+
+#[test]
+fn devices_are_whole_names_in_concatenations() {
+    let mut frame = Frame::syn(22);
+    let rules = "oif . tcp dport vmap { \"eth1\" . 22 : accept, \"eth9\" . 22 : continue }";
+    assert_eq!(verdict(&frame, rules), Some(Accept));
+    (frame.hook, frame.output) = (Hook::Forward, "");
+    assert_eq!(verdict(&frame, rules), Some(Drop), "no output device, and no element");
+    assert_eq!(verdict(&frame, "fib daddr oif \"eth1\" accept"), None, "nobody gave routes");
+}
+
+#[test]
+fn what_nft_makes_of_bits_differs_by_release() {
+    let six = Frame::of(&craft("2001:db8::1", "2001:db8::2", Message::udp(1, 2)));
+    assert_eq!(six.says("ip6 dscp | 0x3f == 0x3f"), Outcome::MAYBE);
+    assert_eq!(six.says("ip6 dscp & 0x3f == 0"), Outcome::YES);
+    assert_eq!(six.says("ip6 hoplimit ^ 0x40 == 0"), Outcome::YES);
+    let igmp = Frame::of(&craft(
+        "2001:db8::1",
+        "2001:db8::2",
+        Message::Other { protocol: 2, header: vec![0; 8] },
+    ));
+    assert_eq!(igmp.says_in("inet", "", "igmp mrt 0"), Outcome::NO, "a protocol of IPv4");
+}

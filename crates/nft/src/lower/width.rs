@@ -10,7 +10,8 @@ const REGISTER: u32 = 32;
 /// Width of a type.
 pub(crate) fn of_type(ty: Ty) -> u32 {
     match ty.name {
-        "string" => 128,
+        // Devices are compared by their names.
+        "string" | "iface_index" => 128,
         "boolean" => 8,
         _ if ty.bits == 0 => REGISTER,
         _ => ty.bits,

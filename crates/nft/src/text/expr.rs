@@ -108,6 +108,7 @@ impl Parser<'_> {
             let of = match &left {
                 _ if shift => &INTEGER,
                 Expr::Value(_) if !want.types.is_empty() => ty,
+                other if other.ty().kind == Kind::Text => &RAW,
                 other => other.ty(),
             };
             let right = self.binary(op.binding(), of, want, None)?;

@@ -10,7 +10,7 @@ use super::Load;
 use super::meta::name_number;
 use crate::lower::word::{Loaded, Word};
 use host::{Incoming, WayBack};
-use packet::{ipv4, ipv6};
+use packet::{L4, ipv4, ipv6};
 use rules::model::{Family, Hook};
 use rules::predicate::possible_types;
 use rules::{Iface, Transit};
@@ -79,6 +79,9 @@ impl Fib {
             return None;
         }
         let (source, destination) = addresses(transit)?;
+        if source.is_unspecified() && source.is_ipv6() {
+            return is_solicitation(transit, destination).then_some(true);
+        }
         let input = match transit.input {
             Iface::Named(name) => Some(name),
             Iface::Absent | Iface::Unknown => None,
@@ -94,6 +97,15 @@ impl Fib {
         let wanted = WayBack { loose: !self.input, accepts_local: false };
         transit.host.way_back(&packet, wanted).ok()
     }
+}
+
+/// Whether a packet of IPv6 without a source is ICMPv6 to a neighbour, which is let through without a route; of others the
+/// answer is that of the route to the unspecified address.
+fn is_solicitation(transit: &Transit<'_, '_>, destination: IpAddr) -> bool {
+    let IpAddr::V6(to) = destination else { return false };
+    let near = to.is_unicast_link_local() || to.is_multicast() && to.octets()[1] & 0xf == 2;
+    let icmp = matches!(transit.upper_layer(), L4::Upper(upper) if upper.protocol == 58);
+    near && icmp
 }
 
 fn addresses(transit: &Transit<'_, '_>) -> Option<(IpAddr, IpAddr)> {
