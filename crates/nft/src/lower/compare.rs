@@ -19,7 +19,7 @@ use crate::stmt::Op;
 use conntrack::States;
 use rules::ext::{Match, PortRanges, Printer};
 use rules::predicate::Predicate;
-use rules::{Outcome, Transit};
+use rules::{KnownFlow, Outcome, Transit};
 
 /// A number that is compared.
 #[derive(Debug)]
@@ -48,6 +48,8 @@ pub(crate) struct Unevaluated {
     why: Box<str>,
     tracks: bool,
     text: Box<str>,
+    /// It drops packets that have no connection and make none.
+    drops: bool,
 }
 
 /// A number that is drawn, and taken with a share of all that it may be.
@@ -86,7 +88,12 @@ pub(crate) trait Tested: Match {
 
 /// Makes a match that is not evaluated.
 pub(crate) fn unevaluated(why: &str, tracks: bool, text: &str) -> Box<dyn Tested> {
-    Box::new(Unevaluated { why: why.into(), tracks, text: text.into() })
+    Box::new(Unevaluated { why: why.into(), tracks, text: text.into(), drops: false })
+}
+
+/// Makes the match of `ct count`, which is not evaluated.
+pub(crate) fn connections(text: &str) -> Box<dyn Tested> {
+    Box::new(Unevaluated { why: "ct count".into(), tracks: true, text: text.into(), drops: true })
 }
 
 /// Makes a match that holds with a share of a chance.
@@ -316,6 +323,15 @@ impl Tested for Member {
 impl Match for Unevaluated {
     fn print(&self, to: &mut Printer) {
         to.word(&self.text);
+    }
+
+    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
+        match transit.ct.flow() {
+            KnownFlow::None | KnownFlow::Unknown if self.drops => {
+                Outcome::MAYBE.or(Outcome::HOT_DROP)
+            }
+            _ => Outcome::MAYBE,
+        }
     }
 
     fn tracks(&self) -> bool {

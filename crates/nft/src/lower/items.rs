@@ -70,7 +70,9 @@ pub(crate) fn item(stmt: &Stmt, text: &str, scope: &Scope<'_>) -> Item {
             None => test("limit", false),
         },
         Stmt::Quota(quota) => Item::State("quota", Box::new(Quota::new(quota, text))),
-        Stmt::CtCount(..) => test("ct count", true),
+        Stmt::CtCount(..) => {
+            Item::Test("ct count".to_owned(), compare::connections("ct count"))
+        }
         Stmt::Named(named) => self::named(named, text, scope),
         Stmt::Log(log) => Item::Act(Box::new(Log::new(log))),
         Stmt::Reject(reject) => match reject::answer(reject, scope.family) {
