@@ -35,6 +35,7 @@ mod lists;
 mod live;
 mod metrics;
 mod near;
+mod nft;
 mod opened;
 mod outputs;
 mod packaging;

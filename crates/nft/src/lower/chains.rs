@@ -61,8 +61,8 @@ fn concerns(table: model::Family, packets: Family) -> bool {
     match table {
         model::Family::Ip => packets == Family::Ipv4,
         model::Family::Ip6 => packets == Family::Ipv6,
-        model::Family::Inet => packets.is_ip(),
-        model::Family::Arp | model::Family::Bridge | model::Family::Netdev => false,
+        model::Family::Inet | model::Family::Netdev => packets.is_ip(),
+        model::Family::Arp | model::Family::Bridge => false,
     }
 }
 
@@ -92,6 +92,10 @@ fn table(of: &model::Table, family: Family, unknown: &mut Vec<Unknown>) -> Table
             base
         });
         let mut rules = Vec::with_capacity(chain.rules.len());
+        let devices = chain.attached.as_ref().map_or(&[][..], |attached| &attached.devices);
+        if base.is_some() && !devices.is_empty() {
+            rules.push(Arc::new(rule::of_other_devices(devices, &scope)));
+        }
         for (at, rule) in chain.rules.iter().enumerate() {
             let number = at as u32 + 1;
             let (parts, lacks) = rule::lower(rule, number, &scope);
@@ -126,7 +130,13 @@ fn base(attached: &model::Attached) -> Option<Base> {
         "forward" => Hook::Forward,
         "output" => Hook::Output,
         "postrouting" => Hook::Postrouting,
+        "ingress" => Hook::Prerouting,
         _ => return None,
+    };
+    // What a device receives comes to its own chains before all others.
+    let priority = match &*attached.hook {
+        "ingress" => i32::MIN / 2 + attached.priority / 4,
+        _ => attached.priority,
     };
     let role = match &*attached.kind {
         "nat" => Role::Translate,
@@ -136,5 +146,5 @@ fn base(attached: &model::Attached) -> Option<Base> {
     };
     let policy = if attached.drop { Policy::Drop } else { Policy::Accept };
     let counters = Counters::default();
-    Some(Base { hook, priority: attached.priority, role, policy, counters })
+    Some(Base { hook, priority, role, policy, counters })
 }

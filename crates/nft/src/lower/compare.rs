@@ -233,6 +233,13 @@ impl Match for Compare {
     }
 
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
+        if let Some(states) = self.states {
+            let possible = transit.ct.states();
+            return match (possible.meets(states), possible.without(states)) {
+                (true, Some(_)) => Outcome::MAYBE,
+                (inside, _) => Outcome::from_bool(inside),
+            };
+        }
         self.left.load(transit).test(|word| self.test.of(word).invert(self.invert))
     }
 

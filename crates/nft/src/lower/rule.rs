@@ -14,7 +14,11 @@ use super::statement::Act;
 use super::statement::sequence::{End, Sequence};
 use super::statement::tested::Test;
 use super::statement::unevaluated::{Harm, Unevaluated};
+use crate::expr::{Element, Expr, Field};
+use crate::json::Json;
 use crate::model;
+use crate::stmt::{self, Stmt, Verdict};
+use crate::types::IFNAME;
 use rules::ext::{Effect, Match, MatchUse, Support, TargetUse};
 use rules::model::{Action, Counters, Header, HeaderTests, Listed, Rule};
 
@@ -290,4 +294,23 @@ fn plain(effect: Effect) -> Option<Action> {
         Effect::Goto(chain) => Action::Goto(chain),
         Effect::Translate | Effect::Reject | Effect::Either | Effect::Unknown => return None,
     })
+}
+
+/// The rule before all others of a chain for some devices, which lets packets of other devices by.
+pub(crate) fn of_other_devices(devices: &[Box<str>], scope: &Scope<'_>) -> Rule {
+    let element = |device: &Box<str>| Element::new(Expr::text(&IFNAME, device));
+    let left = Field::read("meta", &Json::object(vec![("key", Json::text("iifname"))]));
+    let compare = stmt::Compare {
+        op: stmt::Op::Differs,
+        left: left.map_or(Expr::Any, Field::expr),
+        right: Expr::Set(devices.iter().map(element).collect()),
+    };
+    let rule = model::Rule {
+        handle: None,
+        comment: None,
+        stmts: vec![Stmt::Compare(compare), Stmt::Verdict(Verdict::Accept)],
+        position: Default::default(),
+    };
+    let (mut parts, _) = lower(&rule, 0, scope);
+    parts.swap_remove(0)
 }

@@ -9,7 +9,7 @@ use super::load::lookup::Map;
 use super::set::{Entry, Key, Search};
 use super::width;
 use crate::expr::{Element, Expr};
-use crate::model::{Chain, KeyType, Set, Table};
+use crate::model::{KeyType, Set, Table};
 use crate::stmt::{Stmt, Verdict};
 use rules::ext::Effect;
 use rules::model::Family;
@@ -24,8 +24,6 @@ pub(crate) struct Scope<'r> {
     pub table: &'r Table,
     /// The family of the packets.
     pub family: Family,
-    /// Whether the input device is known wherever its rules are asked: after routing it is of packets that were forwarded.
-    pub knows_input: bool,
     chains: HashMap<&'r str, u32>,
     sets: HashMap<&'r str, &'r Set>,
     changed: Vec<&'r str>,
@@ -46,12 +44,9 @@ impl<'r> Scope<'r> {
             _ => None,
         });
         let chains = table.chains.iter().enumerate().map(|(at, chain)| (&*chain.name, at as u32));
-        let after_routing =
-            |chain: &Chain| chain.attached.as_ref().is_some_and(|of| &*of.hook == "postrouting");
         Self {
             table,
             family,
-            knows_input: !table.chains.iter().any(after_routing),
             chains: chains.collect(),
             sets: table.sets.iter().map(|set| (&*set.name, set)).collect(),
             changed: changed.collect(),

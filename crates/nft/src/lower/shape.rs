@@ -160,7 +160,7 @@ fn header(left: &Expr, test: Test, invert: bool, scope: &Scope<'_>) -> Option<He
     if is("oifname") || is("oif") {
         return Some(HeaderTest::Output(device(low, high, invert)?));
     }
-    if (is("iifname") || is("iif")) && scope.knows_input {
+    if is("iifname") || is("iif") {
         return Some(HeaderTest::Input(device(low, high, invert)?));
     }
     None

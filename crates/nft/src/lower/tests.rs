@@ -329,3 +329,36 @@ fn what_nft_makes_of_bits_differs_by_release() {
     ));
     assert_eq!(igmp.says_in("inet", "", "igmp mrt 0"), Outcome::NO, "a protocol of IPv4");
 }
+
+#[test]
+fn chains_at_ingress_see_what_their_devices_receive() {
+    let text = "table netdev t {
+        chain in {
+            type filter hook ingress devices = { eth0, wan* } priority -500; policy drop;
+            ip saddr 10.0.0.1 tcp dport 22 accept
+        }
+    }";
+    let mut frame = Frame::syn(22);
+    frame.hook = Hook::Prerouting;
+    assert_eq!(only(&frame.walk(text)), Some(Accept));
+    let mut other = Frame::syn(23);
+    other.hook = Hook::Prerouting;
+    assert_eq!(only(&other.walk(text)), Some(Drop));
+    other.input = "wan3";
+    assert_eq!(only(&other.walk(text)), Some(Drop));
+    other.input = "eth1";
+    assert_eq!(only(&other.walk(text)), Some(Accept), "the chain is for other devices");
+    let base = lowered(text, Family::Ipv6).ruleset.tables[0].chains[0].base.unwrap();
+    assert!(base.priority < -1_000_000);
+}
+
+#[test]
+fn the_input_device_is_known_after_routing() {
+    let text = "table ip t { chain post { type nat hook postrouting priority srcnat; policy accept;
+        iifname \"eth0\" oifname \"eth1\" drop; } }";
+    let mut frame = Frame::syn(22);
+    frame.hook = Hook::Postrouting;
+    assert_eq!(only(&frame.walk(text)), Some(Drop));
+    frame.input = "";
+    assert_eq!(only(&frame.walk(text)), Some(Accept), "the host's own packet");
+}

@@ -48,9 +48,10 @@ impl Saved {
         Self { is_legacy, chains }
     }
 
-    /// Whether a table of nft of this name is one of these.
-    pub(super) fn has_table(&self, name: &str) -> bool {
-        !self.is_legacy && self.chains.iter().any(|(table, _)| **table == *name)
+    /// Whether a base chain of a table of nft is one of these.
+    pub(super) fn has_base(&self, table: &str, chain: &str) -> bool {
+        let is_it = |(of, name): &(Box<str>, Box<str>)| **of == *table && **name == *chain;
+        !self.is_legacy && self.chains.iter().any(is_it)
     }
 
     /// Whether a chain of nft is one of these.

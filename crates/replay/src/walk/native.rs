@@ -46,24 +46,30 @@ impl Native {
         let Some((file, text, language)) = found else { return Ok(None) };
         // What cannot be read is not evaluated.
         let Ok(mut listing) = Listing::read(&file, text, language) else { return Ok(None) };
-        let mut order = Vec::new();
         let mut saved = Vec::new();
         for (_, family, name) in SAVED {
             let text = (files.text)(name)?.filter(|text| has_tables(text));
             saved.extend(text.map(|text| (family, Saved::of(&text))));
         }
-        let is_saved = |table: &nft::model::Table| {
+        let mut order = Vec::new();
+        let mut own = Vec::new();
+        for table in std::mem::take(&mut listing.ruleset.tables) {
             let of_family = saved.iter().find(|(family, _)| *family == table.family);
-            of_family.is_some_and(|(_, saved)| saved.has_table(&table.name))
-        };
-        listing.ruleset.tables.retain(|table| {
-            let is_saved = is_saved(table);
-            order.push(match is_saved {
-                true => table.name.to_string(),
-                false => format!("{} {}", table.family.name(), table.name),
-            });
-            !is_saved
-        });
+            let is_saved = |chain: &&nft::model::Chain| {
+                of_family.is_some_and(|(_, saved)| saved.has_base(&table.name, &chain.name))
+            };
+            let bases = || table.chains.iter().filter(|chain| chain.attached.is_some());
+            match (bases().any(|chain| is_saved(&chain)), bases().all(|chain| is_saved(&chain))) {
+                (true, true) => order.push(table.name.to_string()),
+                // A table that iptables-nft and somebody else use.
+                (true, false) => return Ok(None),
+                (false, _) => {
+                    order.push(format!("{} {}", table.family.name(), table.name));
+                    own.push(table);
+                }
+            }
+        }
+        listing.ruleset.tables = own;
         let native = Self { file, listing, order };
         Ok(native.is_in_order(files)?.then_some(native).filter(Self::is_any))
     }
@@ -91,7 +97,9 @@ impl Native {
             };
             let file = (files.path)(name);
             let loaded = load(&text, &options).map_err(|source| Error::Rules { file, source })?;
-            let is_listed = !Saved::of(&text).is_legacy;
+            let mut tables = loaded.ruleset.tables.iter();
+            let is_listed = !Saved::of(&text).is_legacy
+                && tables.all(|table| self.order.iter().any(|name| table.name == **name));
             let own = nftables::of_family(&self.listing, family).ruleset;
             if !is_listed && meets(&own, &loaded.ruleset) {
                 return Ok(false);

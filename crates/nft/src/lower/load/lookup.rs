@@ -8,6 +8,7 @@ use super::Load;
 use crate::lower::set::{Key, Possible, Search};
 use crate::lower::word::{Loaded, Word};
 use rules::Transit;
+use smallvec::SmallVec;
 
 /// Elements that give something for their keys.
 #[derive(Debug)]
@@ -25,7 +26,7 @@ pub(crate) struct Lookup<D> {
 }
 
 /// What each part of a key comes to.
-pub(crate) fn parts(key: &[Box<dyn Load>], transit: &Transit<'_, '_>) -> Vec<Loaded> {
+pub(crate) fn parts(key: &[Box<dyn Load>], transit: &Transit<'_, '_>) -> SmallVec<[Loaded; 4]> {
     key.iter().map(|part| part.load(transit)).collect()
 }
 

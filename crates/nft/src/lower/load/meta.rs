@@ -85,10 +85,10 @@ impl Load for Meta {
                 value: transit.mark.value.into(),
                 unknown: transit.mark.unknown.into(),
             }),
-            Self::InputName | Self::Input => name(input(transit)),
+            Self::InputName | Self::Input => name(transit.input),
             Self::OutputName | Self::Output => name(transit.output),
             Self::InputType => kind(transit),
-            Self::InputGroup => group(input(transit), transit),
+            Self::InputGroup => group(transit.input, transit),
             Self::OutputGroup => group(transit.output, transit),
             Self::PacketType => match packet_type(transit) {
                 Some(kind) => Loaded::known(kind.into()),
@@ -114,14 +114,6 @@ impl Load for Meta {
     fn bytecode(&self, show: &mut dyn FnMut(String)) {
         let name = KEYS.iter().find(|key| key.2 == *self).map_or("", |key| key.1);
         show(format!("meta load {name}"));
-    }
-}
-
-/// The input device. The hook after routing knows it of packets that were forwarded, too.
-fn input<'p>(transit: &Transit<'p, '_>) -> Iface<'p> {
-    match (transit.hook, transit.input) {
-        (Hook::Postrouting, Iface::Absent) => Iface::Unknown,
-        (_, input) => input,
     }
 }
 
@@ -164,7 +156,7 @@ fn upper(transit: &Transit<'_, '_>) -> Loaded {
 /// The type of the input device, which is missing where there is none.
 fn kind(transit: &Transit<'_, '_>) -> Loaded {
     let link = &transit.packet.headers().link;
-    match input(transit) {
+    match transit.input {
         Iface::Absent => Loaded::nothing(),
         Iface::Named("lo") => Loaded::known(LOOPBACK),
         _ if link.loopback => Loaded::known(LOOPBACK),

@@ -121,9 +121,8 @@ impl Load for Payload {
 fn link(transit: &Transit<'_, '_>) -> Read<usize> {
     let link = &transit.packet.headers().link;
     match (transit.hook, transit.input) {
-        (Hook::Output, _) => return Read::Absent,
-        // The hook alone does not tell whether the host made the packet.
-        (Hook::Postrouting, Iface::Absent | Iface::Unknown) => return Read::Unknown,
+        (Hook::Output, _) | (Hook::Postrouting, Iface::Absent) => return Read::Absent,
+        (Hook::Postrouting, Iface::Unknown) => return Read::Unknown,
         _ => {}
     }
     // What the kernel shows of a tag that the device took off depends on the device.

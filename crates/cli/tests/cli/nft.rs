@@ -1,0 +1,205 @@
+//! Rulesets of nftables as rules: text and JSON, verdicts, counters, explanations, and a host that has them.
+
+use std::fs;
+
+use crate::command::{Bench, refusal, report, stdout};
+use crate::host::folder;
+use crate::schemas::Schema;
+
+const RULES: &str = "\
+#!/usr/sbin/nft -f
+flush ruleset
+
+table inet filter {
+	set admin {
+		type ipv4_addr
+		flags interval
+		elements = { 10.0.0.0/24, 192.0.2.7 }
+	}
+
+	chain ssh {
+		ip saddr @admin counter accept
+		counter drop comment \"nobody else\"
+	}
+
+	chain early {
+		type filter hook forward priority -150; policy accept;
+		ip6 saddr fe80::/10 drop
+		udp dport 53 counter packets 7 bytes 8
+	}
+
+	chain forward {
+		type filter hook forward priority filter; policy drop;
+		tcp dport vmap { 22 : jump ssh, 80 : accept }
+		meta skuid 0 counter accept
+	}
+}
+";
+
+/// A forwarded packet of TCP.
+fn tcp(source: &str, port: u16) -> String {
+    format!("in=lan0 out=wan0 tcp {source}:1000 > 192.0.2.1:{port} syn path=forward")
+}
+
+/// What nft prints of the rules, as JSON.
+fn json(bench: &Bench, text: &str) -> String {
+    let document = stdout(0, &["convert", text, "--from", "nft", "--to", "nft-json"]);
+    bench.file("rules.json", document)
+}
+
+#[test]
+fn text_and_json_give_the_same_verdicts() {
+    let bench = Bench::new();
+    let text = bench.file("rules.nft", RULES);
+    let json = json(&bench, &text);
+    for (packet, code) in [
+        (tcp("10.0.0.4", 22), 0),
+        (tcp("10.0.1.4", 22), 1),
+        (tcp("10.0.1.4", 80), 0),
+        // The last rule asks for a socket, which no capture shows.
+        (tcp("10.0.1.4", 81), 4),
+        ("in=lan0 out=wan0 udp fe80::1:5 > 2001:db8::1:53 path=forward".to_owned(), 1),
+    ] {
+        stdout(code, &["why", &text, "--packet", &packet]);
+        stdout(code, &["why", &json, "--packet", &packet]);
+    }
+}
+
+#[test]
+fn a_walk_is_told_in_the_words_of_nft() {
+    let bench = Bench::new();
+    let text = bench.file("rules.nft", RULES);
+    let told = stdout(1, &["why", &text, "--all", "--packet", &tcp("10.0.1.4", 22)]);
+    let from = told.find("inet filter/early").unwrap();
+    assert_eq!(
+        told[from..],
+        *"inet filter/early
+  L18    ip6 saddr fe80::/10 drop   no: meta nfproto
+  L19    udp dport 53 counter packets 7 bytes 8   no: meta l4proto udp
+  policy accept of inet filter early
+inet filter/forward
+  L24    tcp dport vmap { 22 : jump ssh, 80 : accept }   MATCH
+    L12    ssh ip saddr @admin counter accept   no: ip saddr @admin
+    L13    ssh counter drop comment \"nobody else\"   MATCH
+DROP by L13 inet filter ssh counter drop comment \"nobody else\"
+"
+    );
+    let told = stdout(4, &["why", &text, "--packet", &tcp("10.0.1.4", 81)]);
+    assert!(told.contains("depends on L25 meta skuid"), "{told}");
+    let handles = RULES.replace("counter drop comment \"nobody else\"", "counter drop # handle 9");
+    let text = bench.file("handles.nft", handles);
+    let told = stdout(1, &["why", &text, "--packet", &tcp("10.0.1.4", 22)]);
+    assert!(told.ends_with("DROP by L13 inet filter ssh counter drop # handle 9\n"), "{told}");
+}
+
+#[test]
+fn counters_are_saved_in_the_language_of_the_rules() {
+    let bench = Bench::new();
+    let text = bench.file("rules.nft", RULES);
+    let packets = [
+        "tcp 10.0.0.4:1000 > 192.0.2.1:22 syn",
+        "tcp 10.0.1.4:1000 > 192.0.2.1:22 syn",
+        "tcp 10.0.1.4:1001 > 192.0.2.1:22 syn",
+        "udp 10.0.1.4:1001 > 192.0.2.1:53",
+        "udp 2001:db8::4:1001 > 2001:db8::1:53",
+    ];
+    let capture = bench.capture("c.pcapng", &packets);
+    let saved = bench.path("saved").display().to_string();
+    let replay = |rules: &str| {
+        let args = ["replay", rules, &capture, "--path", "forward", "--save-counters", &saved];
+        let document = report(0, &args);
+        Schema::named("tamis.replay.1").takes(&document);
+        (document, fs::read_to_string(&saved).unwrap())
+    };
+    let (document, counted) = replay(&text);
+    for line in [
+        "ip saddr @admin counter packets 1 bytes 40 accept",
+        "counter packets 2 bytes 80 drop comment \"nobody else\"",
+        // Of both families.
+        "udp dport 53 counter packets 2 bytes 76",
+    ] {
+        assert!(counted.lines().any(|counted| counted.trim() == line), "no {line}\n{counted}");
+    }
+    let hits = document["hits"].as_array().unwrap();
+    let drop = hits.iter().find(|hit| hit["chain"] == "ssh" && hit["number"] == 2).unwrap();
+    let expected = "inet filter ssh counter drop comment \"nobody else\"";
+    assert_eq!((&drop["text"], &drop["packets"]), (&expected.into(), &2.into()), "{drop}");
+    assert_eq!((&drop["table"], &drop["line"]), (&"inet filter".into(), &13.into()), "{drop}");
+    // What it wrote is read again; of JSON it is JSON.
+    let again = bench.file("again.nft", &counted);
+    assert_eq!(replay(&again).1, counted);
+    let (_, of_json) = replay(&json(&bench, &again));
+    let of_json = bench.file("again.json", of_json);
+    let back = stdout(0, &["convert", &of_json, "--from", "nft-json", "--to", "nft"]);
+    assert_eq!(back, counted);
+}
+
+#[test]
+fn errors_name_the_line_and_the_column() {
+    let bench = Bench::new();
+    let refused = |name: &str, text: &str| {
+        let file = bench.file(name, text);
+        refusal(&["why", &file, "--packet", &tcp("10.0.0.4", 22)]).replace(&file, "FILE")
+    };
+    let wrong = RULES.replace("counter accept", "counter xyzzy");
+    let told = refused("wrong.nft", &wrong);
+    assert!(told.contains("FILE:12:27: expected a statement instead of xyzzy"), "{told}");
+    let told = refused("bridge.nft", "table bridge b {\n}\n");
+    assert!(told.contains("FILE: expected a table of ip, ip6 or inet, found none"), "{told}");
+    let told = refused("cut.json", "{\"nftables\": [{\"table\": {");
+    assert!(told.contains("FILE: "), "{told}");
+}
+
+#[test]
+fn cases_name_rules_of_nft() {
+    let bench = Bench::new();
+    let rules = bench.file("rules.nft", RULES);
+    let cases = bench.file(
+        "cases.toml",
+        "[[case]]\nname = \"ssh\"\npacket = \"in=lan0 out=wan0 tcp 10.0.1.4:1 > 192.0.2.1:22 syn path=forward\"\n\
+         expect = \"drop\"\nby = \"inet filter/ssh/2\"\n",
+    );
+    let told = stdout(0, &["test", &rules, &cases]);
+    assert!(told.contains("1 case"), "{told}");
+}
+
+/// iptables-nft's own table stands in a listing as well, and its place tells the order of both.
+#[test]
+fn a_host_has_tables_of_nft_among_those_of_iptables() {
+    let saved = "# Generated by iptables-save v1.8.9 (nf_tables) on Thu Nov 26 17:32:58 2026\n\
+        *filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -p tcp -m tcp --dport 23 -j DROP\nCOMMIT\n";
+    let own = "table ip filter {\n\tchain FORWARD {\n\t\ttype filter hook forward priority filter; policy accept;\n\
+        \t\tmeta l4proto tcp tcp dport 23 counter packets 0 bytes 0 drop\n\t}\n}\n";
+    let native = "table inet fw {\n\tchain f {\n\t\ttype filter hook forward priority filter; policy accept;\n\
+        \t\ttcp dport 23 drop\n\t}\n}\n";
+    let by_native = "DROP by L9 inet fw f tcp dport 23 drop\n";
+    for (listing, by) in [
+        (format!("{own}{native}"), "L14 inet fw f tcp dport 23 drop\n"),
+        (format!("{native}{own}"), "L4 -A FORWARD -p tcp -m tcp --dport 23 -j DROP\n"),
+    ] {
+        let bench = Bench::new();
+        let host = folder(&bench, &[("iptables.save", saved), ("rules.nft", &listing)]);
+        let told = stdout(1, &["why", &host, "--packet", &tcp("10.0.0.4", 23)]);
+        assert!(told.ends_with(by), "{told}");
+        // The one that is left.
+        let told = stdout(1, &["why", &host, "--ignore-nft", "--packet", &tcp("10.0.0.4", 23)]);
+        assert!(told.ends_with("-A FORWARD -p tcp -m tcp --dport 23 -j DROP\n"), "{told}");
+    }
+    let bench = Bench::new();
+    let host = folder(&bench, &[("rules.nft", native)]);
+    let told = stdout(1, &["why", &host, "--packet", &tcp("10.0.0.4", 23)]);
+    assert!(told.ends_with(&by_native.replace("L9", "L4")), "{told}");
+}
+
+#[test]
+fn tables_of_iptables_nft_alone_ask_for_their_own_text() {
+    let bench = Bench::new();
+    let text = bench.file(
+        "xt.nft",
+        "# Warning: table ip filter is managed by iptables-nft, do not touch!\ntable ip filter {\n\
+         \tchain FORWARD {\n\t\ttype filter hook forward priority filter; policy accept;\n\
+         \t\txt match \"statistic\" counter packets 0 bytes 0 drop\n\t}\n}\n",
+    );
+    let told = stdout(4, &["why", &text, "--packet", &tcp("10.0.0.4", 23)]);
+    assert!(told.contains("xt match statistic") && told.contains("iptables-save"), "{told}");
+}
