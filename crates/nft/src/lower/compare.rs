@@ -80,6 +80,11 @@ pub(crate) trait Tested: Match {
         None
     }
 
+    /// Whether it may drop the packet.
+    fn may_drop(&self) -> bool {
+        false
+    }
+
     /// Whether it holds for every packet of the family.
     fn is_always(&self) -> bool {
         false
@@ -349,6 +354,10 @@ impl Match for Unevaluated {
 impl Tested for Unevaluated {
     fn lacks(&self) -> Option<&str> {
         Some(&self.why)
+    }
+
+    fn may_drop(&self) -> bool {
+        self.drops
     }
 
     fn bytecode(&self, _show: &mut dyn FnMut(String)) {}

@@ -76,7 +76,7 @@ pub struct Session {
     pub unknown: BTreeMap<String, u64>,
     /// Packets that left.
     pub left: u64,
-    /// Packets of which tamis does not know the verdict: any rule may have counted them.
+    /// Packets of which tamis does not know everything: any rule may have counted them.
     untold: u64,
 }
 
@@ -132,9 +132,10 @@ impl Session {
             self.kernel.send(frame)?;
             let Some(side) = &mut self.side else { continue };
             let end = side.evaluate(frame, now.as_nanos() as u64);
-            self.untold += u64::from(end == Egress::Unknown);
+            let unknown = side.unknown(frame);
+            self.untold += u64::from(end == Egress::Unknown || unknown.is_some());
             ends.push(end);
-            if let Some(cause) = side.unknown(frame) {
+            if let Some(cause) = unknown {
                 *self.unknown.entry(cause).or_default() += 1;
             }
         }
