@@ -21,7 +21,7 @@ const LABEL: &[u8] = b"tamis identity 1\0";
 /// Bytes of a signature.
 const SIGNATURE: usize = 64;
 
-/// What a node is, as the directory says it.
+/// What a node is, as the authority says it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claims {
     /// The node's key in the tunnel.

@@ -57,7 +57,7 @@ pub(super) fn signaling(data: &[u8]) {
     let mut script = Script(data);
     let mut world = World::new(policy(&PAIRS), 1);
     NODES.iter().zip(1..).for_each(|(name, number)| world.enrolled(name, number));
-    let guest = world.directory.invite(name("guest"), world.time()).map(|secret| secret.public());
+    let guest = world.authority.invite(name("guest"), world.time()).map(|secret| secret.public());
     let Ok(guest) = guest else { return };
     world.carry_out();
     let mut liars = BTreeSet::new();
