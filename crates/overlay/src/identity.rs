@@ -95,6 +95,25 @@ impl Identity {
         Ok(Self { claims: Claims { key, name, v4, v6, expires }, signature })
     }
 
+    /// Writes it, as messages have it.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut to = Writer::default();
+        self.write(&mut to);
+        to.0
+    }
+
+    /// Reads what [`Identity::to_bytes`] wrote.
+    ///
+    /// # Errors
+    /// [`Malformed`], with the byte.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut from = Reader::new(bytes);
+        let identity = Self::read(&mut from)?;
+        from.end()?;
+        Ok(identity)
+    }
+
     /// Checks who signed it, and that it has not expired at this second after 1970.
     ///
     /// # Errors

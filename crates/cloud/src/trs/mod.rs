@@ -17,8 +17,8 @@ use tunnel::{PeerConfig, Prefix, PublicKey, SystemEntropy};
 pub(crate) use config::init;
 
 use crate::control::Request;
+use crate::peers::end;
 use crate::serve::{self, Clock, Places, Server};
-use crate::service::end;
 use crate::store::{Changes, Redb, Store};
 
 mod config;

@@ -1,11 +1,11 @@
 //! `tamis tunnel join`: makes this host a node of a network of named nodes, by a one-time key.
 //!
 //! Contract: nothing is written over. The node's key is made here and never leaves; a second try with the same files goes on
-//! where the first one ended, as the directory answers the same key again.
+//! where the first one ended, as the authority answers the same key again.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -21,7 +21,7 @@ use super::keys::write_secret;
 use super::settings::AT;
 use crate::screen;
 
-/// How long the directory may take over its answer.
+/// How long the authority may take over its answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Time between two questions.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -31,13 +31,15 @@ const TICK: Duration = Duration::from_millis(50);
 const LONGEST: usize = 2_048;
 /// Seconds of silence after which the cloud gets a keepalive.
 const KEEPALIVE: u16 = 25;
-/// What the cloud is called among peers.
+/// What the cloud, or the directory alone, is called among peers.
 const CLOUD: &str = "cloud";
+/// What an authority is called that is another process.
+const AUTHORITY: &str = "authority";
 
 /// `tamis tunnel join`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The command line is what tamis-cloud enrol prints. Exit codes: 0 joined, 2 usage error, or the directory refuses or is silent.
+The command line is what tamis-cloud enrol prints. Exit codes: 0 joined, 2 usage error, or the authority refuses or is silent.
 Examples:
   tamis tunnel join tamis://203.0.113.1:51900/CzBVep_E6Q4zWH2ix-wRNluApcrvFDleg6jN8hc8YYY.SsxVTCi7f9jgn-3dZUQU5F2uU9nLUNwBgxSCwI1aYqE CD1yp9wRRnuw5RpPhLnuI1iNwvcsYZbLADVqn9QJPnM=")]
 pub(crate) struct JoinArgs {
@@ -93,7 +95,7 @@ fn own_key(file: &Path) -> Result<PrivateKey> {
     Ok(key)
 }
 
-/// Asks the directory until it answers.
+/// Asks the authority until it answers.
 fn enrolled(url: &JoinUrl, one_time: &PrivateKey, own: &PrivateKey) -> Result<Membership> {
     let endpoint = url.endpoint.to_socket_addrs().with_context(|| url.endpoint.clone())?;
     let mut endpoints = endpoint;
@@ -160,23 +162,36 @@ fn guest(url: &JoinUrl, one_time: &PrivateKey, endpoint: SocketAddr) -> Result<T
     Ok(tunnel)
 }
 
-/// The tunnel of a node, with one peer: the cloud.
+/// The tunnel of a node, with one peer, the cloud, or two where the authority is another process than the directory.
 fn settings(
     args: &JoinArgs,
     file: &Path,
     (key, key_file): (PrivateKey, PathBuf),
     membership: &Membership,
 ) -> Result<TunnelSettings> {
-    let Membership { identity, domain, bits, directory } = membership;
+    let Membership { identity, domain, bits, directory, authority, directory_at } = membership;
     let claims = &identity.claims;
-    let endpoint = args.url.endpoint.parse().map_err(|error| anyhow!("{}: {error}", args.url))?;
-    let whole = |address: IpAddr| Prefix::new(address, if address.is_ipv4() { 32 } else { 128 });
-    let allowed = [directory.0.into(), directory.1.into()];
-    let cloud = PeerSettings {
-        endpoint: Some(endpoint),
-        allowed: allowed.into_iter().filter_map(|address| whole(address).ok()).collect(),
-        keepalive: Some(KEEPALIVE),
-        ..PeerSettings::new(CLOUD.to_owned(), args.url.key, AT)
+    let joined = args.url.endpoint.parse().map_err(|error| anyhow!("{}: {error}", args.url))?;
+    let server = |name: &str, key, endpoint, (v4, v6): (Ipv4Addr, Ipv6Addr)| {
+        let allowed = [Prefix::new(v4.into(), 32), Prefix::new(v6.into(), 128)];
+        PeerSettings {
+            endpoint: Some(endpoint),
+            allowed: allowed.into_iter().flatten().collect(),
+            ..PeerSettings::new(name.to_owned(), key, AT)
+        }
+    };
+    let keepalive = Some(KEEPALIVE);
+    let peers = match directory_at {
+        None => {
+            let cloud = server(CLOUD, args.url.key, joined, *directory);
+            vec![PeerSettings { keepalive, ..cloud }]
+        }
+        Some((at, key)) => {
+            let cloud = server(CLOUD, *key, (*at).into(), *directory);
+            // It is spoken to twice a day.
+            let authority = server(AUTHORITY, args.url.key, joined, *authority);
+            vec![PeerSettings { keepalive, ..cloud }, authority]
+        }
     };
     Ok(TunnelSettings {
         file: file.display().to_string(),
@@ -187,9 +202,10 @@ fn settings(
             name: claims.name.clone(),
             domain: domain.clone(),
             directory: directory.0,
+            authority: directory_at.is_some().then_some(authority.0),
             signer: args.url.signer,
         }),
-        peers: vec![cloud],
+        peers,
         ..TunnelSettings::usual(&args.name, (key, Named { path: key_file, at: AT }))
     })
 }

@@ -107,12 +107,13 @@ fn step(
             let message = script.message()?;
             let key = world.nodes[&liar].0;
             liars.insert(liar);
+            world.deliver(Flying::ToAuthority(key, message.clone()));
             world.deliver(Flying::ToDirectory(key, message));
         }
         10 => {
             let from = if script.byte()? & 1 == 0 { guest } else { secret(77).public() };
             let message = script.message()?;
-            world.deliver(Flying::ToDirectory(from, message));
+            world.deliver(Flying::ToAuthority(from, message));
         }
         11 => {
             let (to, message) = (node(script)?, script.message()?);

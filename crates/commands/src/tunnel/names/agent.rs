@@ -1,4 +1,4 @@
-//! [`Names`]: the thread that answers programs, speaks to the directory, and gives the tunnel its peers.
+//! [`Names`]: the thread that answers programs, speaks to the directory and the authority, and gives the tunnel its peers.
 
 use std::collections::HashMap;
 use std::io;
@@ -42,7 +42,7 @@ pub(in super::super) struct Names {
     cloud: CloudSettings,
     /// The node's own addresses, and the networks they are in.
     own: Vec<(IpAddr, u8)>,
-    /// To the directory.
+    /// To the directory, and to an authority that is another process.
     signaling: UdpSocket,
     programs: Programs,
     forward: Forward,
@@ -69,16 +69,20 @@ impl Names {
         let forward = Forward::open(&addresses, Box::new(SystemEntropy::new()));
         let programs = Programs::open(v4, addresses, dns::PORT)
             .with_context(|| format!("port {} of {v4}, to answer for names", dns::PORT))?;
-        let at = SocketAddr::new(v4, PORT);
-        let signaling = bound(at, SocketType::DGRAM, Some(&tunnel.name));
-        let node = Node::new(cloud.name.clone(), cloud.signer, Box::new(SystemEntropy::new()))?;
+        let own_at = SocketAddr::new(v4, PORT);
+        let signaling = bound(own_at, SocketType::DGRAM, Some(&tunnel.name));
+        let entropy = Box::new(SystemEntropy::new());
+        let mut node = Node::new(cloud.name.clone(), cloud.signer, entropy)?;
+        if cloud.authority.is_some() {
+            node.authority_apart();
+        }
         let policed = Policed::new(cloud.name.clone(), &own);
         Ok(Some(Self {
             cloud,
             own,
             policed,
             // The directory speaks by the tunnel alone, whatever source others write.
-            signaling: signaling.with_context(|| format!("UDP {at}, to the directory"))?.into(),
+            signaling: signaling.with_context(|| format!("UDP {own_at}, to the directory"))?.into(),
             programs,
             forward,
             node,
@@ -111,7 +115,7 @@ impl Names {
         self.wait(self.node.next_due().saturating_sub(now).min(LONGEST_SLEEP));
         let now = self.now();
         self.answer_programs(now);
-        self.hear_directory(now);
+        self.hear_servers(now);
         if self.look <= now {
             self.look = now.saturating_add(LOOK);
             self.node.set_locals(self.locals(peers.port()));
@@ -135,16 +139,15 @@ impl Names {
         let _ = poll(&mut sockets, Some(&pause));
     }
 
-    fn hear_directory(&mut self, now: u64) {
-        let directory = SocketAddr::new(self.cloud.directory.into(), PORT);
+    fn hear_servers(&mut self, now: u64) {
         let mut buffer = [0; LONGEST + 1];
         for _ in 0..BURST {
-            match self.signaling.recv_from(&mut buffer) {
-                Ok((length, from)) if from == directory => {
-                    self.node.receive(&buffer[..length], now)
-                }
-                Ok(_) => {}
-                Err(_) => break,
+            let Ok((length, from)) = self.signaling.recv_from(&mut buffer) else { break };
+            let message = &buffer[..length];
+            if from == at(self.cloud.directory) {
+                self.node.receive(message, now);
+            } else if self.cloud.authority.is_some_and(|authority| from == at(authority)) {
+                self.node.receive_of_authority(message, now);
             }
         }
     }
@@ -227,10 +230,13 @@ impl Names {
 
     fn act(&mut self, action: Action, (run, peers): (&Running, &Peers), log: Log) {
         match action {
+            // What is lost is said again.
             Action::Send(message) => {
-                // What is lost is said again.
-                let to = SocketAddr::new(self.cloud.directory.into(), PORT);
-                let _ = self.signaling.send_to(&message, to);
+                let _ = self.signaling.send_to(&message, at(self.cloud.directory));
+            }
+            Action::Ask(message) => {
+                let authority = self.cloud.authority.unwrap_or(self.cloud.directory);
+                let _ = self.signaling.send_to(&message, at(authority));
             }
             Action::Permit { claims, permits } => {
                 if let Err(what) = self.policed.hold(&claims, &permits, run) {
@@ -294,6 +300,9 @@ impl Names {
 
     fn answer(&mut self, name: &Name, found: std::result::Result<Claims, NoWay>) {
         let why = found.as_ref().err().map(|why| match why {
+            NoWay::Silent if self.node.lacks_identity() => {
+                "this node has no identity: its authority has not answered yet".to_owned()
+            }
             NoWay::Silent if !self.node.is_registered() => {
                 "this node has not registered: its directory has not answered yet".to_owned()
             }
@@ -319,6 +328,11 @@ impl Names {
     fn full(&self, name: &Name) -> String {
         format!("{name}.{}", self.cloud.domain)
     }
+}
+
+/// Where a server of this address speaks.
+fn at(server: Ipv4Addr) -> SocketAddr {
+    SocketAddr::new(server.into(), PORT)
 }
 
 /// An answer that is known at once.

@@ -41,6 +41,9 @@ impl TunnelSettings {
             lines.text_of("name", cloud.name.as_str());
             lines.text_of("domain", &cloud.domain);
             lines.text_of("directory", &cloud.directory.to_string());
+            if let Some(authority) = cloud.authority {
+                lines.text_of("authority", &authority.to_string());
+            }
             lines.text_of("signer", &cloud.signer.to_string());
         }
         for peer in &self.peers {

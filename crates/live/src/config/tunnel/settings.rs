@@ -84,6 +84,8 @@ pub struct CloudSettings {
     pub domain: String,
     /// The directory's address inside the tunnel.
     pub directory: Ipv4Addr,
+    /// The authority's address inside the tunnel, where it is another process than the directory.
+    pub authority: Option<Ipv4Addr>,
     /// The key that identities are signed with.
     pub signer: SignerKey,
 }
