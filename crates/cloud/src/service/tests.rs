@@ -230,7 +230,7 @@ fn a_node_is_back_at_once_after_a_restart() {
     assert!(Guest::new(&settings, secret).asks(&mut service).unwrap());
     let (mut member, mut now) = (Member::new(&settings), NOW);
     // Killed as soon as it has acknowledged: the node would register again in ten seconds.
-    member.lives(&mut service, &mut now, 30);
+    member.lives(&mut service, &mut now, 40);
     assert_eq!(state(&mut service, now), "present");
     let mut again = restarted(&settings, service, now);
     assert_eq!(state(&mut again, now), "absent");

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 mod apart;
+mod authority;
 mod demo;
 mod direct;
 mod killed;

@@ -21,6 +21,11 @@ impl Directory {
             return self.note(format!("alarm: {name} has the key of a server, and is no node"));
         }
         self.effects.push_back(Effect::Keep(Record::Device(device.clone())));
+        if self.authority.is_some() {
+            let Device { name, key, revoked, .. } = &device;
+            let is = if *revoked { "is revoked" } else { "is a node" };
+            self.note(format!("{name}, with the key {key}, {is} by the authority's word"));
+        }
         if let Some(before) = before.filter(|before| !before.revoked) {
             self.leave(&before);
         }
