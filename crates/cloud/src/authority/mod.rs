@@ -47,10 +47,8 @@ pub(crate) fn run(config: &Path) -> Result<ExitCode> {
     let mut signing = Signing::new(&settings, store, clock.now())?;
     let control = Some(settings.control());
     let places = Places { tunnel: settings.listen, relay: None, control };
-    let says = format!(
-        "an authority of {} is served at {}",
-        settings.network.domain, settings.public
-    );
+    let says =
+        format!("an authority of {} is served at {}", settings.network.domain, settings.public);
     serve::run(&mut signing, &places, (clock, config), &says)
 }
 
@@ -89,7 +87,8 @@ impl<S: Store> Signing<S> {
             Effect::Dismiss { key } => peers::dismiss(&mut self.carrier, &key),
             Effect::Send { to, at, message } => {
                 // To its directory it speaks as guests do.
-                let own = if to == self.nms.1 { guest_address(&self.own).into() } else { self.inside };
+                let own =
+                    if to == self.nms.1 { guest_address(&self.own).into() } else { self.inside };
                 peers::send(&mut self.carrier, own, (&to, at), &message, now);
             }
             // What else there is a directory wants.

@@ -101,7 +101,10 @@ fn the_authority_and_the_directory_each_go_on_without_the_other() {
     // Who has the answer is asked, and the directory has no key to sign with.
     let refused = hosts.asks_cloud(&format!("enrol d --config {config}"));
     assert_eq!(refused.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("are the authority's"), "{refused:?}");
+    assert!(
+        String::from_utf8_lossy(&refused.stderr).contains("are the authority's"),
+        "{refused:?}"
+    );
     assert!(!hosts.folder.path().join("cloud/signer.key").exists());
     let listed = hosts.cloud_on("as", &format!("devices --config {signing}"));
     assert_eq!(listed.lines().filter(|line| line.ends_with("enrolled")).count(), 3, "{listed}");

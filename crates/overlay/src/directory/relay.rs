@@ -41,9 +41,9 @@ impl Directory {
 
     /// Whether the relay carries a path.
     pub(super) fn is_carried(&self, pair: &Pair) -> bool {
-        self.orders.as_ref().is_none_or(|orders| {
-            self.paths.order(pair).is_some_and(|order| orders.is_done(order))
-        })
+        self.orders
+            .as_ref()
+            .is_none_or(|orders| self.paths.order(pair).is_some_and(|order| orders.is_done(order)))
     }
 
     /// The relay says something.

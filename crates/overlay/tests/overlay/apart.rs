@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use overlay::limits::{SERVER_PATIENCE, SECOND};
+use overlay::limits::{SECOND, SERVER_PATIENCE};
 use overlay::{Body, Message, NoWay, Pair, Refusal, Relaying, Series};
 use proptest::prelude::*;
 

@@ -179,7 +179,8 @@ fn clocks_that_differ_by_days_are_said_and_hinder_nobody() {
         world.restart_directory();
         world.settle(12);
         assert!(asked(&mut world, "b", "c", 1).is_ok(), "{ahead}");
-        let said = world.notes.iter().filter(|it| it.starts_with("the authority's clock is 259200 s"));
+        let said =
+            world.notes.iter().filter(|it| it.starts_with("the authority's clock is 259200 s"));
         // Each start of the directory says so once.
         assert_eq!(said.count(), 2, "{:?}", world.notes);
     }
@@ -201,10 +202,8 @@ fn an_authority_of_another_network_is_none_and_that_is_said() {
     }
     let device = Device { name: name("a"), key: secret(1).public(), number: 2, revoked: false };
     let body = Body::Member { series, device: Box::new(device) };
-    world.deliver(Flying::ToDirectory(
-        authority_key(),
-        Message { transaction: 1, body }.to_bytes(),
-    ));
+    world
+        .deliver(Flying::ToDirectory(authority_key(), Message { transaction: 1, body }.to_bytes()));
     assert!(world.flying.is_empty() && world.disk.devices.is_empty());
     let what = "expected an authority of home.example 10.99.0.0/24 fd00::/64, \
                 found other.example 10.99.0.0/24 fd00::/64";

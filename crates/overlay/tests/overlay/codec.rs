@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use overlay::limits::SECOND;
 use overlay::{
-    Body, Certifying, Claims, Device, End, Following, HEADER, Join, LONGEST, Membership, Message, Name, Pair, Permit, Permits,
-    Refusal, Relaying, Series, Service,
+    Body, Certifying, Claims, Device, End, Following, HEADER, Join, LONGEST, Membership, Message,
+    Name, Pair, Permit, Permits, Refusal, Relaying, Series, Service,
 };
 use proptest::prelude::*;
 use tunnel::PublicKey;

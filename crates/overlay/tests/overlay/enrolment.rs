@@ -118,9 +118,10 @@ fn a_guest_may_do_nothing_else() {
     let mut world = World::new(policy(&[["*", "*"]]), 1);
     world.enrolled("nas", 1);
     let guest = invite(&mut world, "tv");
-    for body in
-        [Body::Register { started: 1, locals: Vec::new(), identity: None }, Body::Direct { name: name("nas") }]
-    {
+    for body in [
+        Body::Register { started: 1, locals: Vec::new(), identity: None },
+        Body::Direct { name: name("nas") },
+    ] {
         let bytes = Message { transaction: 1, body }.to_bytes();
         world.authority.receive(&guest, &bytes, world.time());
         world.carry_out();

@@ -6,8 +6,8 @@ use std::ops::RangeInclusive;
 
 use overlay::limits::SECOND;
 use overlay::{
-    Action, Authority, Body, Claims, Device, Directory, Effect, Line, Message, Name, Network, NoWay, Node, Now,
-    Outpost, Pair, Permits, Policy, Record, Signer,
+    Action, Authority, Body, Claims, Device, Directory, Effect, Line, Message, Name, Network,
+    NoWay, Node, Now, Outpost, Pair, Permits, Policy, Record, Signer,
 };
 use tunnel::{Entropy, NoEntropy, PrivateKey, PublicKey};
 
@@ -291,7 +291,8 @@ impl World {
             true => assert!(self.known.contains(&key)),
             false => assert!(self.admitted.contains(&key)),
         }
-        let is_order = |it: &Flying| matches!(it, Flying::ToDirectory(key, _) if *key == authority_key());
+        let is_order =
+            |it: &Flying| matches!(it, Flying::ToDirectory(key, _) if *key == authority_key());
         self.flying.retain(is_order);
         self.places.insert(key, ([192, 0, 2, number as u8], 51_900).into());
         self.nodes.insert(name.clone(), (key, self.node(&name)));

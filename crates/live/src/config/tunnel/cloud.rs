@@ -26,7 +26,8 @@ pub(super) fn read(value: &Value<'_>, tunnel: &TunnelSettings) -> Result<CloudSe
         string(value)?.parse::<Ipv4Addr>().map_err(|_| wrong(value, what))
     };
     let authority = section.get("authority");
-    let authority = authority.map(|it| address(it, "the authority's IPv4 address inside the tunnel"));
+    let authority =
+        authority.map(|it| address(it, "the authority's IPv4 address inside the tunnel"));
     Ok(CloudSettings {
         name: string(name)?.parse().map_err(|_| wrong(name, "the name of a node"))?,
         domain: match string(domain)? {
