@@ -57,7 +57,7 @@ pub enum Effect {
         /// The nodes.
         pair: Pair,
     },
-    /// An authority has enrolled or revoked this device: a directory of the same process is told so.
+    /// An authority has enrolled or revoked this device: a directory of the same process learns it.
     Tell(Device),
     /// A line for the log.
     Note(String),

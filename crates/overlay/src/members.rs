@@ -25,9 +25,9 @@ pub struct Certifying {
     pub time: u64,
     /// The domain that it signs names for.
     pub domain: String,
-    /// Its pool of virtual IPv4 addresses.
+    /// The pool of virtual IPv4 addresses.
     pub v4: (Ipv4Addr, u8),
-    /// Its pool of virtual IPv6 addresses.
+    /// The pool of virtual IPv6 addresses.
     pub v6: (Ipv6Addr, u8),
 }
 
@@ -43,7 +43,7 @@ pub struct Following {
 }
 
 impl Certifying {
-    /// Whether its names and addresses are those of a network.
+    /// Whether the names and addresses are those of a network.
     #[must_use]
     pub fn is_of(&self, network: &Network) -> bool {
         (&self.domain, self.v4, self.v6) == (&network.domain, network.v4, network.v6)

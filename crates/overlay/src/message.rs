@@ -61,7 +61,7 @@ pub enum Body {
         started: u64,
         /// Where it is by its own word: addresses of its own, and its tunnel's port.
         locals: Vec<SocketAddr>,
-        /// Its identity, if the directory is not known to have this one.
+        /// The node's identity, if the directory is not known to have this one.
         identity: Option<Box<Identity>>,
     },
     /// The directory has noted it.
@@ -195,7 +195,7 @@ pub enum Refusal {
     Busy = 7,
     /// The key is another node's.
     KeyTaken = 8,
-    /// The directory knows no identity of the node that holds: the node has it renewed, and registers again.
+    /// The directory knows no identity of the node that holds: the node asks its authority, and registers again.
     Uncertified = 9,
 }
 

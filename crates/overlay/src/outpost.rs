@@ -120,7 +120,7 @@ impl Outpost {
         }
     }
 
-    /// Follows orders for this start; others name all paths anew.
+    /// Follows orders for this start; others name all paths again.
     fn follow(&mut self, series: Series) {
         if self.followed.follow(series, self.started) {
             self.named = Some(HashSet::new());

@@ -1,4 +1,4 @@
-//! [`Orders`]: the orders of a server to another one that wait, and how far that one has come; [`Followed`]: the orders that
+//! [`Orders`]: the orders of a server to another that wait, and how far that has come; [`Followed`]: the orders that
 //! a server follows. So does a directory order its relay, and an authority its directory.
 //!
 //! Contract: an order is about one thing and says what is so of it when it is sent; what changes later is another order. Orders
@@ -30,7 +30,7 @@ pub(crate) struct Orders<T> {
     /// The order after which all things have been named.
     pub(crate) whole: u64,
     repeat: u64,
-    /// A start of the server that is not as this side is told to expect.
+    /// A start of the server that is not as this side expects.
     strange: Option<u64>,
 }
 

@@ -31,7 +31,7 @@ struct Signing<S> {
     carrier: Carrier,
     store: S,
     own: PublicKey,
-    /// Its address inside the tunnel.
+    /// The authority's address inside the tunnel.
     inside: std::net::IpAddr,
     /// Where the directory is, and its key.
     nms: (SocketAddr, PublicKey),

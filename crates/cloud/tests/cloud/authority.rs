@@ -98,7 +98,7 @@ fn the_authority_and_the_directory_each_go_on_without_the_other() {
     hosts.wait("the first ping", |hosts| hosts.pings("a", "10.99.0.3"));
     assert!(knows_authority(&hosts, "a"));
 
-    // Who has the answer is asked, and the directory has no key to sign with.
+    // The directory says where the answer is, and has no key to sign with.
     let refused = hosts.asks_cloud(&format!("enrol d --config {config}"));
     assert_eq!(refused.status.code(), Some(2));
     assert!(

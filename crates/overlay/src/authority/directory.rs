@@ -7,43 +7,22 @@ use std::net::SocketAddr;
 
 use tunnel::PublicKey;
 
+use super::apart::Apart;
 use super::state::Authority;
 use crate::effect::{Effect, Now};
 use crate::limits;
 use crate::members::{Certifying, Following};
 use crate::message::{Body, Transaction};
-use crate::name::Name;
 use crate::network::GUESTS_DIRECTORY;
-use crate::queue::{Heard, Orders};
+use crate::queue::Heard;
 use crate::record::Device;
-
-/// A directory that is another process.
-#[derive(Debug)]
-pub(super) struct Apart {
-    orders: Orders<Name>,
-    /// Where it is outside the tunnel.
-    at: SocketAddr,
-    /// Words that this authority has said of itself.
-    said: Transaction,
-    say_at: u64,
-    /// When the directory was heard last, or another session was made.
-    heard: u64,
-}
-
-impl Apart {
-    /// Where it is, and its key.
-    pub(super) fn place(&self) -> (SocketAddr, PublicKey) {
-        (self.at, self.orders.key)
-    }
-}
 
 impl Authority {
     /// The directory is another process, which is reached there and has this key: to be said before anything else is. To it,
     /// this authority speaks from its address for the link alone, as guests do.
     pub fn directory_apart(&mut self, at: SocketAddr, key: PublicKey) {
         self.reserve(key);
-        let orders = Orders::new(key);
-        self.directory = Some(Apart { orders, at, said: 0, say_at: 0, heard: 0 });
+        self.directory = Some(Apart::new(at, key));
     }
 
     /// Of a directory apart: whether it is there.

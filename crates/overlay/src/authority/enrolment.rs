@@ -91,7 +91,7 @@ impl Authority {
             None => self.free_number().ok_or(Refusal::Full)?,
         };
         self.numbers.insert(number);
-        // The key of one that was revoked may be another node's by now.
+        // The key of a revoked node may be another node's by now.
         if let Some(before) = before.filter(|before| before.key != key && !before.revoked) {
             self.leave(&before);
         }

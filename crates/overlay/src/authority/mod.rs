@@ -6,6 +6,7 @@
 //! directory hears of each device that is enrolled or revoked: in the same process by [`Effect::Tell`](crate::Effect::Tell), elsewhere by
 //! orders. All state is bounded by the devices that were enrolled.
 
+mod apart;
 mod directory;
 mod enrolment;
 mod renewal;

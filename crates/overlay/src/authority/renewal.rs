@@ -7,7 +7,7 @@ use crate::effect::Now;
 use crate::message::{Body, Transaction};
 
 impl Authority {
-    /// A node asks for its identity. Who asks is proven by the tunnel; nothing is kept of it, so it may ask again.
+    /// A node asks for its identity. The tunnel has proven whose key it is; nothing is kept of it, so it may ask again.
     pub(super) fn renew(&mut self, from: &PublicKey, transaction: Transaction, now: Now) {
         let device = self.by_key.get(from).and_then(|name| self.devices.get(name)).cloned();
         let Some(device) = device.filter(|device| !device.revoked) else { return };

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use tunnel::{Entropy, NoEntropy, PublicKey};
 
-use super::directory::Apart;
+use super::apart::Apart;
 use crate::effect::{Effect, Now};
 use crate::identity::{Claims, Identity, Signer};
 use crate::limits;

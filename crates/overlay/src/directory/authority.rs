@@ -2,30 +2,13 @@
 
 use tunnel::PublicKey;
 
+use super::apart::Apart;
 use super::state::Directory;
 use crate::effect::{Effect, Now};
 use crate::limits::{self, SECOND};
 use crate::members::{Certifying, Following};
 use crate::message::{Body, Message, Transaction};
 use crate::network::guest_address;
-use crate::queue::Followed;
-
-/// An authority that is another process.
-#[derive(Debug)]
-pub(super) struct Apart {
-    key: PublicKey,
-    followed: Followed,
-    /// Words that this directory has said to it.
-    said: Transaction,
-    /// When it was heard last, if it is there.
-    heard: Option<u64>,
-    /// Seconds after 1970 on its clock, and when that was on ours.
-    clock: Option<(u64, u64)>,
-    /// That its clock differs was noted.
-    is_skewed: bool,
-    /// A start of it with another network than this one.
-    strange: Option<u64>,
-}
 
 impl Directory {
     /// The authority is another process, and has this key: to be said before anything else is. It is a peer of the tunnel with an
@@ -33,9 +16,7 @@ impl Directory {
     pub fn authority_apart(&mut self, key: PublicKey) {
         let addresses = vec![guest_address(&key).into()];
         self.effects.push_back(Effect::Admit { key, addresses });
-        let followed = Followed::default();
-        let (said, heard, clock, is_skewed, strange) = (0, None, None, false, None);
-        self.authority = Some(Apart { key, followed, said, heard, clock, is_skewed, strange });
+        self.authority = Some(Apart::new(key));
     }
 
     /// Of an authority apart: whether it is there.

@@ -93,7 +93,7 @@ impl Directory {
         self.identities.get(name).filter(|it| it.claims.expires > unix).cloned()
     }
 
-    /// Takes a genuine identity in place of one that holds for less.
+    /// Takes a genuine identity, if it holds for longer than what is known.
     fn take_up(&mut self, identity: Identity) {
         let Claims { name, expires, .. } = &identity.claims;
         if self.identities.get(name).is_none_or(|held| held.claims.expires < *expires) {

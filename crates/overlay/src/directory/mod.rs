@@ -10,6 +10,7 @@
 //!
 //! It never has a key of traffic: nodes agree on theirs with each other, through a relay that forwards what is sealed.
 
+mod apart;
 mod authority;
 mod direction;
 mod members;

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 use tunnel::{Entropy, NoEntropy, PublicKey};
 
-use super::authority::Apart;
+use super::apart::Apart;
 use crate::effect::{Effect, Now};
 use crate::identity::{Identity, SignerKey};
 use crate::limits;
@@ -77,7 +77,7 @@ pub struct Directory {
     pub(super) started: u64,
     pub(super) devices: BTreeMap<Name, Device>,
     pub(super) by_key: HashMap<PublicKey, Name>,
-    /// The identity of each node that holds for longest, of those that it showed.
+    /// Of the identities that a node has shown, the last to expire.
     pub(super) identities: HashMap<Name, Identity>,
     /// An authority that is another process.
     pub(super) authority: Option<Apart>,

@@ -247,7 +247,7 @@ fn nobody_speaks_for_an_authority_or_a_directory() {
     says(&mut world, true, authority_key(), Body::Direct { name: name("b") });
     assert!(world.flying.is_empty(), "nobody is answered");
     assert_eq!(world.notes.len(), 4, "{:?}", world.notes);
-    // A directory that says that it has done what nobody ordered is told everything again.
+    // A directory that says that it has done what nobody ordered hears everything again.
     says(&mut world, false, directory_key(), follows);
     world.restart_directory();
     world.settle(3);
