@@ -349,9 +349,10 @@ fn enrol(names: Vec<Name>, config: &Path) -> Result<ExitCode> {
     let names = names.iter().map(ToString::to_string).collect();
     let answer = asked(config, &Request::Enrol { names })?;
     let url = answer["url"].as_str().unwrap_or_default();
+    let tcp = answer["tcp"].as_u64().map_or_else(String::new, |port| format!(" --tcp {port}"));
     for key in answer["keys"].as_array().into_iter().flatten() {
         let [name, key] = ["name", "key"].map(|it| key[it].as_str().unwrap_or_default());
-        println!("# {name}, within a day, and once:\ntamis tunnel join {url} {key}");
+        println!("# {name}, within a day, and once:\ntamis tunnel join {url} {key}{tcp}");
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -40,6 +40,8 @@ pub(crate) struct Settings {
     pub(crate) public: SocketAddr,
     /// Where the tunnel receives.
     pub(crate) listen: SocketAddr,
+    /// The TCP port of nodes whose UDP is blocked.
+    pub(crate) tcp: Option<u16>,
     /// The key of a relay on a host of its own.
     pub(crate) relay_key: Option<PublicKey>,
     /// The key of an authority on a host of its own, and that which it signs with.
@@ -69,6 +71,7 @@ struct Cloud {
     public: Spanned<String>,
     listen: Option<Spanned<String>>,
     relay: Option<Spanned<String>>,
+    tcp: Option<u16>,
     v4: Spanned<String>,
     v6: Spanned<String>,
     state: Option<PathBuf>,
@@ -114,7 +117,8 @@ impl Settings {
         let policy = Written::of_tables(&groups, &allow, &test)?;
         let relay_key = relay.as_ref().map(|relay| key(&relay.key)).transpose()?;
         let relay = (relay_at.unwrap_or(public.ip()), ports);
-        Ok(Self { network, relay, policy, public, listen, relay_key, authority, state })
+        let tcp = cloud.tcp;
+        Ok(Self { network, relay, policy, public, listen, tcp, relay_key, authority, state })
     }
 
     /// The control socket.
@@ -252,6 +256,7 @@ pub(crate) fn init(
          domain = \"{domain}\"            # names of nodes are below it\n\
          public = \"{public}\"      # where nodes reach this host; a UDP port\n\
          relay = \"{first}-{last}\"            # UDP ports of the relay at the same address\n\
+         # tcp = 443                        # a TCP port, for nodes whose UDP is blocked\n\
          v4 = \"10.99.0.0/16\"               # virtual addresses of nodes\n\
          v6 = \"fd{a:02x}:{b:02x}{c:02x}:{d:02x}{e:02x}::/64\"\n\
          state = \"{state}\"                  # folder for keys, database and control socket\n\

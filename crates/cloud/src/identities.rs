@@ -5,11 +5,11 @@ use overlay::{Authority, Name, Now};
 use serde_json::{Value, json};
 use tunnel::PrivateKey;
 
-/// Makes one-time keys for nodes of these names, by which they join at this URL.
+/// Makes one-time keys for nodes of these names, by which they join at this URL, or at the same address and this TCP port.
 pub(crate) fn enrol(
     authority: &mut Authority,
     names: &[String],
-    url: &str,
+    (url, tcp): (&str, Option<u16>),
     now: Now,
 ) -> Result<Value> {
     let names: Vec<Name> = match names.iter().map(|name| name.parse()).collect() {
@@ -21,7 +21,7 @@ pub(crate) fn enrol(
         let key: PrivateKey = authority.invite(name.clone(), now)?;
         keys.push(json!({ "name": name.as_str(), "key": &**key.text() }));
     }
-    Ok(json!({ "url": url, "keys": keys }))
+    Ok(json!({ "url": url, "tcp": tcp, "keys": keys }))
 }
 
 /// Revokes a node.

@@ -16,6 +16,7 @@ mod policy;
 mod serve;
 mod service;
 mod store;
+mod streams;
 mod trs;
 
 use std::process::ExitCode;

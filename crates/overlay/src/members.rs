@@ -43,7 +43,7 @@ pub struct Following {
 }
 
 impl Certifying {
-    /// Whether the names and addresses are those of a network.
+    /// Whether it is an authority of this network.
     #[must_use]
     pub fn is_of(&self, network: &Network) -> bool {
         (&self.domain, self.v4, self.v6) == (&network.domain, network.v4, network.v6)

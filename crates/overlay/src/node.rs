@@ -184,6 +184,11 @@ impl Node {
         self.is_apart = true;
     }
 
+    /// The directory is reached by another way: it hears of this node at once.
+    pub fn register_now(&mut self, now: u64) {
+        self.register_at = now;
+    }
+
     /// Whether this node has never had an identity since it began, from its authority or its directory.
     #[must_use]
     pub fn lacks_identity(&self) -> bool {

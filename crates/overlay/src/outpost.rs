@@ -161,7 +161,7 @@ impl Outpost {
         if let Some(bound) = self.before.remove(&pair) {
             // Another node of that name would send from elsewhere.
             let is_its = |at: Option<SocketAddr>, source: SocketAddr| {
-                at.is_none_or(|at| at.ip() == source.ip())
+                at.is_none_or(|at| at.ip().to_canonical() == source.ip().to_canonical())
             };
             let kept = |side: usize| bound[side].filter(|it| is_its(join.ends[side].at, *it));
             self.relay.restore(&pair, [kept(0), kept(1)]);

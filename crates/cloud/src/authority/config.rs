@@ -23,6 +23,8 @@ pub(crate) struct Settings {
     pub(crate) public: SocketAddr,
     /// Where the tunnel receives.
     pub(crate) listen: SocketAddr,
+    /// The TCP port of devices and nodes whose UDP is blocked.
+    pub(crate) tcp: Option<u16>,
     /// Where the directory is, and its key.
     pub(crate) nms: (SocketAddr, PublicKey),
     state: PathBuf,
@@ -42,6 +44,7 @@ struct Authority {
     domain: Spanned<String>,
     public: Spanned<String>,
     listen: Option<Spanned<String>>,
+    tcp: Option<u16>,
     v4: Spanned<String>,
     v6: Spanned<String>,
     state: Option<PathBuf>,
@@ -82,6 +85,7 @@ impl Settings {
             network: network([&authority.domain, &authority.v4, &authority.v6], true)?,
             public,
             listen: listen.unwrap_or(any),
+            tcp: authority.tcp,
             nms: (endpoint(&nms.public)?, key(&nms.key)?),
             state: folder.join(authority.state.unwrap_or_else(|| PathBuf::from("as"))),
         })

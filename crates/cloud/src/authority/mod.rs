@@ -36,6 +36,7 @@ struct Signing<S> {
     /// Where the directory is, and its key.
     nms: (SocketAddr, PublicKey),
     url: String,
+    tcp: Option<u16>,
 }
 
 /// Runs an authority.
@@ -46,7 +47,7 @@ pub(crate) fn run(config: &Path) -> Result<ExitCode> {
     let store = Redb::open(&database).with_context(|| database.display().to_string())?;
     let mut signing = Signing::new(&settings, store, clock.now())?;
     let control = Some(settings.control());
-    let places = Places { tunnel: settings.listen, relay: None, control };
+    let places = Places { tunnel: settings.listen, relay: None, tcp: settings.tcp, control };
     let says =
         format!("an authority of {} is served at {}", settings.network.domain, settings.public);
     serve::run(&mut signing, &places, (clock, config), &says)
@@ -63,7 +64,7 @@ impl<S: Store> Signing<S> {
         let inside = settings.network.authority().0.into();
         let carrier = Carrier::new(end(key, now)?);
         let mut signing =
-            Self { authority, carrier, store, own, inside, nms, url: url.to_string() };
+            Self { authority, carrier, store, own, inside, nms, url: url.to_string(), tcp: settings.tcp };
         signing.call()?;
         signing.settle(now)?;
         Ok(signing)
@@ -172,7 +173,7 @@ impl<S: Store> Server for Signing<S> {
     fn answer(&mut self, request: Request, now: Now) -> Result<Value> {
         let answer = match request {
             Request::Enrol { names } => {
-                identities::enrol(&mut self.authority, &names, &self.url, now)?
+                identities::enrol(&mut self.authority, &names, (&self.url, self.tcp), now)?
             }
             Request::Devices {} => self.devices(now),
             Request::Revoke { name } => identities::revoke(&mut self.authority, &name),

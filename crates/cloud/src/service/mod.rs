@@ -52,6 +52,7 @@ pub(crate) struct Service<S> {
     calls: Vec<PeerId>,
     policy: InForce,
     url: String,
+    tcp: Option<u16>,
 }
 
 /// What makes a relay for a directory on another host, whose key this is.
@@ -97,7 +98,8 @@ pub(crate) fn run(config: &Path, is_apart: bool) -> Result<ExitCode> {
     let store = Redb::open(&database).with_context(|| database.display().to_string())?;
     let mut service = Service::new(&settings, store, clock.now())?;
     let relay = settings.relay_key.is_none().then(|| settings.relay.1.clone());
-    let places = Places { tunnel: settings.listen, relay, control: Some(settings.control()) };
+    let (tunnel, tcp) = (settings.listen, settings.tcp);
+    let places = Places { tunnel, relay, tcp, control: Some(settings.control()) };
     let says = format!("{} is served at {}", settings.network.domain, settings.public);
     serve::run(&mut service, &places, (clock, config), &says)
 }
@@ -142,6 +144,7 @@ impl<S: Store> Service<S> {
             calls: Vec::new(),
             policy,
             url,
+            tcp: settings.tcp,
         };
         service.configured(&settings.policy, now)?;
         service.settle(now)?;
@@ -370,7 +373,7 @@ impl<S: Store> Server for Service<S> {
         self.store.flush().context("the database")?;
         let answer = match request {
             Request::Enrol { names } => match &mut self.authority {
-                Some(authority) => identities::enrol(authority, &names, &self.url, now)?,
+                Some(authority) => identities::enrol(authority, &names, (&self.url, self.tcp), now)?,
                 None => identities::elsewhere(),
             },
             Request::Devices {} => self.devices(now),

@@ -9,3 +9,4 @@ mod killed;
 mod namespaces;
 mod policed;
 mod reached;
+mod tcp;

@@ -17,6 +17,7 @@ use live::config::tunnel::{CloudSettings, MTU, PeerSettings, TunnelSettings, pri
 use overlay::{Carrier, Enrolment, GUESTS_DIRECTORY, JoinUrl, Membership, PORT, guest_address};
 use packet::visible;
 
+use super::bridge::Bridge;
 use super::keys::write_secret;
 use super::settings::AT;
 use crate::screen;
@@ -27,6 +28,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const AGAIN: Duration = Duration::from_millis(500);
 /// How often the tunnel is asked what is due.
 const TICK: Duration = Duration::from_millis(50);
+/// How long UDP is tried alone.
+const BLOCKED: Duration = Duration::from_secs(5);
 /// Bytes of the longest datagram.
 const LONGEST: usize = 2_048;
 /// Seconds of silence after which the cloud gets a keepalive.
@@ -49,6 +52,9 @@ pub(crate) struct JoinArgs {
     /// The one-time key
     #[arg(value_name = "KEY")]
     pub key: PrivateKey,
+    /// The TCP port of the servers, for where UDP is blocked
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub tcp: Option<u16>,
     /// What the tunnel is called here: its device and its files
     #[arg(long, default_value = "tamis0")]
     pub name: String,
@@ -69,7 +75,7 @@ pub(crate) fn run(args: &JoinArgs) -> Result<ExitCode> {
     fs::create_dir_all(&args.out).with_context(|| args.out.display().to_string())?;
     let key_file = args.out.join(format!("{}.key", args.name));
     let key = own_key(&key_file)?;
-    let membership = enrolled(&args.url, &args.key, &key)?;
+    let membership = enrolled(args, &key)?;
     let settings = settings(args, &file, (key, key_file), &membership)?;
     let text = settings.to_toml();
     let shown = file.display().to_string();
@@ -96,7 +102,8 @@ fn own_key(file: &Path) -> Result<PrivateKey> {
 }
 
 /// Asks the authority until it answers.
-fn enrolled(url: &JoinUrl, one_time: &PrivateKey, own: &PrivateKey) -> Result<Membership> {
+fn enrolled(args: &JoinArgs, own: &PrivateKey) -> Result<Membership> {
+    let JoinArgs { url, key: one_time, tcp, .. } = args;
     let endpoint = url.endpoint.to_socket_addrs().with_context(|| url.endpoint.clone())?;
     let mut endpoints = endpoint;
     let endpoint = endpoints.next().with_context(|| format!("{}: no address", url.endpoint))?;
@@ -104,7 +111,7 @@ fn enrolled(url: &JoinUrl, one_time: &PrivateKey, own: &PrivateKey) -> Result<Me
         SocketAddr::V4(_) => [0; 4].into(),
         SocketAddr::V6(_) => [0; 16].into(),
     };
-    let socket = UdpSocket::bind((any, 0)).context("UDP")?;
+    let mut socket = UdpSocket::bind((any, 0)).context("UDP")?;
     socket.connect(endpoint).with_context(|| endpoint.to_string())?;
     socket.set_read_timeout(Some(TICK)).context("UDP")?;
     let mut number = [0; 8];
@@ -114,8 +121,13 @@ fn enrolled(url: &JoinUrl, one_time: &PrivateKey, own: &PrivateKey) -> Result<Me
     let from = SocketAddr::new(guest_address(&one_time.public()).into(), PORT);
     let to = SocketAddr::new(GUESTS_DIRECTORY.into(), PORT);
     let (start, mut asked, mut buffer) = (Instant::now(), None, [0; LONGEST]);
+    let mut bridge = None;
     while start.elapsed() < PATIENCE {
         let now = start.elapsed().as_nanos() as u64;
+        if let Some(tcp) = tcp.filter(|_| bridge.is_none() && start.elapsed() >= BLOCKED) {
+            let (there, by_it) = bridged(tcp, endpoint)?;
+            (bridge, socket) = (Some(there), by_it);
+        }
         if asked.is_none_or(|at: Instant| at.elapsed() >= AGAIN) {
             asked = Some(Instant::now());
             carrier.send(from, to, &enrolment.question(), now);
@@ -125,9 +137,10 @@ fn enrolled(url: &JoinUrl, one_time: &PrivateKey, own: &PrivateKey) -> Result<Me
             // What is lost is sent again.
             let _ = socket.send(&datagram);
         }
+        bridge.iter_mut().for_each(|bridge: &mut Bridge| bridge.turn(now));
         let length = match socket.recv(&mut buffer) {
             Ok(length) => length,
-            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused && tcp.is_none() => {
                 bail!("{endpoint}: nobody is there (is tamis-cloud running?)")
             }
             Err(_) => continue,
@@ -138,8 +151,20 @@ fn enrolled(url: &JoinUrl, one_time: &PrivateKey, own: &PrivateKey) -> Result<Me
             return answer.map_err(|why| anyhow!("{endpoint}: {why}"));
         }
     }
-    let what = "no answer: UDP does not reach it, or it does not know the one-time key";
-    bail!("{endpoint}: {what}")
+    let by = if tcp.is_some() { "neither UDP nor TCP reaches it" } else { "UDP does not reach it" };
+    bail!("{endpoint}: no answer: {by}, or it does not know the one-time key")
+}
+
+/// A bridge to a server by this TCP port, and the socket that speaks by it.
+fn bridged(tcp: u16, server: SocketAddr) -> Result<(Bridge, UdpSocket)> {
+    let shown = || format!("TCP port {tcp} of {}", server.ip());
+    let mut bridge = Bridge::open(tcp, server.is_ipv4()).with_context(shown)?;
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).with_context(shown)?;
+    bridge.set_tunnel(socket.local_addr().with_context(shown)?.port());
+    let stand = bridge.stand_for(server).with_context(shown)?;
+    socket.connect(stand).with_context(shown)?;
+    socket.set_read_timeout(Some(TICK)).with_context(shown)?;
+    Ok((bridge, socket))
 }
 
 /// The tunnel's end that has the one-time key.
@@ -204,6 +229,7 @@ fn settings(
             directory: directory.0,
             authority: directory_at.is_some().then_some(authority.0),
             signer: args.url.signer,
+            tcp: args.tcp,
         }),
         peers,
         ..TunnelSettings::usual(&args.name, (key, Named { path: key_file, at: AT }))

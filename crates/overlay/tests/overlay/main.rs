@@ -6,6 +6,7 @@ mod authority;
 mod codec;
 mod direct;
 mod enrolment;
+mod framed;
 mod hostile;
 mod policed;
 mod punch;

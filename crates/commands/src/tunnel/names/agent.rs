@@ -19,11 +19,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::SocketType;
 use tunnel::{Prefix, SystemEntropy};
 
+use super::super::bridge::Bridge;
 use super::super::settings::AT;
 use super::dns::{self, Answer, Asked, Wanted};
 use super::forward::Forward;
 use super::policy::Policed;
 use super::programs::{Asker, Programs, bound};
+use super::way::{Change, Way};
 use crate::log::Log;
 
 /// Questions of programs that wait for the directory, at most.
@@ -51,6 +53,11 @@ pub(in super::super) struct Names {
     start: Instant,
     /// When this host's addresses are looked for again.
     look: u64,
+    /// To the servers by TCP, if the network has a port for that.
+    tcp: Option<(Bridge, Way)>,
+    /// The servers, as the configuration has them, and the other peers, as the directory showed them.
+    servers: Vec<(PeerSettings, SocketAddr)>,
+    shown: HashMap<Name, (Claims, SocketAddr)>,
     /// Questions that wait for the way to a node: who asks, and the query.
     waiting: HashMap<Name, Vec<(Asker, Vec<u8>)>>,
 }
@@ -77,6 +84,11 @@ impl Names {
             node.authority_apart();
         }
         let policed = Policed::new(cloud.name.clone(), &own);
+        let servers = servers(tunnel, &cloud);
+        let is_ipv4 = servers.first().is_none_or(|(_, at)| at.is_ipv4());
+        let bridge = cloud.tcp.map(|port| Bridge::open(port, is_ipv4)).transpose();
+        let bridge = bridge.context("sockets to reach servers by TCP")?;
+        let tcp = bridge.map(|bridge| (bridge, Way::new(0)));
         Ok(Some(Self {
             cloud,
             own,
@@ -88,6 +100,9 @@ impl Names {
             node,
             start: Instant::now(),
             look: 0,
+            tcp,
+            servers,
+            shown: HashMap::new(),
             waiting: HashMap::new(),
         }))
     }
@@ -116,6 +131,7 @@ impl Names {
         let now = self.now();
         self.answer_programs(now);
         self.hear_servers(now);
+        self.choose_way(now, peers, log);
         if self.look <= now {
             self.look = now.saturating_add(LOOK);
             self.node.set_locals(self.locals(peers.port()));
@@ -134,6 +150,7 @@ impl Names {
         let directory = PollFd::new(&self.signaling, PollFlags::IN);
         let mut sockets: Vec<PollFd<'_>> =
             self.programs.sources().chain(self.forward.sources()).chain([directory]).collect();
+        sockets.extend(self.tcp.iter().flat_map(|(bridge, _)| bridge.sources()));
         let pause = Timespec { tv_sec: 0, tv_nsec: nanos as i64 };
         // After an error it is looked again, as after a signal.
         let _ = poll(&mut sockets, Some(&pause));
@@ -145,9 +162,44 @@ impl Names {
             let Ok((length, from)) = self.signaling.recv_from(&mut buffer) else { break };
             let message = &buffer[..length];
             if from == at(self.cloud.directory) {
+                self.tcp.iter_mut().for_each(|(_, way)| way.heard(now));
                 self.node.receive(message, now);
             } else if self.cloud.authority.is_some_and(|authority| from == at(authority)) {
                 self.node.receive_of_authority(message, now);
+            }
+        }
+    }
+
+    /// Carries what goes by TCP, and turns to TCP, or back to UDP.
+    fn choose_way(&mut self, now: u64, peers: &Peers, log: Log) {
+        let Some((bridge, way)) = &mut self.tcp else { return };
+        bridge.set_tunnel(peers.port());
+        bridge.turn(now);
+        let directory = self.servers.first().map(|(_, at)| at.ip());
+        let is_connected = directory.is_some_and(|directory| bridge.is_connected(directory));
+        let Some(change) = way.turn(now, is_connected) else { return };
+        let (is_tcp, is_all) = match change {
+            Change::All { is_tcp } => (is_tcp, true),
+            Change::Servers { is_tcp } => (is_tcp, false),
+        };
+        if is_all {
+            bridge.clear();
+            log.tell(match is_tcp {
+                true => "warning: the directory does not answer by UDP: TCP is tried",
+                false => "the directory is reached by UDP again, or tried",
+            });
+        }
+        for (server, at) in &self.servers {
+            let stand = if is_tcp { bridge.stand_for(*at) } else { None };
+            let endpoint = Some(stand.unwrap_or(*at).into());
+            if let Err(error) = peers.set(&PeerSettings { endpoint, ..server.clone() }) {
+                log.tell(&format!("warning: {} is no peer: {error}", server.name));
+            }
+        }
+        self.node.register_now(now);
+        if is_all {
+            for (claims, endpoint) in self.shown.clone().into_values() {
+                self.add(&claims, endpoint, peers, log);
             }
         }
     }
@@ -244,8 +296,12 @@ impl Names {
                     log.tell(&format!("warning: {name} may begin nothing: {what}"));
                 }
             }
-            Action::Add { claims, endpoint } => self.add(&claims, endpoint, peers, log),
+            Action::Add { claims, endpoint } => {
+                self.shown.insert(claims.name.clone(), (claims.clone(), endpoint));
+                self.add(&claims, endpoint, peers, log);
+            }
             Action::Remove { name } => {
+                self.shown.remove(&name);
                 peers.remove(&self.full(&name));
                 self.policed.forget(&name, run);
             }
@@ -258,7 +314,10 @@ impl Names {
     }
 
     /// Makes the tunnel have a peer, in place of the peer that had the name or the key.
-    fn add(&self, claims: &Claims, endpoint: SocketAddr, peers: &Peers, log: Log) {
+    fn add(&mut self, claims: &Claims, endpoint: SocketAddr, peers: &Peers, log: Log) {
+        let by_tcp = self.tcp.as_mut().filter(|(_, way)| way.is_tcp());
+        let stand = by_tcp.and_then(|(bridge, _)| bridge.stand_for(endpoint));
+        let endpoint = stand.unwrap_or(endpoint);
         let whole =
             |address: IpAddr| Prefix::new(address, if address.is_ipv4() { 32 } else { 128 });
         let allowed = [claims.v4.into(), claims.v6.into()];
@@ -328,6 +387,18 @@ impl Names {
     fn full(&self, name: &Name) -> String {
         format!("{name}.{}", self.cloud.domain)
     }
+}
+
+/// The servers that a tunnel has as peers, the directory first, and where they are.
+fn servers(tunnel: &TunnelSettings, cloud: &CloudSettings) -> Vec<(PeerSettings, SocketAddr)> {
+    let of = |address: Ipv4Addr| {
+        let has_it = |peer: &&PeerSettings| {
+            peer.allowed.iter().any(|prefix| prefix.address() == IpAddr::V4(address))
+        };
+        let peer = tunnel.peers.iter().find(has_it)?;
+        Some((peer.clone(), peer.endpoint.as_ref()?.address()?))
+    };
+    [Some(cloud.directory), cloud.authority].into_iter().flatten().filter_map(of).collect()
 }
 
 /// Where a server of this address speaks.

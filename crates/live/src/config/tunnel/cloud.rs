@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use super::{CloudSettings, TunnelSettings, endpoint};
 use dataplane::keys::{Section, Value, Wrong, string};
 
-const CLOUD: [&str; 5] = ["name", "domain", "directory", "authority", "signer"];
+const CLOUD: [&str; 6] = ["name", "domain", "directory", "authority", "signer", "tcp"];
 
 pub(super) fn read(value: &Value<'_>, tunnel: &TunnelSettings) -> Result<CloudSettings, Wrong> {
     let section = Section::new("[cloud]", value, &CLOUD, &[])?;
@@ -28,6 +28,7 @@ pub(super) fn read(value: &Value<'_>, tunnel: &TunnelSettings) -> Result<CloudSe
     let authority = section.get("authority");
     let authority =
         authority.map(|it| address(it, "the authority's IPv4 address inside the tunnel"));
+    let tcp = section.number("tcp", u16::MAX.into())?.filter(|port| *port != 0);
     Ok(CloudSettings {
         name: string(name)?.parse().map_err(|_| wrong(name, "the name of a node"))?,
         domain: match string(domain)? {
@@ -36,6 +37,7 @@ pub(super) fn read(value: &Value<'_>, tunnel: &TunnelSettings) -> Result<CloudSe
         },
         directory: address(directory, "the directory's IPv4 address inside the tunnel")?,
         authority: authority.transpose()?,
+        tcp: tcp.map(|port| port as u16),
         signer: string(signer)?
             .parse()
             .map_err(|_| wrong(signer, "the key of a signer, 43 characters of base64 for URLs"))?,

@@ -45,6 +45,7 @@ impl TunnelSettings {
                 lines.text_of("authority", &authority.to_string());
             }
             lines.text_of("signer", &cloud.signer.to_string());
+            lines.number("tcp", cloud.tcp);
         }
         for peer in &self.peers {
             peer.print(&mut lines);

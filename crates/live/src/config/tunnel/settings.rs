@@ -88,6 +88,8 @@ pub struct CloudSettings {
     pub authority: Option<Ipv4Addr>,
     /// The key that identities are signed with.
     pub signer: SignerKey,
+    /// The TCP port of the servers, for where UDP is blocked.
+    pub tcp: Option<u16>,
 }
 
 /// A peer of a tunnel.
