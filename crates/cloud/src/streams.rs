@@ -118,13 +118,15 @@ impl Streams {
     fn begin(&mut self, socket: TcpStream, from: SocketAddr, now: u64) {
         let count = self.of_one.entry(counted(from.ip())).or_default();
         // What is not kept is closed.
-        if *count >= MOST_OF_ONE || self.all.len() >= MOST || socket.set_nonblocking(true).is_err() {
+        if *count >= MOST_OF_ONE || self.all.len() >= MOST || socket.set_nonblocking(true).is_err()
+        {
             return;
         }
         let _ = socket.set_nodelay(true);
         *count += 1;
         if self.unproven >= MOST_UNPROVEN {
-            let oldest = self.all.iter().filter(|(_, it)| !it.is_proven).min_by_key(|it| it.1.opened);
+            let oldest =
+                self.all.iter().filter(|(_, it)| !it.is_proven).min_by_key(|it| it.1.opened);
             let oldest = oldest.map(|(number, _)| *number);
             oldest.into_iter().for_each(|number| self.end(number));
         }
@@ -294,7 +296,11 @@ mod tests {
             streams.send(*from, Some(0x102), b"abc", SECOND);
             let mut answer = [0; 14];
             client.read_exact(&mut answer).unwrap();
-            assert_eq!(answer, [5, 0, 7, 0, b'a', b'b', b'c', 5, 0, 2, 1, b'a', b'b', b'c'], "{number}");
+            assert_eq!(
+                answer,
+                [5, 0, 7, 0, b'a', b'b', b'c', 5, 0, 2, 1, b'a', b'b', b'c'],
+                "{number}"
+            );
         }
         assert_eq!(streams.unproven, 0);
         drop(clients);
@@ -307,7 +313,8 @@ mod tests {
     #[test]
     fn lengths_that_lie_end_a_connection_and_no_other() {
         let (mut streams, at) = streams();
-        let (mut liar, mut other) = (TcpStream::connect(at).unwrap(), TcpStream::connect(at).unwrap());
+        let (mut liar, mut other) =
+            (TcpStream::connect(at).unwrap(), TcpStream::connect(at).unwrap());
         liar.write_all(&[0xff, 0xff]).unwrap();
         other.write_all(&FRAME[..6]).unwrap();
         assert!(turns(&mut streams, SECOND).is_empty());

@@ -63,8 +63,16 @@ impl<S: Store> Signing<S> {
         authority.directory_apart(nms.0, nms.1);
         let inside = settings.network.authority().0.into();
         let carrier = Carrier::new(end(key, now)?);
-        let mut signing =
-            Self { authority, carrier, store, own, inside, nms, url: url.to_string(), tcp: settings.tcp };
+        let mut signing = Self {
+            authority,
+            carrier,
+            store,
+            own,
+            inside,
+            nms,
+            url: url.to_string(),
+            tcp: settings.tcp,
+        };
         signing.call()?;
         signing.settle(now)?;
         Ok(signing)

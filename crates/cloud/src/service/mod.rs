@@ -373,7 +373,9 @@ impl<S: Store> Server for Service<S> {
         self.store.flush().context("the database")?;
         let answer = match request {
             Request::Enrol { names } => match &mut self.authority {
-                Some(authority) => identities::enrol(authority, &names, (&self.url, self.tcp), now)?,
+                Some(authority) => {
+                    identities::enrol(authority, &names, (&self.url, self.tcp), now)?
+                }
                 None => identities::elsewhere(),
             },
             Request::Devices {} => self.devices(now),

@@ -29,6 +29,11 @@ fn line(hosts: &Hosts, printed: &str, server: &str, at: &str) -> String {
 
 /// Three servers, and nodes a, b and c, of which a may reach b, and b may reach c.
 fn network(test: &str) -> Option<Hosts> {
+    network_on(test, false, |_| {})
+}
+
+/// Such a network on hosts that `lay` has changed before nodes join, perhaps with a TCP port for those whose UDP is blocked.
+pub(crate) fn network_on(test: &str, has_tcp: bool, lay: impl FnOnce(&Hosts)) -> Option<Hosts> {
     let mut hosts = Hosts::new(test, &["a", "b", "c"])?;
     hosts.add("trs", 114);
     hosts.add("as", 115);
@@ -45,6 +50,15 @@ fn network(test: &str) -> Option<Hosts> {
         text += &hosts.cloud_on(server, &line(&hosts, &printed, server, at));
     }
     fs::write(&config, text).unwrap();
+    if has_tcp {
+        let tables = [("cloud", "[cloud]\n"), ("as", "[as]\n"), ("trs", "[relay]\n")];
+        for (server, table) in tables {
+            let text = fs::read_to_string(of(&hosts, server)).unwrap();
+            let with = text.replacen(table, &format!("{table}tcp = 443\n"), 1);
+            fs::write(of(&hosts, server), with).unwrap();
+        }
+    }
+    lay(&hosts);
     hosts.serve("cloud", "nms", &config);
     for server in ["as", "trs"] {
         hosts.serve(server, server, &of(&hosts, server));

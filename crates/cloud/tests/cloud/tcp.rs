@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use crate::authority::network_on;
 use crate::namespaces::{Hosts, PUBLIC};
 use crate::reached::{allow, answer, are_present, join_all};
 
@@ -57,4 +58,23 @@ fn nodes_whose_routers_let_no_udp_through_reach_each_other_by_name() {
     let by_udp = format!("{PUBLIC}:51900");
     hosts.wait("UDP", |hosts| blocked.iter().all(|node| endpoint(hosts, node) == by_udp));
     hosts.wait("a ping by UDP", |hosts| hosts.pings("a", "10.99.0.3"));
+}
+
+#[test]
+fn servers_on_hosts_of_their_own_are_each_reached_by_tcp() {
+    let block = |hosts: &Hosts| {
+        ["a", "b"].iter().for_each(|node| hosts.rules(&format!("r{node}"), BLOCKED));
+    };
+    let Some(mut hosts) = network_on("tcpapart", true, block) else { return };
+    assert_eq!(hosts.dig("a", "b.home.internal", "A"), answer("NOERROR", "10.99.0.3"));
+    hosts.wait("the first ping", |hosts| hosts.pings("a", "10.99.0.3"));
+    assert_eq!(hosts.dig("c", "b.home.internal", "A"), answer("NOERROR", "10.99.0.3"));
+    hosts.wait("a ping of the other pair", |hosts| hosts.pings("c", "10.99.0.3"));
+    for server in [("cloud", "nms"), ("trs", "trs")] {
+        hosts.kill(server.0);
+        let config = hosts.folder.path().join(format!("{}.toml", server.0)).display().to_string();
+        hosts.serve(server.0, server.1, &config);
+        hosts.wait("nodes after a restart", are_present);
+        hosts.wait("a ping after a restart", |hosts| hosts.pings("a", "10.99.0.3"));
+    }
 }

@@ -12,9 +12,7 @@ use overlay::{Framed, limits::SECOND};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::{set_tcp_nodelay, socket_error};
-use rustix::net::{
-    AddressFamily, SocketFlags, SocketType, connect, connect_unspec, socket_with,
-};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, connect_unspec, socket_with};
 
 /// Ports of servers that may be stood for.
 const STANDS: usize = 48;
@@ -37,6 +35,10 @@ pub(super) struct Bridge {
     links: Vec<Link>,
     /// The tunnel's UDP port, once it is known.
     tunnel: u16,
+    /// A server to which there is always to be a connection, once there was one.
+    kept: Option<IpAddr>,
+    /// A server to which there is another connection than before.
+    again: Option<IpAddr>,
     buffer: Vec<u8>,
 }
 
@@ -51,6 +53,8 @@ struct Link {
     server: Option<IpAddr>,
     framed: Framed,
     is: Is,
+    /// There was a connection to that server before.
+    was: bool,
 }
 
 /// What a connection is, and since when or until when.
@@ -77,13 +81,16 @@ impl Bridge {
             let socket = socket_with(family, SocketType::STREAM, flags, None)?;
             set_tcp_nodelay(&socket, true)?;
             let (framed, is) = (Framed::default(), Is::Off(0));
-            Ok::<_, io::Error>(Link { socket: socket.into(), server: None, framed, is })
+            let (server, was) = (None, false);
+            Ok::<_, io::Error>(Link { socket: socket.into(), server, framed, is, was })
         };
         Ok(Self {
             port,
             stands: (0..STANDS).map(stand).collect::<Result<_, _>>()?,
             links: (0..SERVERS).map(link).collect::<Result<_, _>>()?,
             tunnel: 0,
+            kept: None,
+            again: None,
             buffer: vec![0; 4 * LONGEST],
         })
     }
@@ -91,6 +98,16 @@ impl Bridge {
     /// The tunnel sends from this UDP port.
     pub(super) fn set_tunnel(&mut self, port: u16) {
         self.tunnel = port;
+    }
+
+    /// To this server there is always to be a connection, once there was one.
+    pub(super) fn keep(&mut self, server: IpAddr) {
+        self.kept = Some(server);
+    }
+
+    /// A server to which there is another connection than before: it may have begun again, and knows this one by what comes next.
+    pub(super) fn take_again(&mut self) -> Option<IpAddr> {
+        self.again.take()
     }
 
     /// Where the tunnel sends what is for a server's port; nothing if too many ports or servers are stood for.
@@ -111,7 +128,7 @@ impl Bridge {
         self.stands.iter_mut().for_each(|stand| stand.server = None);
         for link in &mut self.links {
             link.end(0);
-            link.server = None;
+            (link.server, link.was) = (None, false);
         }
     }
 
@@ -137,7 +154,7 @@ impl Bridge {
 
     /// Carries what there is.
     pub(super) fn turn(&mut self, now: u64) {
-        let Self { port, stands, links, tunnel, buffer } = self;
+        let Self { port, stands, links, tunnel, kept, again, buffer } = self;
         for Stand { socket, server } in stands.iter() {
             let Some(server) = server else { continue };
             let Some(link) = links.iter_mut().find(|it| it.server == Some(server.ip())) else {
@@ -160,12 +177,20 @@ impl Bridge {
         let tunnel = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), *tunnel);
         for link in links {
             let Some(server) = link.server else { continue };
+            if link.was && *kept == Some(server) {
+                link.begin(SocketAddr::new(server, *port), now);
+            }
+            let (was_there, was) = (link.is == Is::There, link.was);
             link.turn(buffer, now, |port, datagram| {
                 let its = Some(SocketAddr::new(server, port));
                 if let Some(stand) = stands.iter().find(|stand| stand.server == its) {
                     let _ = stand.socket.send_to(datagram, tunnel);
                 }
             });
+            if !was_there && link.is == Is::There {
+                link.was = true;
+                *again = if was { Some(server) } else { *again };
+            }
         }
     }
 }
@@ -306,6 +331,25 @@ mod tests {
             assert_eq!((length, from), (4, stand));
             assert!(bridge.is_connected([127, 0, 0, 1].into()));
         }
+        assert_eq!(bridge.take_again(), Some([127, 0, 0, 1].into()));
+        assert_eq!(bridge.take_again(), None);
+    }
+
+    #[test]
+    fn a_server_that_is_kept_is_connected_to_again_without_a_word() {
+        let (server, tunnel, mut bridge) = scene();
+        bridge.keep([127, 0, 0, 1].into());
+        let stand = bridge.stand_for("127.0.0.1:51900".parse().unwrap()).unwrap();
+        server.set_nonblocking(true).unwrap();
+        for _ in 0..20 {
+            bridge.turn(1);
+        }
+        assert!(server.accept().is_err(), "nobody has sent anything");
+        tunnel.send_to(b"x", stand).unwrap();
+        let accepted = until(&mut bridge, || server.accept().ok());
+        until(&mut bridge, || Some(()));
+        drop(accepted);
+        until(&mut bridge, || server.accept().ok());
     }
 
     #[test]

@@ -175,15 +175,23 @@ impl Names {
         let Some((bridge, way)) = &mut self.tcp else { return };
         bridge.set_tunnel(peers.port());
         bridge.turn(now);
-        let directory = self.servers.first().map(|(_, at)| at.ip());
-        let is_connected = directory.is_some_and(|directory| bridge.is_connected(directory));
-        let Some(change) = way.turn(now, is_connected) else { return };
+        let Some((_, directory)) = self.servers.first() else { return };
+        let is_connected = bridge.is_connected(directory.ip());
+        let change = way.turn(now, is_connected);
+        // Who knows this node by another connection gets a handshake by this one; of an authority nothing is waited for.
+        let is_other = bridge.take_again().is_some_and(|server| {
+            let is_authority = self.servers.get(1).is_some_and(|(_, at)| at.ip() == server);
+            server == directory.ip() || !is_authority
+        });
         let (is_tcp, is_all) = match change {
-            Change::All { is_tcp } => (is_tcp, true),
-            Change::Servers { is_tcp } => (is_tcp, false),
+            Some(Change::All { is_tcp }) => (is_tcp, true),
+            Some(Change::Servers { is_tcp }) => (is_tcp, false),
+            None if is_other && way.is_tcp() => (true, true),
+            None => return,
         };
-        if is_all {
+        if is_all && change.is_some() {
             bridge.clear();
+            bridge.keep(directory.ip());
             log.tell(match is_tcp {
                 true => "warning: the directory does not answer by UDP: TCP is tried",
                 false => "the directory is reached by UDP again, or tried",

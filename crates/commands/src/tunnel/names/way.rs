@@ -51,12 +51,14 @@ pub(super) struct Way {
     since: u64,
     heard: Option<u64>,
     pause: u64,
+    /// There was a connection at the last turn.
+    was_connected: bool,
 }
 
 impl Way {
     /// By UDP, from now on.
     pub(super) fn new(now: u64) -> Self {
-        Self { is: Is::Udp, since: now, heard: None, pause: PAUSE }
+        Self { is: Is::Udp, since: now, heard: None, pause: PAUSE, was_connected: false }
     }
 
     /// Whether peers are reached by TCP.
@@ -71,6 +73,11 @@ impl Way {
 
     /// What is to change now, where there is a connection to the directory or not.
     pub(super) fn turn(&mut self, now: u64, is_connected: bool) -> Option<Change> {
+        let is_lost = std::mem::replace(&mut self.was_connected, is_connected) && !is_connected;
+        if self.is == Is::Tcp && is_lost {
+            // What was heard before came by it.
+            self.since = now;
+        }
         let heard = self.heard.filter(|heard| *heard > self.since);
         let silent = now.saturating_sub(heard.unwrap_or(self.since));
         match self.is {
@@ -113,7 +120,11 @@ mod tests {
     use super::*;
 
     /// Plays seconds, in each of which the directory is heard or not; returns what changed, and when.
-    fn play(way: &mut Way, seconds: std::ops::Range<u64>, hears: impl Fn(&Way) -> bool) -> Vec<(u64, Change)> {
+    fn play(
+        way: &mut Way,
+        seconds: std::ops::Range<u64>,
+        hears: impl Fn(&Way) -> bool,
+    ) -> Vec<(u64, Change)> {
         let mut changes = Vec::new();
         for second in seconds {
             let is_connected = way.is == Is::Tcp || way.is == Is::Trying;
@@ -138,7 +149,8 @@ mod tests {
     fn where_udp_is_blocked_tcp_is_used_and_udp_tried_now_and_then() {
         let mut way = Way::new(0);
         let changes = play(&mut way, 0..400, |way| way.is == Is::Tcp);
-        let (by_tcp, by_udp) = (Change::Servers { is_tcp: true }, Change::Servers { is_tcp: false });
+        let (by_tcp, by_udp) =
+            (Change::Servers { is_tcp: true }, Change::Servers { is_tcp: false });
         let expected = [
             (5, Change::All { is_tcp: true }),
             (65, by_udp),
@@ -164,5 +176,20 @@ mod tests {
         way.heard(61 * SECOND);
         assert_eq!(way.turn(61 * SECOND, false), Some(Change::All { is_tcp: false }));
         assert!(!way.is_tcp());
+    }
+
+    #[test]
+    fn a_connection_that_is_lost_is_waited_for() {
+        let mut way = Way::new(0);
+        assert!(way.turn(5 * SECOND, false).is_some());
+        way.turn(6 * SECOND, true);
+        way.heard(7 * SECOND);
+        for second in 8..22 {
+            assert_eq!(way.turn(second * SECOND, false), None, "{second}");
+        }
+        assert_eq!(way.turn(22 * SECOND, true), None);
+        assert_eq!(way.turn(23 * SECOND, false), None);
+        let change = way.turn(38 * SECOND, false);
+        assert_eq!(change, Some(Change::All { is_tcp: false }), "it did not come back");
     }
 }
