@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use overlay::Name;
 use packet::visible;
 use pktio::file::{NamedBy, read_text};
@@ -15,10 +15,12 @@ use tunnel::PublicKey;
 use crate::config::{self, Settings};
 use crate::control::{self, NewPolicy, Request};
 use crate::policy::Written;
-use crate::{service, trs};
+use crate::{authority, service, trs};
 
 /// The configuration that commands speak to where none is given.
 const CONFIG: &str = "/etc/tamis/cloud.toml";
+/// The configuration of an authority where none is given.
+const AS: &str = "/etc/tamis/as.toml";
 /// The configuration of a relay where none is given.
 const TRS: &str = "/etc/tamis/trs.toml";
 
@@ -40,10 +42,14 @@ struct Cli {
 enum Command {
     /// Run all servers, until SIGTERM or Ctrl-C; SIGHUP makes them read groups and what is allowed again
     All(AllArgs),
-    /// Run the directory and enrolment, with a relay on a host of its own, until SIGTERM or Ctrl-C
+    /// Run the directory, with the authority, the relay or both on hosts of their own, until SIGTERM or Ctrl-C
     #[command(after_help = "\
-Begin with: tamis-cloud nms /etc/tamis/cloud.toml --init --public 203.0.113.1:51900, which says what the relay's host needs")]
-    Nms(AllArgs),
+Begin with: tamis-cloud nms /etc/tamis/cloud.toml --init --public 203.0.113.1:51900 --apart as trs, which says what the other hosts need")]
+    Nms(NmsArgs),
+    /// Run an authority alone, which enrols devices and signs what they are, until SIGTERM or Ctrl-C
+    #[command(after_help = "\
+Begin with what tamis-cloud nms --init --apart as prints.")]
+    As(AsArgs),
     /// Run a relay alone, for a directory on another host, until SIGTERM or Ctrl-C
     #[command(after_help = "\
 Begin with what tamis-cloud nms --init prints.")]
@@ -96,12 +102,12 @@ Example: tamis-cloud policy > policy.toml && editor policy.toml && tamis-cloud p
 /// Which cloud.
 #[derive(Debug, Args)]
 struct Of {
-    /// The configuration of the running cloud
-    #[arg(long, value_name = "CONFIG", default_value = CONFIG)]
-    config: PathBuf,
+    /// The configuration of the running server [default: /etc/tamis/cloud.toml, or /etc/tamis/as.toml]
+    #[arg(long, value_name = "CONFIG")]
+    config: Option<PathBuf>,
 }
 
-/// `tamis-cloud all` and `tamis-cloud nms`.
+/// `tamis-cloud all`.
 #[derive(Debug, Args)]
 struct AllArgs {
     /// The configuration, in TOML (docs/cloud.md)
@@ -116,6 +122,54 @@ struct AllArgs {
     /// The domain that names of nodes are below
     #[arg(long, default_value = "tamis.internal", requires = "init")]
     domain: String,
+}
+
+/// `tamis-cloud nms`.
+#[derive(Debug, Args)]
+struct NmsArgs {
+    #[command(flatten)]
+    all: AllArgs,
+    /// The servers that are to be on hosts of their own
+    #[arg(long, value_enum, num_args = 1.., default_value = "trs", requires = "init")]
+    apart: Vec<Apart>,
+}
+
+/// A server that may be on a host of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Apart {
+    /// The authority.
+    As,
+    /// The relay.
+    Trs,
+}
+
+/// `tamis-cloud as`.
+#[derive(Debug, Args)]
+struct AsArgs {
+    /// The configuration, in TOML (docs/cloud.md)
+    #[arg(value_name = "CONFIG", default_value = AS)]
+    config: PathBuf,
+    /// Write a configuration and its keys, nothing over what is there, and end
+    #[arg(long, requires_all = ["public", "nms", "key", "domain", "v4", "v6"])]
+    init: bool,
+    /// The address and UDP port at which devices and nodes reach this host
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "init")]
+    public: Option<SocketAddr>,
+    /// Where the directory is
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "init")]
+    nms: Option<SocketAddr>,
+    /// The directory's public key
+    #[arg(long, value_name = "KEY", requires = "init")]
+    key: Option<PublicKey>,
+    /// The domain of the directory
+    #[arg(long, requires = "init")]
+    domain: Option<String>,
+    /// The virtual IPv4 addresses of the directory
+    #[arg(long, value_name = "PREFIX", requires = "init")]
+    v4: Option<String>,
+    /// The virtual IPv6 addresses of the directory
+    #[arg(long, value_name = "PREFIX", requires = "init")]
+    v6: Option<String>,
 }
 
 /// `tamis-cloud trs`.
@@ -141,38 +195,78 @@ struct TrsArgs {
 /// Carries a command out.
 pub(crate) fn run() -> Result<ExitCode> {
     match Cli::parse().command {
-        Command::All(args) => all(&args, false),
-        Command::Nms(args) => all(&args, true),
+        Command::All(args) => all(&args),
+        Command::Nms(args) => nms(&args),
+        Command::As(args) => signing(&args),
         Command::Trs(args) => relay(&args),
-        Command::Enrol { names, of } => enrol(names, &of.config),
-        Command::Devices { json, of } => devices(json, &of.config),
+        Command::Enrol { names, of } => enrol(names, &of.of([AS, CONFIG])),
+        Command::Devices { json, of } => devices(json, &of.of([CONFIG, AS])),
         Command::Revoke { name, of } => {
-            asked(&of.config, &Request::Revoke { name: name.to_string() })?;
+            asked(&of.of([AS, CONFIG]), &Request::Revoke { name: name.to_string() })?;
             println!("revoked {name}");
             Ok(ExitCode::SUCCESS)
         }
-        Command::Policy { file, version, of } => policy(file.as_deref(), version, &of.config),
-        Command::Log { of } => {
-            let answer = asked(&of.config, &Request::Log {})?;
-            let lines = answer["lines"].as_array().into_iter().flatten();
-            lines.filter_map(Value::as_str).for_each(|line| println!("{}", visible::word(line)));
-            Ok(ExitCode::SUCCESS)
+        Command::Policy { file, version, of } => {
+            policy(file.as_deref(), version, &of.of([CONFIG, AS]))
         }
+        Command::Log { of } => log(&of),
     }
 }
 
-/// Runs all servers, or those but the relay.
-fn all(args: &AllArgs, is_apart: bool) -> Result<ExitCode> {
+impl Of {
+    /// The configuration that is given, or else the first of these that is there.
+    fn of(&self, usual: [&str; 2]) -> PathBuf {
+        let found = || usual.into_iter().map(PathBuf::from).find(|path| path.exists());
+        self.config.clone().or_else(found).unwrap_or_else(|| CONFIG.into())
+    }
+}
+
+/// Runs all servers.
+fn all(args: &AllArgs) -> Result<ExitCode> {
     let (true, Some(public)) = (args.init, args.public) else {
-        return service::run(&args.config, is_apart);
+        return service::run(&args.config, false);
     };
-    let key = config::init(&args.config, public, &args.domain)?;
+    config::init(&args.config, public, &args.domain, true)?;
+    let shown = args.config.display();
+    println!("wrote {shown}, and keys beside it\nnext: tamis-cloud all {shown}");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs the directory, and the servers that are not on hosts of their own.
+fn nms(args: &NmsArgs) -> Result<ExitCode> {
+    let NmsArgs { all: args, apart } = args;
+    let (true, Some(public)) = (args.init, args.public) else {
+        return service::run(&args.config, true);
+    };
+    let signs = !apart.contains(&Apart::As);
+    let key = config::init(&args.config, public, &args.domain, signs)?;
     let shown = args.config.display();
     println!("wrote {shown}, and keys beside it");
-    match is_apart {
-        false => println!("next: tamis-cloud all {shown}"),
-        true => println!("{}\nthen: tamis-cloud nms {shown}", service::relay_wanted(public, &key)),
+    if !signs {
+        println!("{}", service::authority_wanted(&Settings::read(&args.config)?, &key));
     }
+    if apart.contains(&Apart::Trs) {
+        println!("{}", service::relay_wanted(public, &key));
+    }
+    println!("then: tamis-cloud nms {shown}");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs an authority.
+fn signing(args: &AsArgs) -> Result<ExitCode> {
+    let (Some(public), Some(nms), Some(key)) = (args.public, args.nms, args.key) else {
+        return authority::run(&args.config);
+    };
+    let [domain, v4, v6] =
+        [&args.domain, &args.v4, &args.v6].map(|it| it.clone().unwrap_or_default());
+    let first = authority::First { public, nms: (nms, key), domain, v4, v6 };
+    let (own, signer) = authority::init(&args.config, &first)?;
+    let shown = args.config.display();
+    println!(
+        "# wrote {shown}, and keys beside it; next: tamis-cloud as {shown}\n\
+         # the configuration of the directory needs:\n\
+         [as]\nkey = \"{own}\"\nsigner = \"{signer}\""
+    );
     Ok(ExitCode::SUCCESS)
 }
 
@@ -190,10 +284,39 @@ fn relay(args: &TrsArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the running cloud answers.
+/// The control socket of the server that a configuration is of.
+fn socket(config: &Path) -> Result<PathBuf> {
+    let shown = || config.display().to_string();
+    let text = read_text(config, NamedBy::Configuration).with_context(shown)?;
+    let has_nms = toml::from_str::<toml::Table>(&text).is_ok_and(|it| it.contains_key("nms"));
+    match has_nms {
+        true => Ok(authority::Settings::read(config)?.control()),
+        false => Ok(Settings::read(config)?.control()),
+    }
+}
+
+/// Prints the log of a server, or of all that have their usual configuration here, by time.
+fn log(of: &Of) -> Result<ExitCode> {
+    let both = [CONFIG, AS].map(PathBuf::from).into_iter().filter(|path| path.exists());
+    let configs = match &of.config {
+        Some(config) => vec![config.clone()],
+        None => both.collect(),
+    };
+    let mut lines = Vec::new();
+    for config in if configs.is_empty() { vec![CONFIG.into()] } else { configs } {
+        let answer = asked(&config, &Request::Log {})?;
+        let said = answer["lines"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        lines.extend(said.map(str::to_owned));
+    }
+    // Each begins with its time.
+    lines.sort_by(|one, other| one.split(' ').next().cmp(&other.split(' ').next()));
+    lines.iter().for_each(|line| println!("{}", visible::word(line)));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What the running server answers.
 fn asked(config: &Path, request: &Request) -> Result<Value> {
-    let settings = Settings::read(config)?;
-    let answer = control::ask(&settings.control(), request)?;
+    let answer = control::ask(&socket(config)?, request)?;
     match answer["error"].as_str() {
         Some(why) => bail!("{}", visible::word(why)),
         None => Ok(answer),
@@ -226,9 +349,10 @@ fn enrol(names: Vec<Name>, config: &Path) -> Result<ExitCode> {
     let names = names.iter().map(ToString::to_string).collect();
     let answer = asked(config, &Request::Enrol { names })?;
     let url = answer["url"].as_str().unwrap_or_default();
+    let tcp = answer["tcp"].as_u64().map_or_else(String::new, |port| format!(" --tcp {port}"));
     for key in answer["keys"].as_array().into_iter().flatten() {
         let [name, key] = ["name", "key"].map(|it| key[it].as_str().unwrap_or_default());
-        println!("# {name}, within a day, and once:\ntamis tunnel join {url} {key}");
+        println!("# {name}, within a day, and once:\ntamis tunnel join {url} {key}{tcp}");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -244,8 +368,14 @@ fn devices(json: bool, config: &Path) -> Result<ExitCode> {
         let word = |key: &str| visible::word(device[key].as_str().unwrap_or_default()).into_owned();
         println!("{:<20} {:<16} {:<28} {}", word("name"), word("v4"), word("v6"), word("state"));
     }
-    let (forwarded, dropped) = (&answer["relay"]["forwarded"], &answer["relay"]["dropped"]);
-    let state = if answer["relay"]["state"] == "absent" { ", and is not there" } else { "" };
-    println!("relay: {forwarded} datagrams forwarded, {dropped} dropped{state}");
+    let is_absent = |server: &str| answer[server]["state"] == "absent";
+    if answer["relay"].is_object() {
+        let (forwarded, dropped) = (&answer["relay"]["forwarded"], &answer["relay"]["dropped"]);
+        let state = if is_absent("relay") { ", and is not there" } else { "" };
+        println!("relay: {forwarded} datagrams forwarded, {dropped} dropped{state}");
+    }
+    for server in ["authority", "directory"].into_iter().filter(|server| is_absent(server)) {
+        println!("{server}: it is not there");
+    }
     Ok(ExitCode::SUCCESS)
 }

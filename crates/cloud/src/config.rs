@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use host::Network as Prefix;
-use overlay::{JoinUrl, Name, Network, Signer};
+use overlay::{JoinUrl, Name, Network, Signer, SignerKey};
 use pktio::file::{self, NamedBy, create_anew, read_text};
 use serde::Deserialize;
 use toml::Spanned;
@@ -26,17 +26,26 @@ pub(crate) const RELAY: RangeInclusive<u16> = 52_000..=52_031;
 /// Most ports of the relay: each is a socket.
 const MOST_PORTS: usize = 512;
 
+/// The file of the signer's seed.
+pub(crate) const SIGNER: &str = "signer.key";
+
 /// A configuration.
 pub(crate) struct Settings {
     pub(crate) network: Network,
+    /// Where the relay receives: its address, and its ports.
+    pub(crate) relay: (IpAddr, RangeInclusive<u16>),
     /// The groups, and what is allowed.
     pub(crate) policy: Written,
     /// Where nodes reach this host.
     pub(crate) public: SocketAddr,
     /// Where the tunnel receives.
     pub(crate) listen: SocketAddr,
+    /// The TCP port of nodes whose UDP is blocked.
+    pub(crate) tcp: Option<u16>,
     /// The key of a relay on a host of its own.
     pub(crate) relay_key: Option<PublicKey>,
+    /// The key of an authority on a host of its own, and that which it signs with.
+    pub(crate) authority: Option<(PublicKey, SignerKey)>,
     state: PathBuf,
 }
 
@@ -45,6 +54,8 @@ pub(crate) struct Settings {
 struct File {
     cloud: Cloud,
     relay: Option<Apart>,
+    #[serde(rename = "as")]
+    authority: Option<Signing>,
     #[serde(default)]
     groups: Groups,
     #[serde(default)]
@@ -60,6 +71,7 @@ struct Cloud {
     public: Spanned<String>,
     listen: Option<Spanned<String>>,
     relay: Option<Spanned<String>>,
+    tcp: Option<u16>,
     v4: Spanned<String>,
     v6: Spanned<String>,
     state: Option<PathBuf>,
@@ -73,6 +85,14 @@ struct Apart {
     key: Spanned<String>,
 }
 
+/// `[as]`: an authority on a host of its own.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Signing {
+    key: Spanned<String>,
+    signer: Spanned<String>,
+}
+
 impl Settings {
     /// Reads a configuration.
     pub(crate) fn read(path: &Path) -> Result<Self> {
@@ -83,24 +103,22 @@ impl Settings {
     }
 
     fn from_text(path: &Path, text: &str) -> std::result::Result<Self, Wrong> {
-        let File { cloud, relay, groups, allow, test } = toml::from_str(text)?;
+        let File { cloud, relay, authority, groups, allow, test } = toml::from_str(text)?;
         let public = endpoint(&cloud.public)?;
         let any = any_like(public.ip());
         let listen = cloud.listen.as_ref().map(endpoint).transpose()?;
         let listen = listen.unwrap_or(SocketAddr::new(any, public.port()));
         let ports = cloud.relay.as_ref().map(ports).transpose()?.unwrap_or(RELAY);
         let relay_at = relay.as_ref().map(|relay| address(&relay.public)).transpose()?;
-        let network = Network {
-            domain: domain(&cloud.domain)?,
-            v4: pool_v4(&cloud.v4)?,
-            v6: pool_v6(&cloud.v6)?,
-            relay: (relay_at.unwrap_or(public.ip()), ports),
-        };
+        let authority = authority.as_ref().map(signing).transpose()?;
+        let network = network([&cloud.domain, &cloud.v4, &cloud.v6], authority.is_some())?;
         let folder = path.parent().unwrap_or(Path::new("."));
         let state = folder.join(cloud.state.unwrap_or_else(|| PathBuf::from("cloud")));
         let policy = Written::of_tables(&groups, &allow, &test)?;
         let relay_key = relay.as_ref().map(|relay| key(&relay.key)).transpose()?;
-        Ok(Self { network, policy, public, listen, relay_key, state })
+        let relay = (relay_at.unwrap_or(public.ip()), ports);
+        let tcp = cloud.tcp;
+        Ok(Self { network, relay, policy, public, listen, tcp, relay_key, authority, state })
     }
 
     /// The control socket.
@@ -113,19 +131,45 @@ impl Settings {
         self.state.join("cloud.redb")
     }
 
-    /// The key of the tunnel, and the signer of identities.
-    pub(crate) fn keys(&self) -> Result<(PrivateKey, Signer)> {
-        let key: PrivateKey = secret(&self.state.join("cloud.key"))?;
-        let seed: PrivateKey = secret(&self.state.join("signer.key"))?;
-        let signer = Signer::of_seed(seed.as_bytes()).context("signer.key: expected a seed")?;
-        Ok((key, signer))
+    /// The key of the tunnel.
+    pub(crate) fn key(&self) -> Result<PrivateKey> {
+        secret(&self.state.join("cloud.key"))
     }
 
-    /// The URL by which devices join.
-    pub(crate) fn url(&self, key: &PrivateKey, signer: &Signer) -> JoinUrl {
-        let (key, signer) = (key.public(), signer.key());
-        JoinUrl { endpoint: self.public.to_string(), key, signer }
+    /// The signer of identities, where the authority is of this process.
+    pub(crate) fn signer(&self) -> Result<Signer> {
+        signer(&self.state)
     }
+
+    /// The URL by which devices join, where the authority is of this process.
+    pub(crate) fn url(&self, key: &PrivateKey, signer: SignerKey) -> JoinUrl {
+        JoinUrl { endpoint: self.public.to_string(), key: key.public(), signer }
+    }
+}
+
+/// The signer whose seed is in a folder.
+pub(crate) fn signer(state: &Path) -> Result<Signer> {
+    let seed: PrivateKey = secret(&state.join(SIGNER))?;
+    Signer::of_seed(seed.as_bytes()).with_context(|| format!("{SIGNER}: expected a seed"))
+}
+
+/// The domain of a network, and its pools of addresses.
+pub(crate) fn network(
+    [name, v4, v6]: [&Spanned<String>; 3],
+    is_apart: bool,
+) -> std::result::Result<Network, Wrong> {
+    let pool = pool_v4(v4)?;
+    if is_apart && pool.1 > 29 {
+        let expected = "an IPv4 prefix of 8 to 29 bits, as the authority has addresses of its own";
+        return Err(wrong(v4, expected));
+    }
+    Ok(Network { domain: domain(name)?, v4: pool, v6: pool_v6(v6)?, is_apart })
+}
+
+fn signing(table: &Signing) -> std::result::Result<(PublicKey, SignerKey), Wrong> {
+    let expected = "the key of a signer, 43 characters of base64 for URLs";
+    let signer = table.signer.get_ref().parse().map_err(|_| wrong(&table.signer, expected))?;
+    Ok((key(&table.key)?, signer))
 }
 
 /// All addresses of this host that are of the family of an address.
@@ -193,8 +237,13 @@ pub(crate) fn secret(path: &Path) -> Result<PrivateKey> {
     text.trim().parse().with_context(|| shown)
 }
 
-/// Writes a first configuration, and its keys; returns that of the tunnel.
-pub(crate) fn init(path: &Path, public: SocketAddr, domain: &str) -> Result<PublicKey> {
+/// Writes a first configuration, and its keys, that of the signer only where it `signs`; returns that of the tunnel.
+pub(crate) fn init(
+    path: &Path,
+    public: SocketAddr,
+    domain: &str,
+    signs: bool,
+) -> Result<PublicKey> {
     let entropy = &mut SystemEntropy::new();
     let mut id = [0; 5];
     entropy.fill(&mut id)?;
@@ -207,6 +256,7 @@ pub(crate) fn init(path: &Path, public: SocketAddr, domain: &str) -> Result<Publ
          domain = \"{domain}\"            # names of nodes are below it\n\
          public = \"{public}\"      # where nodes reach this host; a UDP port\n\
          relay = \"{first}-{last}\"            # UDP ports of the relay at the same address\n\
+         # tcp = 443                        # a TCP port, for nodes whose UDP is blocked\n\
          v4 = \"10.99.0.0/16\"               # virtual addresses of nodes\n\
          v6 = \"fd{a:02x}:{b:02x}{c:02x}:{d:02x}{e:02x}::/64\"\n\
          state = \"{state}\"                  # folder for keys, database and control socket\n\
@@ -227,21 +277,15 @@ pub(crate) fn init(path: &Path, public: SocketAddr, domain: &str) -> Result<Publ
     );
     let Wrong { what, .. } = match Settings::from_text(path, &text) {
         Err(wrong) => wrong,
-        Ok(settings) => return write_all(path, &text, &settings, entropy),
+        Ok(settings) => {
+            write_config(path, &text, &settings.state)?;
+            if signs {
+                write_key(&settings.state.join(SIGNER), entropy)?;
+            }
+            return write_key(&settings.state.join("cloud.key"), entropy);
+        }
     };
     bail!("{what}")
-}
-
-fn write_all(
-    path: &Path,
-    text: &str,
-    settings: &Settings,
-    entropy: &mut dyn Entropy,
-) -> Result<PublicKey> {
-    write_config(path, text, &settings.state)?;
-    let key = write_key(&settings.state.join("cloud.key"), entropy)?;
-    write_key(&settings.state.join("signer.key"), entropy)?;
-    Ok(key)
 }
 
 /// Writes a first configuration, and makes the folder for what its servers write.
@@ -297,13 +341,13 @@ mod tests {
     fn the_first_configuration_is_read_with_its_keys() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new/cloud.toml");
-        init(&path, "192.0.2.1:51900".parse().unwrap(), "home.internal").unwrap();
+        init(&path, "192.0.2.1:51900".parse().unwrap(), "home.internal", true).unwrap();
         let settings = Settings::read(&path).unwrap();
         assert!(settings.policy.policy.lines.is_empty());
-        let (key, signer) = settings.keys().unwrap();
-        let url = settings.url(&key, &signer).to_string();
+        let (key, signer) = (settings.key().unwrap(), settings.signer().unwrap());
+        let url = settings.url(&key, signer.key()).to_string();
         assert_eq!(url.parse::<JoinUrl>().unwrap().key, key.public());
-        let again = init(&path, "192.0.2.1:51900".parse().unwrap(), "home.internal");
+        let again = init(&path, "192.0.2.1:51900".parse().unwrap(), "home.internal", true);
         assert!(again.is_err(), "nothing is written over");
     }
 
@@ -329,7 +373,21 @@ mod tests {
         let apart = read(&format!("{GOOD}{}", relay(&PublicKey::new([3; 32]).to_string())));
         let apart = apart.unwrap();
         assert_eq!(apart.relay_key, Some(PublicKey::new([3; 32])));
-        assert_eq!(apart.network.relay.0.to_string(), "192.0.2.2");
+        assert_eq!(apart.relay.0.to_string(), "192.0.2.2");
+        let signing = |signer: &str| {
+            let key = PublicKey::new([3; 32]);
+            format!("[as]\nkey = \"{key}\"\nsigner = \"{signer}\"\n")
+        };
+        assert_eq!(
+            more(&signing("AAAA")),
+            "8:10: expected the key of a signer, 43 characters of base64 for URLs, found \"AAAA\""
+        );
+        let signer = Signer::of_seed(&[1; 32]).unwrap().key();
+        let small = GOOD.replace("10.99.0.0/16", "10.99.0.0/30") + &signing(&signer.to_string());
+        let expected = "4:6: expected an IPv4 prefix of 8 to 29 bits, as the authority has addresses \
+                        of its own, found \"10.99.0.0/30\"";
+        assert_eq!(read(&small).map(drop).unwrap_err(), expected);
+        assert!(read(&small.replace("/30", "/29")).unwrap().network.is_apart);
         assert!(more("colour = 1\n").starts_with("6:1: unknown field `colour`"));
         assert_eq!(
             more("[[allow]]\nbetween = [\"a\"]\n"),

@@ -61,7 +61,7 @@ pub(crate) struct NewPolicy {
 
 /// Asks the cloud that serves a socket.
 pub(crate) fn ask(socket: &Path, request: &Request) -> Result<Value> {
-    let shown = || format!("{}: is the cloud running (tamis-cloud all)?", socket.display());
+    let shown = || format!("{}: is tamis-cloud running?", socket.display());
     let mut stream = UnixStream::connect(socket).with_context(shown)?;
     stream.set_read_timeout(Some(ANSWER)).with_context(shown)?;
     let line = serde_json::to_string(request)? + "\n";

@@ -1,18 +1,22 @@
 //! `tamis-cloud`: the servers of an overlay with names: it enrols devices (AS), knows which nodes are there and who may reach
-//! whom (NMS), and relays what they seal for each other (TRS), in one process, or the relay on a host of its own.
+//! whom (NMS), and relays what they seal for each other (TRS), in one process, or each in one of its own.
 //! `docs/cloud.md` is its book.
 //!
 //! Contract: the protocol is in `overlay`; here are its sockets, its clock and its disk. What it acknowledges is on disk.
 //! It never has a key of traffic between nodes.
 #![forbid(unsafe_code)]
 
+mod authority;
 mod command;
 mod config;
 mod control;
+mod identities;
+mod peers;
 mod policy;
 mod serve;
 mod service;
 mod store;
+mod streams;
 mod trs;
 
 use std::process::ExitCode;

@@ -19,6 +19,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
 use crate::control::{self, Request};
+use crate::streams::{Streams, is_stream};
 
 /// How long nothing is looked at while nothing comes: timers of the tunnel are not finer.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
@@ -72,6 +73,8 @@ pub(crate) struct Places {
     pub(crate) tunnel: SocketAddr,
     /// Those that are relayed.
     pub(crate) relay: Option<RangeInclusive<u16>>,
+    /// The TCP port for both, of nodes whose UDP is blocked.
+    pub(crate) tcp: Option<u16>,
     /// The control socket.
     pub(crate) control: Option<PathBuf>,
 }
@@ -79,6 +82,7 @@ pub(crate) struct Places {
 struct Sockets {
     tunnel: UdpSocket,
     relay: Vec<(u16, UdpSocket)>,
+    streams: Option<Streams>,
     control: Option<UnixListener>,
 }
 
@@ -93,10 +97,13 @@ impl Sockets {
         let ports = places.relay.iter().cloned().flatten();
         let relay = ports.map(|port| Ok((port, bind((places.tunnel.ip(), port).into())?)));
         let relay = relay.collect::<Result<_>>()?;
+        let first = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().subsec_nanos();
+        let streams = |port| Streams::listen((places.tunnel.ip(), port).into(), first);
+        let streams = places.tcp.map(streams).transpose()?;
         let listen =
             |path: &PathBuf| control::listen(path).with_context(|| path.display().to_string());
         let control = places.control.as_ref().map(listen).transpose()?;
-        Ok(Self { tunnel, relay, control })
+        Ok(Self { tunnel, relay, streams, control })
     }
 
     /// Waits until something comes, or it is time for what is due.
@@ -104,11 +111,47 @@ impl Sockets {
         let relay = self.relay.iter().map(|(_, socket)| PollFd::new(socket, PollFlags::IN));
         let mut all: Vec<PollFd<'_>> = relay.collect();
         all.push(PollFd::new(&self.tunnel, PollFlags::IN));
+        all.extend(self.streams.iter().flat_map(Streams::sources));
         all.extend(self.control.iter().map(|it| PollFd::new(it, PollFlags::IN)));
         match poll(&mut all, Some(&TICK)) {
             // A signal came.
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(error).context("poll"),
+        }
+    }
+
+    /// Sends a datagram from the tunnel's port or from one of the relay's. What is lost is sent again by who waits for it.
+    fn send(&mut self, from: Option<u16>, to: SocketAddr, datagram: &[u8], now: Now) {
+        if is_stream(to) {
+            if let Some(streams) = &mut self.streams {
+                streams.send(to, from, datagram, now.nanos);
+            }
+            return;
+        }
+        let relay = || self.relay.iter().find(|(port, _)| Some(*port) == from);
+        let socket = match from {
+            None => Some(&self.tunnel),
+            Some(_) => relay().map(|(_, socket)| socket),
+        };
+        let _ = socket.map(|socket| socket.send_to(datagram, to));
+    }
+
+    /// Takes what came by TCP.
+    fn take_streams(&mut self, server: &mut impl Server, buffer: &mut [u8], now: Now) {
+        let Some(streams) = &mut self.streams else { return };
+        let (ports, mut relayed) = (&self.relay, Vec::new());
+        streams.turn(buffer, now.nanos, |from, port, datagram| {
+            if !ports.iter().any(|(own, _)| *own == port) {
+                server.arrived(datagram, from, now);
+                return true;
+            }
+            if let Some(to) = server.relayed(port, from, datagram, now) {
+                relayed.push((port, to, datagram.to_vec()));
+            }
+            false
+        });
+        for (port, to, datagram) in relayed {
+            self.send(Some(port), to, &datagram, now);
         }
     }
 }
@@ -142,9 +185,9 @@ pub(crate) fn run(
         flag::register(signal, Arc::clone(&stop)).context("signals")?;
     }
     flag::register(SIGHUP, Arc::clone(&reload)).context("signals")?;
-    let sockets = Sockets::open(places)?;
+    let mut sockets = Sockets::open(places)?;
     println!("{says}");
-    let ended = serve(server, &sockets, (clock, config), [&stop, &reload]);
+    let ended = serve(server, &mut sockets, (clock, config), [&stop, &reload]);
     if let Some(control) = &places.control {
         let _ = std::fs::remove_file(control);
     }
@@ -159,7 +202,7 @@ pub(crate) fn run(
 
 fn serve(
     server: &mut impl Server,
-    sockets: &Sockets,
+    sockets: &mut Sockets,
     (clock, config): (Clock, &Path),
     [stop, reload]: [&AtomicBool; 2],
 ) -> Result<()> {
@@ -171,9 +214,10 @@ fn serve(
         if reload.swap(false, Ordering::Relaxed) {
             server.reload(config, time)?;
         }
-        for (port, socket) in &sockets.relay {
-            relay(server, *port, socket, &mut buffer, time);
+        for number in 0..sockets.relay.len() {
+            relay(server, sockets, number, &mut buffer, time);
         }
+        sockets.take_streams(server, &mut buffer, time);
         for _ in 0..BURST {
             let Some((length, from)) = received(&sockets.tunnel, &mut buffer) else { break };
             server.arrived(&mut buffer[..length], from, time);
@@ -185,24 +229,32 @@ fn serve(
         if time.nanos.saturating_sub(swept) >= SWEEP {
             swept = time.nanos;
             server.sweep(time);
+            sockets.streams.iter_mut().for_each(|streams| streams.sweep(time.nanos));
         }
         server.settle(time)?;
         if let Some(control) = &sockets.control {
             requests(server, control, time)?;
         }
         while let Some((to, datagram)) = server.take() {
-            // What is lost here is sent again by who waits for it.
-            let _ = sockets.tunnel.send_to(&datagram, to);
+            sockets.send(None, to, &datagram, time);
         }
     }
     Ok(())
 }
 
-fn relay(server: &mut impl Server, port: u16, socket: &UdpSocket, buffer: &mut [u8], now: Now) {
+/// Forwards what came to a port of the relay.
+fn relay(
+    server: &mut impl Server,
+    sockets: &mut Sockets,
+    number: usize,
+    buffer: &mut [u8],
+    now: Now,
+) {
     for _ in 0..BURST {
-        let Some((length, from)) = received(socket, buffer) else { break };
+        let Some((port, socket)) = sockets.relay.get(number) else { return };
+        let (port, Some((length, from))) = (*port, received(socket, buffer)) else { return };
         if let Some(to) = server.relayed(port, from, &buffer[..length], now) {
-            let _ = socket.send_to(&buffer[..length], to);
+            sockets.send(Some(port), to, &buffer[..length], now);
         }
     }
 }

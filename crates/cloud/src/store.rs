@@ -1,4 +1,5 @@
-//! [`Store`]: what a cloud keeps over restarts: devices, one-time keys, the policy, paths, where nodes were last, and a log.
+//! [`Store`]: what a cloud keeps over restarts: devices, their identities, one-time keys, the policy, paths, where nodes were last,
+//! and a log.
 //! [`Redb`] is the store on disk.
 //!
 //! Contract: what [`Store::commit`] took is on disk, all of it or nothing. After an error nothing more is acknowledged: the
@@ -11,7 +12,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result, anyhow, bail};
-use overlay::{Device, Invitation, Pair, Record, Sources};
+use overlay::{Device, Identity, Invitation, Pair, Record, Sources};
 use pktio::file::create_anew;
 use redb::{
     Database, ReadableDatabase, ReadableTable, ReadableTableMetadata, TableDefinition,
@@ -23,6 +24,8 @@ use tunnel::PublicKey;
 const META: TableDefinition<'_, &str, &str> = TableDefinition::new("meta");
 const DEVICES: TableDefinition<'_, &str, &str> = TableDefinition::new("devices");
 const INVITATIONS: TableDefinition<'_, &str, &str> = TableDefinition::new("invitations");
+/// Identities by names, as messages have them.
+const IDENTITIES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("identities");
 const POLICIES: TableDefinition<'_, u64, &str> = TableDefinition::new("policies");
 const PLACES: TableDefinition<'_, &str, &str> = TableDefinition::new("places");
 /// The ports of paths, by their pairs.
@@ -145,6 +148,7 @@ impl Redb {
             }
             writing.open_table(DEVICES)?;
             writing.open_table(INVITATIONS)?;
+            writing.open_table(IDENTITIES)?;
             writing.open_table(POLICIES)?;
             writing.open_table(PLACES)?;
             writing.open_table(PATHS)?;
@@ -195,6 +199,12 @@ impl Store for Redb {
             let used = kept.used.as_deref().map(str::parse::<PublicKey>).transpose()?;
             let (key, name, expires) = (key.parse()?, kept.name.parse()?, kept.expires);
             records.push(Record::Invitation(Invitation { key, name, expires, used }));
+        }
+        for row in reading.open_table(IDENTITIES)?.iter()? {
+            let (name, kept) = row?;
+            let identity = Identity::from_bytes(kept.value());
+            let identity = identity.with_context(|| name.value().to_owned())?;
+            records.push(Record::Identity(Box::new(identity)));
         }
         for row in reading.open_table(PATHS)?.iter()? {
             let (ends, port) = row?;
@@ -317,6 +327,10 @@ fn write(writing: &WriteTransaction, record: &Record) -> Result<()> {
             let kept = serde_json::to_string(&KeptInvitation { name, expires: *expires, used })?;
             invitations.insert(&*key.to_string(), &*kept)?;
         }
+        Record::Identity(identity) => {
+            let name = identity.claims.name.as_str();
+            writing.open_table(IDENTITIES)?.insert(name, &*identity.to_bytes())?;
+        }
         Record::Expired(key) => drop(invitations.remove(&*key.to_string())?),
         Record::Path(pair, port) => drop(writing.open_table(PATHS)?.insert(ends(pair), port)?),
         Record::Parted(pair) => {
@@ -329,6 +343,8 @@ fn write(writing: &WriteTransaction, record: &Record) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use overlay::{Claims, Signer};
+
     use super::*;
 
     #[test]
@@ -339,6 +355,9 @@ mod tests {
         let name: overlay::Name = "nas".parse().unwrap();
         let device = Device { name: name.clone(), key, number: 2, revoked: false };
         let one = Invitation { key: PublicKey::new([2; 32]), name, expires: 7, used: Some(key) };
+        let (v4, v6) = ([10, 99, 0, 2].into(), "fd00::2".parse().unwrap());
+        let claims = Claims { key, name: one.name.clone(), v4, v6, expires: 9 };
+        let identity = Signer::of_seed(&[1; 32]).unwrap().sign(claims);
         let [near, far] = ["tv", "web"].map(|it| Pair::of(&it.parse().unwrap(), &one.name));
         let version =
             |version| KeptPolicy { version, text: format!("# {version}"), configured: false };
@@ -349,6 +368,7 @@ mod tests {
                 Record::Device(device.clone()),
                 Record::Invitation(one.clone()),
                 Record::Invitation(gone.clone()),
+                Record::Identity(Box::new(identity.clone())),
                 Record::Path(near.clone(), 52_000),
                 Record::Path(far.clone(), 52_001),
             ];
@@ -371,7 +391,8 @@ mod tests {
         let store = Redb::open(&path).unwrap();
         assert_eq!(store.policy().unwrap(), Some(version(VERSIONS + 8)));
         let path = Record::Path(near.clone(), 52_000);
-        let expected = [Record::Device(device), Record::Invitation(one), path];
+        let identity = Record::Identity(Box::new(identity));
+        let expected = [Record::Device(device), Record::Invitation(one), identity, path];
         assert_eq!(store.records().unwrap(), expected);
         assert_eq!(store.sources().unwrap(), [(near, [Some(at), None])]);
         assert_eq!(store.places().unwrap(), [(key, at)]);

@@ -21,7 +21,7 @@ const LABEL: &[u8] = b"tamis identity 1\0";
 /// Bytes of a signature.
 const SIGNATURE: usize = 64;
 
-/// What a node is, as the directory says it.
+/// What a node is, as the authority says it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claims {
     /// The node's key in the tunnel.
@@ -93,6 +93,25 @@ impl Identity {
         let expires = from.number("a time of 8 bytes")?;
         let signature = from.array("a signature of 64 bytes")?;
         Ok(Self { claims: Claims { key, name, v4, v6, expires }, signature })
+    }
+
+    /// Writes it, as messages have it.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut to = Writer::default();
+        self.write(&mut to);
+        to.0
+    }
+
+    /// Reads what [`Identity::to_bytes`] wrote.
+    ///
+    /// # Errors
+    /// [`Malformed`], with the byte.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut from = Reader::new(bytes);
+        let identity = Self::read(&mut from)?;
+        from.end()?;
+        Ok(identity)
     }
 
     /// Checks who signed it, and that it has not expired at this second after 1970.

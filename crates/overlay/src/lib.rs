@@ -1,23 +1,29 @@
-//! Names in the overlay: a directory enrols devices, knows which nodes are there and decides who may reach whom; nodes ask
-//! it for the way to each other when a program asks for a name; a relay forwards what they seal for each other.
+//! Names in the overlay: an authority enrols devices and signs what they are; a directory knows which nodes are there and
+//! decides who may reach whom; nodes ask it for the way to each other when a program asks for a name; a relay forwards what
+//! they seal for each other.
 //! `docs/cloud.md` has every message, and who learns what.
 //!
 //! Contract: state machines, as in [`tunnel`]: no sockets, no threads, no clock, no `unsafe`. Time, randomness and bytes
 //! are passed in; what is to be done is taken out. Nothing panics on input, and all memory is bounded.
 //!
-//! | | device | directory |
+//! | | device | server |
 //! |---|---|---|
-//! | enrolment | [`Enrolment`], under a one-time key | [`Directory::invite`], [`Directory::revoke`] |
-//! | who is there, and the way | [`Node`] | [`Directory::receive`] |
+//! | enrolment, renewal | [`Enrolment`], under a one-time key; [`Node`] | [`Authority`] |
+//! | who is there, and the way | [`Node`] | [`Directory`] |
 //! | both | [`Carrier`]: messages inside the tunnel | [`Relay`]: datagrams between nodes; [`Outpost`]: a relay on a host of its own |
 #![forbid(unsafe_code)]
 
+mod authority;
 mod carrier;
+mod certificate;
 mod directory;
+mod effect;
+mod framed;
 mod identity;
 mod invitation;
 pub mod limits;
 mod lines;
+mod members;
 mod message;
 mod name;
 mod network;
@@ -27,16 +33,21 @@ mod outpost;
 mod paths;
 mod permits;
 mod policy;
+mod queue;
 mod record;
 mod relay;
 mod service;
 mod transactions;
 mod wire;
 
+pub use authority::Authority;
 pub use carrier::{Came, Carried, Carrier, PORT};
-pub use directory::{Directory, Effect, Listed, Now};
+pub use directory::{Directory, Listed};
+pub use effect::{Effect, Now};
+pub use framed::{Framed, NoFrame};
 pub use identity::{Claims, Identity, NotASigner, NotGenuine, Signer, SignerKey};
 pub use invitation::{Enrolment, JoinUrl, NotAJoinUrl, NotEnrolled};
+pub use members::{Certifying, Following};
 pub use message::{Body, HEADER, LONGEST, Membership, Message, Refusal, Transaction};
 pub use name::{Name, NotAName, below};
 pub use network::{GUESTS_DIRECTORY, Network, guest_address};

@@ -64,13 +64,20 @@ pub const LINES: u32 = 100;
 /// Time in which they may.
 pub const LINES_TIME: u64 = 10 * SECOND;
 
-/// Time between two words of a relay apart, which are its keepalive.
-pub const RELAYS: u64 = SECOND;
-/// Time after which a relay that says nothing counts as not being there.
-pub const RELAY_PRESENT: u64 = 5 * SECOND;
-/// Time after which a relay that hears nothing makes another session with its directory.
-pub const RELAY_PATIENCE: u64 = 3 * SECOND;
-/// Orders to a relay that are on their way at once.
+/// Time between two words of a relay or an authority apart, which are its keepalive.
+pub const SERVER_SAYS: u64 = SECOND;
+/// Time after which a server that says nothing counts as not being there.
+pub const SERVER_PRESENT: u64 = 5 * SECOND;
+/// Time after which a relay or an authority that hears nothing makes another session with its directory.
+pub const SERVER_PATIENCE: u64 = 3 * SECOND;
+/// Orders to a server that are on their way at once.
 pub const ORDERS_SENT: u64 = 128;
-/// Orders that wait for a relay, besides the names of all paths; with more, all paths are named again.
+/// Orders that wait for a server, besides the names of all things; with more, all are named again.
 pub const ORDERS: usize = 1 << 16;
+
+/// Time after which a node asks again for an identity, if it has none that holds, or has one.
+pub const RENEW_AGAIN: u64 = SECOND;
+/// See [`RENEW_AGAIN`].
+pub const RENEW_PATIENTLY: u64 = 10 * SECOND;
+/// Seconds by which the clocks of an authority and a directory may differ before that is said.
+pub const SKEW: u64 = 60;

@@ -1,4 +1,4 @@
-//! [`Message`]: what nodes, a relay apart and the directory say to each other, in a UDP datagram inside their tunnel.
+//! [`Message`]: what nodes, the directory, the authority and a relay apart say to each other, in a UDP datagram inside their tunnel.
 //!
 //! | bytes | |
 //! |---|---|
@@ -18,10 +18,12 @@ use tunnel::PublicKey;
 
 use crate::identity::Identity;
 use crate::limits::{self, SECOND};
+use crate::members::{Certifying, Following, prefix_lengths};
 use crate::name::Name;
 use crate::orders::{Join, Relaying, Series};
 use crate::paths::Pair;
 use crate::permits::Permits;
+use crate::record::Device;
 use crate::wire::{Malformed, Reader, Writer};
 
 /// Bytes before the body.
@@ -59,12 +61,14 @@ pub enum Body {
         started: u64,
         /// Where it is by its own word: addresses of its own, and its tunnel's port.
         locals: Vec<SocketAddr>,
+        /// The node's identity, if the directory is not known to have this one.
+        identity: Option<Box<Identity>>,
     },
     /// The directory has noted it.
     Registered {
         /// The node's own identity, as others get it.
         identity: Box<Identity>,
-        /// Seconds after 1970 on the directory's clock.
+        /// Seconds after 1970, as far as the directory knows.
         time: u64,
         /// A number that each start of the directory draws: after another one, it has forgotten who is there and
         /// what each is to forget.
@@ -114,6 +118,26 @@ pub enum Body {
         /// Where the peer may be.
         candidates: Vec<SocketAddr>,
     },
+    /// A node asks the authority for an identity that holds for longer.
+    Renew,
+    /// It is made again.
+    Renewed {
+        /// The node's identity.
+        identity: Box<Identity>,
+        /// Seconds after 1970 on the authority's clock.
+        time: u64,
+    },
+    /// An authority apart says that it is there, and what the directory is to follow.
+    Certifies(Box<Certifying>),
+    /// The directory says how far it has come.
+    Follows(Following),
+    /// An authority apart says what a device is now.
+    Member {
+        /// The orders that it is of.
+        series: Series,
+        /// The device.
+        device: Box<Device>,
+    },
     /// A relay apart says that it is there, and how far it has come.
     Relays(Relaying),
     /// The directory has noted it.
@@ -145,6 +169,10 @@ pub struct Membership {
     pub bits: (u8, u8),
     /// Addresses of the directory inside the tunnel.
     pub directory: (Ipv4Addr, Ipv6Addr),
+    /// Addresses of the authority inside the tunnel, which are the directory's where they are one process.
+    pub authority: (Ipv4Addr, Ipv6Addr),
+    /// Where a directory is that is another process, and its key in the tunnel.
+    pub directory_at: Option<(SocketAddr, PublicKey)>,
 }
 
 /// Why a question is refused.
@@ -167,10 +195,12 @@ pub enum Refusal {
     Busy = 7,
     /// The key is another node's.
     KeyTaken = 8,
+    /// The directory knows no identity of the node that holds: the node asks its authority, and registers again.
+    Uncertified = 9,
 }
 
 impl Refusal {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::NotRegistered,
         Self::NoSuchName,
         Self::Offline,
@@ -179,6 +209,7 @@ impl Refusal {
         Self::Full,
         Self::Busy,
         Self::KeyTaken,
+        Self::Uncertified,
     ];
 }
 
@@ -193,6 +224,7 @@ impl std::fmt::Display for Refusal {
             Self::Full => "no address, or no path of a relay, is left",
             Self::Busy => "this node has too many questions that wait",
             Self::KeyTaken => "the key is another node's: make a new one",
+            Self::Uncertified => "the directory has no identity of this node that holds",
         })
     }
 }
@@ -212,6 +244,11 @@ const RELAYS: u8 = 12;
 const RELAYED: u8 = 13;
 const JOIN: u8 = 14;
 const PART: u8 = 15;
+const RENEW: u8 = 16;
+const RENEWED: u8 = 17;
+const CERTIFIES: u8 = 18;
+const FOLLOWS: u8 = 19;
+const MEMBER: u8 = 20;
 
 const MILLISECOND: u64 = SECOND / 1_000;
 
@@ -262,8 +299,9 @@ impl Body {
                 membership.write(to);
                 ENROLLED
             }
-            Self::Register { started, locals } => {
-                to.number(*started).endpoints(locals);
+            Self::Register { started, locals, identity } => {
+                to.number(*started).endpoints(locals).bytes(&[u8::from(identity.is_some())]);
+                identity.iter().for_each(|identity| identity.write(to));
                 REGISTER
             }
             Self::Registered { identity, time, started } => {
@@ -293,6 +331,32 @@ impl Body {
                 to.bytes(&after.to_le_bytes()).endpoints(candidates);
                 named(to, name, PUNCH)
             }
+            Self::Renew => RENEW,
+            Self::Renewed { identity, time } => {
+                identity.write(to);
+                to.number(*time);
+                RENEWED
+            }
+            of_servers => of_servers.write_of_servers(to),
+        }
+    }
+
+    /// Writes what an authority, a relay and the directory say to each other.
+    fn write_of_servers(&self, to: &mut Writer) -> u8 {
+        match self {
+            Self::Certifies(certifying) => {
+                certifying.write(to);
+                CERTIFIES
+            }
+            Self::Follows(following) => {
+                following.write(to);
+                FOLLOWS
+            }
+            Self::Member { series, device } => {
+                series.write(to);
+                device.write(to);
+                MEMBER
+            }
             Self::Relays(relaying) => {
                 relaying.write(to);
                 RELAYS
@@ -311,6 +375,8 @@ impl Body {
                 pair.write(to);
                 PART
             }
+            // The others are written before.
+            _ => 0,
         }
     }
 
@@ -321,6 +387,10 @@ impl Body {
             REGISTER => Self::Register {
                 started: from.number("a number of 8 bytes")?,
                 locals: from.endpoints(limits::LOCALS, "at most 4 addresses and ports")?,
+                identity: match from.flag("0, or 1 and an identity")? {
+                    true => Some(Box::new(Identity::read(from)?)),
+                    false => None,
+                },
             },
             REGISTERED => Self::Registered {
                 identity: Box::new(Identity::read(from)?),
@@ -350,6 +420,17 @@ impl Body {
                     candidates,
                 }
             }
+            RENEW => Self::Renew,
+            RENEWED => Self::Renewed {
+                identity: Box::new(Identity::read(from)?),
+                time: from.number("a time of 8 bytes")?,
+            },
+            of_servers => Self::read_of_servers(of_servers, from)?,
+        })
+    }
+
+    fn read_of_servers(kind: u8, from: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(match kind {
             RELAYS => Self::Relays(Relaying::read(from)?),
             RELAYED => {
                 let series = Series::read(from)?;
@@ -357,7 +438,13 @@ impl Body {
             }
             JOIN => Self::Join(Box::new(Join::read(from)?)),
             PART => Self::Part { series: Series::read(from)?, pair: Pair::read(from)? },
-            _ => return Err(Malformed { at: 1, expected: "a type from 1 to 15" }),
+            CERTIFIES => Self::Certifies(Box::new(Certifying::read(from)?)),
+            FOLLOWS => Self::Follows(Following::read(from)?),
+            MEMBER => {
+                let series = Series::read(from)?;
+                Self::Member { series, device: Box::new(Device::read(from)?) }
+            }
+            _ => return Err(Malformed { at: 1, expected: "a type from 1 to 20" }),
         })
     }
 }
@@ -366,20 +453,29 @@ impl Membership {
     fn write(&self, to: &mut Writer) {
         self.identity.write(to);
         to.text(&self.domain).bytes(&[self.bits.0, self.bits.1]);
-        to.bytes(&self.directory.0.octets()).bytes(&self.directory.1.octets());
+        for (v4, v6) in [self.directory, self.authority] {
+            to.bytes(&v4.octets()).bytes(&v6.octets());
+        }
+        to.endpoints(self.directory_at.as_ref().map(|(at, _)| *at).as_slice());
+        if let Some((_, key)) = &self.directory_at {
+            to.bytes(key.as_bytes());
+        }
     }
 
     fn read(from: &mut Reader<'_>) -> Result<Self, Malformed> {
         let identity = Identity::read(from)?;
         let domain = from.text("a domain")?.to_owned();
-        let at = from.at();
-        let [v4, v6] = from.array("two prefix lengths")?;
-        if v4 > 32 || v6 > 128 {
-            return Err(Malformed { at, expected: "prefix lengths up to 32 and 128" });
-        }
-        let v4_address = from.array::<4>("an IPv4 address")?.into();
-        let directory = (v4_address, from.array::<16>("an IPv6 address")?.into());
-        Ok(Self { identity, domain, bits: (v4, v6), directory })
+        let bits = prefix_lengths(from)?;
+        let mut addresses = || {
+            let v4 = from.array::<4>("an IPv4 address")?.into();
+            Ok::<_, Malformed>((v4, from.array::<16>("an IPv6 address")?.into()))
+        };
+        let (directory, authority) = (addresses()?, addresses()?);
+        let directory_at = match from.endpoints(1, "at most one address and port")?.pop() {
+            Some(at) => Some((at, PublicKey::new(from.array("a public key of 32 bytes")?))),
+            None => None,
+        };
+        Ok(Self { identity, domain, bits, directory, authority, directory_at })
     }
 }
 
@@ -389,7 +485,7 @@ fn named(to: &mut Writer, name: &Name, kind: u8) -> u8 {
 }
 
 fn refusal(from: &mut Reader<'_>) -> Result<Refusal, Malformed> {
-    let (at, expected) = (from.at(), "a reason from 1 to 8");
+    let (at, expected) = (from.at(), "a reason from 1 to 9");
     let number = from.byte(expected)?;
     let known = Refusal::ALL.into_iter().find(|why| *why as u8 == number);
     known.ok_or(Malformed { at, expected })

@@ -1,6 +1,6 @@
-//! [`Network`]: the domain of a network, its virtual addresses, and the ports of its relay.
+//! [`Network`]: the domain of a network, and its virtual addresses.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 
 /// The number of the directory's own address; nodes have later ones.
@@ -15,8 +15,9 @@ pub struct Network {
     pub v4: (Ipv4Addr, u8),
     /// The pool of virtual IPv6 addresses, with a prefix length of at most 96.
     pub v6: (Ipv6Addr, u8),
-    /// Where the relay receives: its address, and its ports.
-    pub relay: (IpAddr, RangeInclusive<u16>),
+    /// The authority is another process than the directory, with addresses of its own, so the pool of IPv4 addresses has a prefix
+    /// length of at most 29.
+    pub is_apart: bool,
 }
 
 impl Network {
@@ -34,12 +35,25 @@ impl Network {
         self.addresses(DIRECTORY)
     }
 
-    /// The numbers that nodes may have: neither the directory's nor that of the broadcast address.
+    /// The authority's own addresses: the last ones, or the directory's.
+    #[must_use]
+    pub fn authority(&self) -> (Ipv4Addr, Ipv6Addr) {
+        match self.is_apart {
+            true => self.addresses(self.last()),
+            false => self.directory(),
+        }
+    }
+
+    /// The numbers that nodes may have: neither the servers' nor that of the broadcast address.
     #[must_use]
     pub fn numbers(&self) -> RangeInclusive<u32> {
+        DIRECTORY + 1..=self.last() - u32::from(self.is_apart)
+    }
+
+    /// The number before that of the broadcast address.
+    fn last(&self) -> u32 {
         let bits = 32 - u32::from(self.v4.1.min(30));
-        let all = 1_u32.checked_shl(bits).unwrap_or(0).wrapping_sub(1);
-        DIRECTORY + 1..=all - 1
+        1_u32.checked_shl(bits).unwrap_or(0).wrapping_sub(2)
     }
 }
 
@@ -64,7 +78,7 @@ mod tests {
             domain: "home.example".to_owned(),
             v4: (v4.parse().unwrap(), bits),
             v6: ("fd00::".parse().unwrap(), 64),
-            relay: ([192, 0, 2, 1].into(), 1..=2),
+            is_apart: false,
         }
     }
 
@@ -73,6 +87,9 @@ mod tests {
         assert_eq!(network("10.9.0.0", 30).numbers(), 2..=2);
         assert_eq!(network("10.9.0.0", 16).numbers(), 2..=65_534);
         assert_eq!(*network("0.0.0.0", 0).numbers().end(), u32::MAX - 1);
+        let apart = Network { is_apart: true, ..network("10.9.0.0", 29) };
+        assert_eq!(apart.numbers(), 2..=5);
+        assert_eq!(apart.authority().0.to_string(), "10.9.0.6");
         let (v4, v6) = network("10.9.0.0", 16).addresses(258);
         assert_eq!((v4.to_string(), v6.to_string()), ("10.9.1.2".into(), "fd00::102".into()));
     }

@@ -1,15 +1,17 @@
-//! [`Node`]: a node's side: it registers, asks the way to others when a program asks for their names, and expects those
+//! [`Node`]: a node's side: it has its identity renewed, registers, asks the way to others when a program asks for their names, and expects those
 //! that the directory announces.
 //!
 //! Contract: no sockets and no clock: what is to be done is taken from [`Node::take`], and time is passed in. A peer is
 //! one whose identity the network's signer has signed, whichever host sends it: a directory that names another key is found out.
-//! Identities are judged by the directory's clock, so a node need not know what time it is. All state is bounded.
+//! Identities are judged by the authority's clock, or by the directory's until the authority was heard, so a node need not know
+//! what time it is. All state is bounded.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
 use tunnel::{Entropy, NoEntropy};
 
+use crate::certificate::Certificate;
 use crate::identity::{Claims, Identity, NotGenuine, SignerKey};
 use crate::limits;
 use crate::lines::Lines;
@@ -23,6 +25,8 @@ use crate::transactions::Transactions;
 pub enum Action {
     /// A message is sent to the directory.
     Send(Vec<u8>),
+    /// A message is sent to the authority.
+    Ask(Vec<u8>),
     /// From now on the tunnel lets this peer begin no more than that, and this host no more with it.
     Permit {
         /// What the peer is.
@@ -115,7 +119,7 @@ struct Peer {
 struct Registered {
     /// The number of the directory's start.
     started: u64,
-    /// Seconds after 1970 on its clock, and when that was on ours.
+    /// Seconds after 1970 by its word, and when that was on our clock.
     time: (u64, u64),
 }
 
@@ -127,6 +131,9 @@ pub struct Node {
     /// The number of this start.
     started: u64,
     locals: Vec<SocketAddr>,
+    certificate: Certificate,
+    /// The authority is another process than the directory.
+    is_apart: bool,
     registered: Option<Registered>,
     registration: Transaction,
     register_at: u64,
@@ -154,6 +161,8 @@ impl Node {
             entropy,
             started,
             locals: Vec::new(),
+            certificate: Certificate::default(),
+            is_apart: false,
             registered: None,
             registration: 0,
             register_at: 0,
@@ -168,6 +177,22 @@ impl Node {
     /// The next thing to be done.
     pub fn take(&mut self) -> Option<Action> {
         self.actions.pop_front()
+    }
+
+    /// The authority is another process than the directory, which then says nothing in its place.
+    pub fn authority_apart(&mut self) {
+        self.is_apart = true;
+    }
+
+    /// The directory is reached by another way: it hears of this node at once.
+    pub fn register_now(&mut self, now: u64) {
+        self.register_at = now;
+    }
+
+    /// Whether this node has never had an identity since it began, from its authority or its directory.
+    #[must_use]
+    pub fn lacks_identity(&self) -> bool {
+        self.certificate.is_lacking()
     }
 
     /// Where this node is by its own addresses; the directory hears of it at the next registration.
@@ -236,6 +261,9 @@ impl Node {
             self.send(transaction, Body::Direct { name });
         }
         self.renew(now);
+        if self.certificate.ask_at <= now {
+            self.ask_authority(now);
+        }
         if self.register_at <= now {
             self.register(now);
         }
@@ -246,14 +274,26 @@ impl Node {
     pub fn next_due(&self) -> u64 {
         let asks = self.asked.values().filter_map(|it| self.asks.get(it)).map(|ask| ask.again);
         let renewals = self.peers.values().map(|peer| peer.renew);
-        asks.chain(renewals).chain([self.register_at]).min().unwrap_or(self.register_at)
+        let own = self.register_at.min(self.certificate.ask_at);
+        asks.chain(renewals).min().map_or(own, |due| due.min(own))
+    }
+
+    /// Asks for an identity that holds for longer.
+    fn ask_authority(&mut self, now: u64) {
+        let transaction = number(&mut *self.entropy).unwrap_or(0);
+        self.certificate.asked(transaction, now);
+        if transaction != 0 {
+            let message = Message { transaction, body: Body::Renew }.to_bytes();
+            self.actions.push_back(Action::Ask(message));
+        }
     }
 
     fn register(&mut self, now: u64) {
         if let Ok(transaction) = number(&mut *self.entropy) {
             self.registration = transaction;
             let (started, locals) = (self.started, self.locals.clone());
-            self.send(transaction, Body::Register { started, locals });
+            let identity = self.certificate.offer();
+            self.send(transaction, Body::Register { started, locals, identity });
         }
         self.register_at = now.saturating_add(limits::REGISTER_AGAIN);
     }
@@ -275,10 +315,42 @@ impl Node {
         due.iter().for_each(|name| self.ask(name, false, now));
     }
 
-    /// Seconds after 1970 on the directory's clock.
+    /// Seconds after 1970 on the authority's clock, or by the directory's word until the authority was heard.
     fn unix(&self, now: u64) -> Option<u64> {
-        let (time, at) = self.registered?.time;
-        Some(time.saturating_add(now.saturating_sub(at) / limits::SECOND))
+        self.certificate.unix(now).or_else(|| {
+            let (time, at) = self.registered?.time;
+            Some(time.saturating_add(now.saturating_sub(at) / limits::SECOND))
+        })
+    }
+
+    /// Takes a message from an authority that is another process than the directory.
+    pub fn receive_of_authority(&mut self, bytes: &[u8], now: u64) {
+        self.noted.expire(now);
+        match Message::parse(bytes) {
+            Ok(Message { transaction, body: Body::Renewed { identity, time } }) => {
+                self.renewed(transaction, identity, time, now);
+            }
+            Ok(_) => {}
+            Err(error) => self.note(format!("a message of the authority is none: {error}")),
+        }
+    }
+
+    fn renewed(&mut self, transaction: Transaction, identity: Box<Identity>, time: u64, now: u64) {
+        if !self.certificate.is_awaited(transaction) {
+            return;
+        }
+        match identity.verify(&self.signer, time).map(|claims| claims.name == self.own) {
+            Ok(true) => {}
+            Ok(false) => return self.note("the authority takes this node for another".to_owned()),
+            Err(why) => {
+                return self
+                    .note(format!("alarm: the authority's word is not to be relied on: {why}"));
+            }
+        }
+        self.certificate.renewed(identity, time, now);
+        if self.certificate.is_news() {
+            self.register(now);
+        }
     }
 
     /// Takes a message from the directory.
@@ -295,6 +367,9 @@ impl Node {
             Body::Direction { identity, endpoint, permits } => {
                 self.directed(transaction, &identity, (endpoint, permits), now);
             }
+            Body::Renewed { identity, time } if !self.is_apart => {
+                self.renewed(transaction, identity, time, now);
+            }
             Body::Refused(why) => self.refused(transaction, why, now),
             Body::Withdraw { name } => {
                 self.forget(&name);
@@ -306,7 +381,8 @@ impl Node {
     }
 
     fn registered(&mut self, identity: &Identity, registered: Registered, now: u64) {
-        let verified = identity.verify(&self.signer, registered.time.0);
+        let unix = self.certificate.unix(now).unwrap_or(registered.time.0);
+        let verified = identity.verify(&self.signer, unix);
         match verified.map(|claims| claims.name == self.own) {
             Ok(true) => {}
             Ok(false) => return self.note("the directory takes this node for another".to_owned()),
@@ -315,6 +391,7 @@ impl Node {
                     .note(format!("alarm: the directory's word is not to be relied on: {why}"));
             }
         }
+        self.certificate.is_told(identity);
         let before = self.registered.replace(registered);
         self.register_at = now.saturating_add(limits::REGISTER);
         let is_known = before.is_some_and(|before| {
@@ -417,6 +494,12 @@ impl Node {
             return if self.registered.is_some() {
                 self.register(now)
             };
+        }
+        if why == Refusal::Uncertified && transaction == self.registration {
+            if self.certificate.is_missed() {
+                self.register(now);
+            }
+            return;
         }
         let Some(ask) = self.end(transaction) else { return };
         if why == Refusal::NoSuchName {

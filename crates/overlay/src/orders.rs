@@ -1,8 +1,8 @@
-//! What a directory and a relay on a host of its own say to each other: the bodies of messages 12 to 15.
+//! What a directory and a relay on a host of its own say to each other: the bodies of messages 12 to 15, and the [`Series`] of all
+//! orders.
 //!
-//! The directory orders: each order is about one pair of nodes and has a number, its transaction, from 1 on in a [`Series`]. The
-//! relay carries orders out in their order, each once, and says how far it has come: so a lost order is repeated, and a
-//! repeated or late one does nothing.
+//! The directory orders: each order is about one pair of nodes, and its transaction is its number. The relay says how far it
+//! has come: so a lost order is repeated, and a repeated or late one does nothing.
 
 use std::net::SocketAddr;
 
@@ -15,11 +15,11 @@ use crate::wire::{Malformed, Reader, Writer};
 /// Orders that are counted together: after a restart of either side it is another one, which begins with all paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Series {
-    /// The number that the directory's start drew.
-    pub directory: u64,
-    /// The number that the relay's start drew.
-    pub relay: u64,
-    /// Which one of that directory's start: 1 and more; 0 is none.
+    /// The number that the start of who orders drew.
+    pub by: u64,
+    /// The number that the start of who carries them out drew.
+    pub to: u64,
+    /// Which one of the first one's start: 1 and more; 0 is none.
     pub number: u64,
 }
 
@@ -62,12 +62,12 @@ pub struct End {
 
 impl Series {
     pub(crate) fn write(self, to: &mut Writer) {
-        to.number(self.directory).number(self.relay).number(self.number);
+        to.number(self.by).number(self.to).number(self.number);
     }
 
     pub(crate) fn read(from: &mut Reader<'_>) -> Result<Self, Malformed> {
         let mut number = || from.number("a number of 8 bytes");
-        Ok(Self { directory: number()?, relay: number()?, number: number()? })
+        Ok(Self { by: number()?, to: number()?, number: number()? })
     }
 }
 

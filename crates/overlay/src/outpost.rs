@@ -14,6 +14,7 @@ use crate::limits;
 use crate::message::{Body, Message};
 use crate::orders::{End, Join, Relaying, Series};
 use crate::paths::Pair;
+use crate::queue::Followed;
 use crate::relay::{Relay, Sources};
 
 /// A relay, and what it was ordered.
@@ -26,8 +27,7 @@ pub struct Outpost {
     said: u64,
     say_at: u64,
     heard: u64,
-    series: Series,
-    done: u64,
+    followed: Followed,
     /// Paths that this series has named, until it has named all.
     named: Option<HashSet<Pair>>,
     paths: HashMap<Pair, [PublicKey; 2]>,
@@ -63,8 +63,7 @@ impl Outpost {
             said: 0,
             say_at: 0,
             heard: 0,
-            series: Series::default(),
-            done: 0,
+            followed: Followed::default(),
             named: Some(HashSet::new()),
             paths: HashMap::new(),
             places: HashMap::new(),
@@ -78,12 +77,12 @@ impl Outpost {
         if now < self.say_at {
             return None;
         }
-        self.say_at = now.saturating_add(limits::RELAYS);
+        self.say_at = now.saturating_add(limits::SERVER_SAYS);
         self.said += 1;
         let relaying = Relaying {
             started: self.started,
-            series: self.series,
-            done: self.done,
+            series: self.followed.series,
+            done: self.followed.done,
             ports: (*self.ports.start(), *self.ports.end()),
             counts: self.relay.counts(),
         };
@@ -93,7 +92,7 @@ impl Outpost {
     /// Whether the directory has said nothing for so long that the session with it may be worth nothing; then not again for a
     /// while.
     pub fn is_deserted(&mut self, now: u64) -> bool {
-        let is_silent = now >= self.heard.saturating_add(limits::RELAY_PATIENCE);
+        let is_silent = now >= self.heard.saturating_add(limits::SERVER_PATIENCE);
         if is_silent {
             (self.heard, self.say_at) = (now, now);
         }
@@ -107,7 +106,7 @@ impl Outpost {
         match body {
             Body::Relayed { series, whole } => {
                 self.follow(series);
-                if series == self.series && self.done >= whole {
+                if series == self.followed.series && self.followed.done >= whole {
                     self.complete();
                 }
             }
@@ -121,12 +120,10 @@ impl Outpost {
         }
     }
 
-    /// Follows orders for this start, unless later ones of the same directory's start are followed already.
+    /// Follows orders for this start; others name all paths again.
     fn follow(&mut self, series: Series) {
-        let Series { directory, number, .. } = self.series;
-        let is_later = series.directory != directory || series.number > number;
-        if series.relay == self.started && is_later {
-            (self.series, self.done, self.named) = (series, 0, Some(HashSet::new()));
+        if self.followed.follow(series, self.started) {
+            self.named = Some(HashSet::new());
         }
     }
 
@@ -138,12 +135,11 @@ impl Outpost {
         order: impl FnOnce(&mut Self),
     ) {
         self.follow(series);
-        if series != self.series {
+        if series != self.followed.series {
             return;
         }
         self.say_at = now;
-        if number == self.done + 1 {
-            self.done = number;
+        if self.followed.is_next(series, number) {
             order(self);
         }
     }
@@ -165,7 +161,7 @@ impl Outpost {
         if let Some(bound) = self.before.remove(&pair) {
             // Another node of that name would send from elsewhere.
             let is_its = |at: Option<SocketAddr>, source: SocketAddr| {
-                at.is_none_or(|at| at.ip() == source.ip())
+                at.is_none_or(|at| at.ip().to_canonical() == source.ip().to_canonical())
             };
             let kept = |side: usize| bound[side].filter(|it| is_its(join.ends[side].at, *it));
             self.relay.restore(&pair, [kept(0), kept(1)]);

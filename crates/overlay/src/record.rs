@@ -1,8 +1,9 @@
-//! [`Record`]: what a directory keeps for good. All else it knows is learned again: nodes register each
+//! [`Record`]: what a directory and an authority keep for good. All else it knows is learned again: nodes register each
 //! [`limits::REGISTER`](crate::limits::REGISTER).
 
 use tunnel::PublicKey;
 
+use crate::identity::Identity;
 use crate::name::Name;
 use crate::paths::Pair;
 
@@ -12,6 +13,8 @@ use crate::paths::Pair;
 pub enum Record {
     /// A node, by its name.
     Device(Device),
+    /// A node's identity, by its name.
+    Identity(Box<Identity>),
     /// A one-time key, by the key.
     Invitation(Invitation),
     /// A one-time key has expired: nothing of it is kept.

@@ -142,7 +142,8 @@ impl Relay {
         let sides = paths.iter().flat_map(|(pair, path)| [(pair, path, 0), (pair, path, 1)]);
         let found = sides
             .filter_map(|(pair, path, side)| {
-                let at = endpoint(&path.keys[side]).filter(|at| at.ip() == from.ip())?;
+                let is_near = |at: &SocketAddr| at.ip().to_canonical() == from.ip().to_canonical();
+                let at = endpoint(&path.keys[side]).filter(is_near)?;
                 let is_its = at == from || path.addressees[1 - side].is_of(datagram);
                 is_its.then(|| (at != from, pair.clone(), side))
             })

@@ -62,6 +62,16 @@ impl<'a> Reader<'a> {
         Ok(self.array::<1>(expected)?[0])
     }
 
+    /// A byte that is 0 or 1.
+    pub(crate) fn flag(&mut self, expected: &'static str) -> Result<bool, Malformed> {
+        let at = self.at;
+        match self.byte(expected)? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(Malformed { at, expected }),
+        }
+    }
+
     pub(crate) fn number(&mut self, expected: &'static str) -> Result<u64, Malformed> {
         Ok(u64::from_le_bytes(self.array(expected)?))
     }

@@ -30,10 +30,12 @@ fn systemd_takes_the_unit_of_tunnels() {
 fn systemd_takes_the_unit_of_the_cloud() {
     let packaging = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging");
     let folder = Scratch::new("packaging-cloud");
-    let unit = fs::read_to_string(format!("{packaging}/tamis-cloud.service")).unwrap();
-    // Whichever program is there.
-    let unit = unit.replace("/usr/bin/tamis-cloud", TAMIS);
-    is_taken(&folder.write("tamis-cloud.service", unit));
+    for (unit, instance) in [("tamis-cloud", "tamis-cloud"), ("tamis-cloud@", "tamis-cloud@as")] {
+        let unit = fs::read_to_string(format!("{packaging}/{unit}.service")).unwrap();
+        // Whichever program is there.
+        let unit = unit.replace("/usr/bin/tamis-cloud", TAMIS);
+        is_taken(&folder.write(&format!("{instance}.service"), unit));
+    }
 }
 
 /// Without a word.

@@ -7,9 +7,10 @@ use std::collections::BinaryHeap;
 use std::fs;
 use std::time::Instant;
 
-use overlay::{Action, Body, Device, Message, Node, Pair, Signer, Sources};
-
+use overlay::limits::IDENTITY;
+use overlay::{Action, Body, Claims, Device, Message, Name, Node, Pair, Signer, Sources};
 use rustix::time::{ClockId, clock_gettime};
+use tunnel::{PeerConfig, Prefix, PrivateKey};
 
 use super::*;
 use crate::store::{KeptPolicy, Redb};
@@ -71,7 +72,7 @@ fn devices() -> Vec<Record> {
 
 fn settings(folder: &std::path::Path) -> Settings {
     let path = folder.join("cloud.toml");
-    crate::config::init(&path, "192.0.2.1:51900".parse().unwrap(), "home.internal").unwrap();
+    crate::config::init(&path, "192.0.2.1:51900".parse().unwrap(), "home.internal", true).unwrap();
     let text = fs::read_to_string(&path).unwrap().replace("52000-52031", "52000-52127");
     fs::write(&path, text + "[[allow]]\nbetween = [\"*\", \"*\"]\n").unwrap();
     Settings::read(&path).unwrap()
@@ -146,7 +147,7 @@ struct Member {
 
 impl Member {
     fn new(settings: &Settings, number: u32) -> Self {
-        let (key, signer) = settings.keys().unwrap();
+        let (key, signer) = (settings.key().unwrap(), settings.signer().unwrap());
         let mut tunnel = end(secret(number), at(1)).unwrap();
         let inside = settings.network.directory().0.into();
         let directory = PeerConfig {
@@ -168,7 +169,7 @@ impl Member {
         let to = settings.network.directory().0;
         while let Some(action) = self.node.take() {
             match action {
-                Action::Send(message) => {
+                Action::Send(message) | Action::Ask(message) => {
                     let [own, to] = [own, to].map(|at| SocketAddr::new(at.into(), PORT));
                     self.carrier.send(own, to, &message, now);
                 }
@@ -348,7 +349,7 @@ fn ten_thousand_directions_a_second() {
 fn a_node_in_memory() {
     let folder = tempfile::tempdir().unwrap();
     let settings = settings(folder.path());
-    let (key, signer) = settings.keys().unwrap();
+    let (key, signer) = (settings.key().unwrap(), settings.signer().unwrap());
     let devices = devices();
     let before = resident();
     let directory = filled(&settings, (signer, key.public()), devices);
@@ -365,16 +366,23 @@ fn a_node_in_memory() {
 /// A directory whose nodes have all registered, and asked the way to the next one.
 fn filled(settings: &Settings, keys: (Signer, PublicKey), devices: Vec<Record>) -> Directory {
     let (network, policy) = (settings.network.clone(), settings.policy.policy.clone());
-    let entropy = Box::new(SystemEntropy::new());
-    let mut directory = Directory::new(network, policy, keys, devices, entropy).unwrap();
+    let (entropy, relay) = (&mut SystemEntropy::new(), settings.relay.clone());
+    let (signer, own) = keys;
+    let keys = (signer.key(), own);
+    let mut directory = Directory::new(network, relay, policy, keys, devices, entropy).unwrap();
     let mut says = |number, body| {
         let message = Message { transaction: 7, body }.to_bytes();
         directory.receive(&secret(number).public(), &message, at(SECOND));
         while directory.take().is_some() {}
     };
     let locals = vec![([192, 168, 0, 2], 51_900).into(), ([10, 0, 0, 2], 51_900).into()];
-    (0..NODES)
-        .for_each(|number| says(number, Body::Register { started: 1, locals: locals.clone() }));
+    for number in 0..NODES {
+        let (v4, v6) = settings.network.addresses(number + 2);
+        let (key, expires) = (secret(number).public(), at(SECOND).unix + IDENTITY);
+        let claims = Claims { key, name: name(number), v4, v6, expires };
+        let (locals, identity) = (locals.clone(), Some(Box::new(signer.sign(claims))));
+        says(number, Body::Register { started: 1, locals, identity });
+    }
     for number in 0..NODES {
         let other = (number + 1) % NODES;
         says(number, Body::Direct { name: name(other) });

@@ -1,4 +1,5 @@
-//! [`Service`]: a directory, its tunnel, its relay and its store as one: datagrams in, datagrams out.
+//! [`Service`]: a directory, its tunnel, its store, and the authority and the relay that are not on hosts of their own, as one:
+//! datagrams in, datagrams out.
 //!
 //! Contract: no sockets and no clock. Of all that came in a turn, what is to be kept is committed at once, before anything
 //! that follows from it is sent. An error of the store ends it: nothing is acknowledged that is not on disk.
@@ -10,25 +11,21 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use overlay::{
-    Came, Carrier, Directory, Effect, GUESTS_DIRECTORY, Name, Now, PORT, Record, Relay,
-    guest_address, limits::SECOND,
+    Authority, Came, Carrier, Directory, Effect, Now, PORT, Record, Relay, limits::SECOND,
 };
 use serde_json::{Value, json};
-use tunnel::{
-    Config, Offer, PeerConfig, PeerId, Prefix, PrivateKey, PublicKey, SystemEntropy, Tunnel,
-};
+use tunnel::{PeerId, PublicKey, SystemEntropy};
 
 use crate::config::Settings;
 use crate::control::Request;
+use crate::identities;
+use crate::peers::{self, end, is_guest, time};
 use crate::policy::Written;
 use crate::serve::{self, Clock, Places, Server};
 use crate::store::{Changes, Place, Redb, Store};
 use policy::InForce;
 
 mod policy;
-
-/// Bytes of the longest packet inside the tunnel.
-const MTU: usize = 1_420;
 
 /// Nodes that are called in a tick after a restart: not all at once, as their answers come all at once, too.
 const CALLS: usize = 128;
@@ -40,6 +37,8 @@ const SOON: u64 = SECOND / 10;
 /// The servers of one network.
 pub(crate) struct Service<S> {
     directory: Directory,
+    /// Nothing where the authority is on a host of its own.
+    authority: Option<Authority>,
     carrier: Carrier,
     /// Nothing where the relay is on a host of its own.
     relay: Option<Relay>,
@@ -53,6 +52,7 @@ pub(crate) struct Service<S> {
     calls: Vec<PeerId>,
     policy: InForce,
     url: String,
+    tcp: Option<u16>,
 }
 
 /// What makes a relay for a directory on another host, whose key this is.
@@ -64,18 +64,32 @@ pub(crate) fn relay_wanted(public: SocketAddr, key: &PublicKey) -> String {
     )
 }
 
-/// Runs all servers, or, with a relay on a host of its own, those but the relay.
+/// What makes an authority for a directory on another host, whose key this is.
+pub(crate) fn authority_wanted(settings: &Settings, key: &PublicKey) -> String {
+    let (public, network) = (settings.public, &settings.network);
+    let (domain, (v4, bits), (v6, bits6)) = (&network.domain, network.v4, network.v6);
+    format!(
+        "on the authority's host, whose address is ADDRESS:\n\
+         tamis-cloud as /etc/tamis/as.toml --init --public ADDRESS:51900 --nms {public} --key {key} \
+         --domain {domain} --v4 {v4}/{bits} --v6 {v6}/{bits6}\n\
+         its [as] belongs into the configuration here"
+    )
+}
+
+/// Runs all servers, or, where some are on hosts of their own, the directory and the others.
 pub(crate) fn run(config: &Path, is_apart: bool) -> Result<ExitCode> {
     let settings = Settings::read(config)?;
     let shown = config.display();
-    match (is_apart, settings.relay_key) {
-        (true, None) => {
-            let wanted = relay_wanted(settings.public, &settings.keys()?.0.public());
-            eprintln!("{wanted}");
-            bail!("{shown}: expected [relay], of a relay on another host")
+    let has_apart = settings.relay_key.is_some() || settings.authority.is_some();
+    match (is_apart, has_apart) {
+        (true, false) => {
+            let key = settings.key()?.public();
+            eprintln!("{}", relay_wanted(settings.public, &key));
+            eprintln!("or {}", authority_wanted(&settings, &key));
+            bail!("{shown}: expected [relay] or [as], of a server on another host")
         }
-        (false, Some(_)) => {
-            bail!("{shown}: expected no [relay]; with one: tamis-cloud nms {shown}")
+        (false, true) => {
+            bail!("{shown}: expected no [relay] and no [as]; with one: tamis-cloud nms {shown}")
         }
         _ => {}
     }
@@ -83,8 +97,9 @@ pub(crate) fn run(config: &Path, is_apart: bool) -> Result<ExitCode> {
     let database = settings.database();
     let store = Redb::open(&database).with_context(|| database.display().to_string())?;
     let mut service = Service::new(&settings, store, clock.now())?;
-    let relay = (!is_apart).then(|| settings.network.relay.1.clone());
-    let places = Places { tunnel: settings.listen, relay, control: Some(settings.control()) };
+    let relay = settings.relay_key.is_none().then(|| settings.relay.1.clone());
+    let (tunnel, tcp) = (settings.listen, settings.tcp);
+    let places = Places { tunnel, relay, tcp, control: Some(settings.control()) };
     let says = format!("{} is served at {}", settings.network.domain, settings.public);
     serve::run(&mut service, &places, (clock, config), &says)
 }
@@ -92,26 +107,45 @@ pub(crate) fn run(config: &Path, is_apart: bool) -> Result<ExitCode> {
 impl<S: Store> Service<S> {
     /// Begins with what is kept.
     pub(crate) fn new(settings: &Settings, store: S, now: Now) -> Result<Self> {
-        let (key, signer) = settings.keys()?;
-        let url = settings.url(&key, &signer).to_string();
-        let tunnel = end(key.clone(), now)?;
+        let key = settings.key()?;
         let (kept, policy) = (store.records()?, InForce::kept(&store)?);
+        let (signer, authority) = match settings.authority {
+            Some((_, signer)) => (signer, None),
+            None => {
+                let authority = authority(settings, (&key.public(), kept.clone()))?;
+                (settings.signer()?.key(), Some(authority))
+            }
+        };
         let mut directory = Directory::new(
             settings.network.clone(),
+            settings.relay.clone(),
             policy.policy().clone(),
             (signer, key.public()),
             kept,
-            Box::new(SystemEntropy::new()),
+            &mut SystemEntropy::new(),
         )?;
         if let Some(key) = settings.relay_key {
             directory.relay_apart(key);
         }
-        let (carrier, relay) = (Carrier::new(tunnel), settings.relay_key.is_none());
-        let relay = relay.then(Relay::default);
-        let (places, paths, calls) = (HashMap::new(), Vec::new(), Vec::new());
-        let kept = now.nanos;
-        let mut service =
-            Self { directory, carrier, relay, store, places, paths, kept, calls, policy, url };
+        if let Some((key, _)) = settings.authority {
+            directory.authority_apart(key);
+        }
+        let url = settings.url(&key, signer).to_string();
+        let (carrier, relay) = (Carrier::new(end(key, now)?), settings.relay_key.is_none());
+        let mut service = Self {
+            directory,
+            authority,
+            carrier,
+            relay: relay.then(Relay::default),
+            store,
+            places: HashMap::new(),
+            paths: Vec::new(),
+            kept: now.nanos,
+            calls: Vec::new(),
+            policy,
+            url,
+            tcp: settings.tcp,
+        };
         service.configured(&settings.policy, now)?;
         service.settle(now)?;
         // The others came from the store.
@@ -164,31 +198,20 @@ impl<S: Store> Service<S> {
             }
             Effect::Join { pair, port, .. } => self.paths.push(Record::Path(pair.clone(), *port)),
             Effect::Part { pair } => self.paths.push(Record::Parted(pair.clone())),
-            Effect::Dismiss { .. } | Effect::Admit { .. } => {}
+            Effect::Dismiss { .. } | Effect::Admit { .. } | Effect::Tell(_) => {}
         }
     }
 
     fn carry_out(&mut self, effect: Effect, now: Now) {
         match effect {
-            Effect::Keep(_) => {}
+            Effect::Keep(_) | Effect::Tell(_) => {}
             Effect::Note(line) => eprintln!("{}", packet::visible::word(&line)),
-            Effect::Admit { key, addresses } => {
-                let whole = |address: &IpAddr| {
-                    Prefix::new(*address, if address.is_ipv4() { 32 } else { 128 }).ok()
-                };
-                let allowed = addresses.iter().filter_map(whole).collect();
-                // A peer that is there already stays as it is.
-                let _ = self
-                    .carrier
-                    .tunnel_mut()
-                    .add_peer(&PeerConfig { allowed, ..PeerConfig::new(key) });
+            Effect::Admit { key, addresses } => peers::admit(&mut self.carrier, key, &addresses),
+            Effect::Dismiss { key } => peers::dismiss(&mut self.carrier, &key),
+            Effect::Send { to, at, message } => {
+                let own = self.directory.network().directory().0.into();
+                peers::send(&mut self.carrier, own, (&to, at), &message, now);
             }
-            Effect::Dismiss { key } => {
-                if let Some(peer) = self.carrier.tunnel().find(&key) {
-                    self.carrier.tunnel_mut().remove_peer(peer);
-                }
-            }
-            Effect::Send { to, at, message } => self.send(&to, at, &message, now),
             Effect::Join { pair, keys, port } => {
                 if let Some(relay) = &mut self.relay {
                     relay.join(&pair, keys, port);
@@ -202,12 +225,19 @@ impl<S: Store> Service<S> {
         }
     }
 
-    /// Sends a message to a peer: to a guest from the address for guests, and to a node from the network's.
-    fn send(&mut self, to: &PublicKey, at: IpAddr, message: &[u8], now: Now) {
-        let own = self.directory.network().directory().0;
-        let from = if is_guest(to, at) { GUESTS_DIRECTORY.into() } else { own.into() };
-        let (from, to) = (SocketAddr::new(from, PORT), SocketAddr::new(at, PORT));
-        self.carrier.send(from, to, message, now.nanos);
+    /// What is to be done. What the authority says of devices the directory learns at once.
+    fn effects(&mut self) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        loop {
+            match self.authority.as_mut().and_then(Authority::take) {
+                Some(Effect::Tell(device)) => self.directory.learn(device),
+                Some(effect) => effects.push(effect),
+                None => match self.directory.take() {
+                    Some(effect) => effects.push(effect),
+                    None => return effects,
+                },
+            }
+        }
     }
 
     /// Puts what a configuration allows in force, unless that is what is kept, or somebody has put a policy in force himself.
@@ -233,15 +263,6 @@ impl<S: Store> Service<S> {
         Ok(json!({ "version": version, "changed": changed }))
     }
 
-    fn invite(&mut self, names: Vec<Name>, now: Now) -> Result<Value> {
-        let mut keys = Vec::new();
-        for name in names {
-            let key: PrivateKey = self.directory.invite(name.clone(), now)?;
-            keys.push(json!({ "name": name.as_str(), "key": &**key.text() }));
-        }
-        Ok(json!({ "url": self.url, "keys": keys }))
-    }
-
     fn devices(&self, now: Now) -> Value {
         let devices = self.directory.list(now.nanos).map(|listed| {
             let state = match (listed.device.revoked, listed.present) {
@@ -263,7 +284,14 @@ impl<S: Store> Service<S> {
         let (forwarded, dropped) = counts.unwrap_or_default();
         let state = if apart.is_none_or(|(is_there, _)| is_there) { "present" } else { "absent" };
         let relay = json!({ "forwarded": forwarded, "dropped": dropped, "state": state });
-        json!({ "schema": "tamis.cloud-devices/1", "devices": devices, "relay": relay })
+        let authority = self.directory.has_authority().unwrap_or(true);
+        let authority = json!({ "state": if authority { "present" } else { "absent" } });
+        json!({
+            "schema": "tamis.cloud-devices/1",
+            "devices": devices,
+            "relay": relay,
+            "authority": authority,
+        })
     }
 }
 
@@ -276,7 +304,12 @@ impl<S: Store> Server for Service<S> {
         };
         let Some(status) = self.carrier.tunnel().status(peer) else { return };
         match payload {
-            Some(payload) => self.directory.receive(&status.key, payload, now),
+            Some(payload) => {
+                let authority = self.authority.as_mut();
+                if !authority.is_some_and(|it| it.receive(&status.key, payload, now)) {
+                    self.directory.receive(&status.key, payload, now);
+                }
+            }
             None => self.directory.met(&status.key, now),
         }
         self.directory.heard(&status.key, from, now);
@@ -306,15 +339,17 @@ impl<S: Store> Server for Service<S> {
         }
         self.carrier.tick(now.nanos);
         self.directory.expire(now);
+        self.authority.iter_mut().for_each(|authority| authority.expire(now));
     }
 
     fn sweep(&mut self, now: Now) {
         self.directory.sweep(now);
+        self.authority.iter_mut().for_each(|authority| authority.sweep(now));
     }
 
-    /// Carries out what the directory wants: first what is to be kept.
+    /// Carries out what is wanted: first what is to be kept.
     fn settle(&mut self, now: Now) -> Result<()> {
-        let effects: Vec<Effect> = std::iter::from_fn(|| self.directory.take()).collect();
+        let effects = self.effects();
         let mut changes = Changes::default();
         effects.iter().for_each(|effect| self.note(effect, &mut changes, now));
         if now.nanos.saturating_sub(self.kept) >= SOON {
@@ -337,20 +372,17 @@ impl<S: Store> Server for Service<S> {
         // An answer comes after all that was to be kept by then.
         self.store.flush().context("the database")?;
         let answer = match request {
-            Request::Enrol { names } => {
-                match names.iter().map(|name| name.parse::<Name>()).collect() {
-                    Ok(names) => self.invite(names, now)?,
-                    Err(error) => json!({ "error": error.to_string() }),
+            Request::Enrol { names } => match &mut self.authority {
+                Some(authority) => {
+                    identities::enrol(authority, &names, (&self.url, self.tcp), now)?
                 }
-            }
+                None => identities::elsewhere(),
+            },
             Request::Devices {} => self.devices(now),
-            Request::Revoke { name } => {
-                let is_done = name.parse().is_ok_and(|name| self.directory.revoke(&name));
-                match is_done {
-                    true => json!({ "revoked": name }),
-                    false => json!({ "error": format!("there is no node {name}") }),
-                }
-            }
+            Request::Revoke { name } => match &mut self.authority {
+                Some(authority) => identities::revoke(authority, &name),
+                None => identities::elsewhere(),
+            },
             Request::Policy(new) => match self.policy.asked(&new) {
                 Ok(written) => self.put(&written, Some(new.uid), now)?,
                 Err(answer) => answer,
@@ -375,27 +407,13 @@ impl<S: Store> Server for Service<S> {
     }
 }
 
-/// Whether a peer with this address has a one-time key, and is no node yet.
-fn is_guest(key: &PublicKey, at: IpAddr) -> bool {
-    at == IpAddr::from(guest_address(key))
-}
-
-/// The tunnel's end, without peers.
-pub(crate) fn end(key: PrivateKey, now: Now) -> Result<Tunnel> {
-    let config = Config {
-        key,
-        offer: Offer::of_this_machine(),
-        started: now.nanos,
-        started_unix: now.unix.saturating_mul(overlay::limits::SECOND),
-        mtu: MTU,
-    };
-    Ok(Tunnel::new(config, Box::new(SystemEntropy::new()))?)
-}
-
-/// Seconds after 1970 as RFC 3339 writes them.
-fn time(unix: u64) -> String {
-    let time = i64::try_from(unix).ok().and_then(|unix| jiff::Timestamp::from_second(unix).ok());
-    time.map_or_else(|| unix.to_string(), |time| time.to_string())
+/// The authority of this process.
+fn authority(settings: &Settings, (own, kept): (&PublicKey, Vec<Record>)) -> Result<Authority> {
+    let keys = (settings.signer()?, *own);
+    let entropy = Box::new(SystemEntropy::new());
+    let mut authority = Authority::new(settings.network.clone(), keys, kept, entropy)?;
+    settings.relay_key.into_iter().for_each(|key| authority.reserve(key));
+    Ok(authority)
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Service tests without sockets: nothing is acknowledged that could not be kept.
 
 use anyhow::bail;
-use overlay::{Action, Enrolment, Node, Pair, SignerKey, Sources};
+use overlay::{Action, Enrolment, GUESTS_DIRECTORY, Node, Pair, SignerKey, Sources, guest_address};
+use tunnel::{PeerConfig, Prefix, PrivateKey};
 
 use super::*;
 use crate::config;
@@ -61,7 +62,7 @@ fn at(text: &str) -> SocketAddr {
 
 fn service(folder: &std::path::Path) -> (Settings, Service<Memory>) {
     let path = folder.join("cloud.toml");
-    config::init(&path, at("192.0.2.1:51900"), "home.internal").unwrap();
+    config::init(&path, at("192.0.2.1:51900"), "home.internal", true).unwrap();
     let settings = Settings::read(&path).unwrap();
     let service = Service::new(&settings, Memory::default(), NOW).unwrap();
     (settings, service)
@@ -73,7 +74,7 @@ fn node_key() -> PrivateKey {
 
 /// An end of the tunnel whose peer is the cloud, at this address inside, and who signs identities.
 fn carrier(settings: &Settings, secret: PrivateKey, inside: IpAddr) -> (Carrier, SignerKey) {
-    let (key, signer) = settings.keys().unwrap();
+    let (key, signer) = (settings.key().unwrap(), settings.signer().unwrap());
     let mut tunnel = end(secret, NOW).unwrap();
     let bits = if inside.is_ipv4() { 32 } else { 128 };
     let directory = PeerConfig {
@@ -107,7 +108,7 @@ impl Member {
             self.node.tick(now.nanos);
             self.carrier.tick(now.nanos);
             while let Some(action) = self.node.take() {
-                let Action::Send(message) = action else { continue };
+                let (Action::Send(message) | Action::Ask(message)) = action else { continue };
                 let [own, to] = ["10.99.0.2:4502", "10.99.0.1:4502"].map(at);
                 self.carrier.send(own, to, &message, now.nanos);
             }
@@ -229,7 +230,7 @@ fn a_node_is_back_at_once_after_a_restart() {
     assert!(Guest::new(&settings, secret).asks(&mut service).unwrap());
     let (mut member, mut now) = (Member::new(&settings), NOW);
     // Killed as soon as it has acknowledged: the node would register again in ten seconds.
-    member.lives(&mut service, &mut now, 30);
+    member.lives(&mut service, &mut now, 40);
     assert_eq!(state(&mut service, now), "present");
     let mut again = restarted(&settings, service, now);
     assert_eq!(state(&mut again, now), "absent");

@@ -23,6 +23,8 @@ pub(crate) struct Settings {
     /// Where the relay receives.
     pub(crate) listen: IpAddr,
     pub(crate) ports: RangeInclusive<u16>,
+    /// The TCP port of nodes whose UDP is blocked.
+    pub(crate) tcp: Option<u16>,
     /// Where the directory is, and its key.
     pub(crate) nms: (SocketAddr, PublicKey),
     state: PathBuf,
@@ -41,6 +43,7 @@ struct Relay {
     public: Spanned<String>,
     listen: Option<Spanned<String>>,
     ports: Option<Spanned<String>>,
+    tcp: Option<u16>,
     state: Option<PathBuf>,
 }
 
@@ -68,6 +71,7 @@ impl Settings {
             public,
             listen: listen.unwrap_or(any_like(public)),
             ports: relay.ports.as_ref().map(ports).transpose()?.unwrap_or(RELAY),
+            tcp: relay.tcp,
             nms: (endpoint(&nms.public)?, key(&nms.key)?),
             state: folder.join(relay.state.unwrap_or_else(|| PathBuf::from("trs"))),
         })

@@ -17,8 +17,8 @@ use tunnel::{PeerConfig, Prefix, PublicKey, SystemEntropy};
 pub(crate) use config::init;
 
 use crate::control::Request;
+use crate::peers::end;
 use crate::serve::{self, Clock, Places, Server};
-use crate::service::end;
 use crate::store::{Changes, Redb, Store};
 
 mod config;
@@ -47,7 +47,8 @@ pub(crate) fn run(config: &Path) -> Result<ExitCode> {
     let store = Redb::open(&database).with_context(|| database.display().to_string())?;
     let mut trs = Trs::new(&settings, store, clock.now())?;
     let tunnel = SocketAddr::new(settings.listen, 0);
-    let places = Places { tunnel, relay: Some(settings.ports.clone()), control: None };
+    let (relay, tcp) = (Some(settings.ports.clone()), settings.tcp);
+    let places = Places { tunnel, relay, tcp, control: None };
     let (first, last) = (settings.ports.start(), settings.ports.end());
     let says = format!("a relay is served at {}, ports {first}-{last}", settings.public);
     serve::run(&mut trs, &places, (clock, config), &says)

@@ -120,6 +120,6 @@ fn a_server_that_the_configuration_is_not_for_says_so() {
     let refused = hosts.asks_cloud(&format!("nms {config}"));
     assert_eq!(refused.status.code(), Some(2));
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(said.contains("expected [relay], of a relay on another host"), "{said}");
+    assert!(said.contains("expected [relay] or [as], of a server on another host"), "{said}");
     assert!(said.contains("trs.toml --init --public ADDRESS --nms 203.0.113.1:51900"), "{said}");
 }

@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 mod apart;
+mod authority;
 mod demo;
 mod direct;
 mod killed;
 mod namespaces;
 mod policed;
 mod reached;
+mod tcp;

@@ -1,11 +1,11 @@
 //! `tamis tunnel join`: makes this host a node of a network of named nodes, by a one-time key.
 //!
 //! Contract: nothing is written over. The node's key is made here and never leaves; a second try with the same files goes on
-//! where the first one ended, as the directory answers the same key again.
+//! where the first one ended, as the authority answers the same key again.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -17,27 +17,32 @@ use live::config::tunnel::{CloudSettings, MTU, PeerSettings, TunnelSettings, pri
 use overlay::{Carrier, Enrolment, GUESTS_DIRECTORY, JoinUrl, Membership, PORT, guest_address};
 use packet::visible;
 
+use super::bridge::Bridge;
 use super::keys::write_secret;
 use super::settings::AT;
 use crate::screen;
 
-/// How long the directory may take over its answer.
+/// How long the authority may take over its answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Time between two questions.
 const AGAIN: Duration = Duration::from_millis(500);
 /// How often the tunnel is asked what is due.
 const TICK: Duration = Duration::from_millis(50);
+/// How long UDP is tried alone.
+const BLOCKED: Duration = Duration::from_secs(5);
 /// Bytes of the longest datagram.
 const LONGEST: usize = 2_048;
 /// Seconds of silence after which the cloud gets a keepalive.
 const KEEPALIVE: u16 = 25;
-/// What the cloud is called among peers.
+/// What the cloud, or the directory alone, is called among peers.
 const CLOUD: &str = "cloud";
+/// What an authority is called that is another process.
+const AUTHORITY: &str = "authority";
 
 /// `tamis tunnel join`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The command line is what tamis-cloud enrol prints. Exit codes: 0 joined, 2 usage error, or the directory refuses or is silent.
+The command line is what tamis-cloud enrol prints. Exit codes: 0 joined, 2 usage error, or the authority refuses or is silent.
 Examples:
   tamis tunnel join tamis://203.0.113.1:51900/CzBVep_E6Q4zWH2ix-wRNluApcrvFDleg6jN8hc8YYY.SsxVTCi7f9jgn-3dZUQU5F2uU9nLUNwBgxSCwI1aYqE CD1yp9wRRnuw5RpPhLnuI1iNwvcsYZbLADVqn9QJPnM=")]
 pub(crate) struct JoinArgs {
@@ -47,6 +52,9 @@ pub(crate) struct JoinArgs {
     /// The one-time key
     #[arg(value_name = "KEY")]
     pub key: PrivateKey,
+    /// The TCP port of the servers, for where UDP is blocked
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub tcp: Option<u16>,
     /// What the tunnel is called here: its device and its files
     #[arg(long, default_value = "tamis0")]
     pub name: String,
@@ -67,7 +75,7 @@ pub(crate) fn run(args: &JoinArgs) -> Result<ExitCode> {
     fs::create_dir_all(&args.out).with_context(|| args.out.display().to_string())?;
     let key_file = args.out.join(format!("{}.key", args.name));
     let key = own_key(&key_file)?;
-    let membership = enrolled(&args.url, &args.key, &key)?;
+    let membership = enrolled(args, &key)?;
     let settings = settings(args, &file, (key, key_file), &membership)?;
     let text = settings.to_toml();
     let shown = file.display().to_string();
@@ -93,8 +101,9 @@ fn own_key(file: &Path) -> Result<PrivateKey> {
     Ok(key)
 }
 
-/// Asks the directory until it answers.
-fn enrolled(url: &JoinUrl, one_time: &PrivateKey, own: &PrivateKey) -> Result<Membership> {
+/// Asks the authority until it answers.
+fn enrolled(args: &JoinArgs, own: &PrivateKey) -> Result<Membership> {
+    let JoinArgs { url, key: one_time, tcp, .. } = args;
     let endpoint = url.endpoint.to_socket_addrs().with_context(|| url.endpoint.clone())?;
     let mut endpoints = endpoint;
     let endpoint = endpoints.next().with_context(|| format!("{}: no address", url.endpoint))?;
@@ -102,7 +111,7 @@ fn enrolled(url: &JoinUrl, one_time: &PrivateKey, own: &PrivateKey) -> Result<Me
         SocketAddr::V4(_) => [0; 4].into(),
         SocketAddr::V6(_) => [0; 16].into(),
     };
-    let socket = UdpSocket::bind((any, 0)).context("UDP")?;
+    let mut socket = UdpSocket::bind((any, 0)).context("UDP")?;
     socket.connect(endpoint).with_context(|| endpoint.to_string())?;
     socket.set_read_timeout(Some(TICK)).context("UDP")?;
     let mut number = [0; 8];
@@ -112,8 +121,13 @@ fn enrolled(url: &JoinUrl, one_time: &PrivateKey, own: &PrivateKey) -> Result<Me
     let from = SocketAddr::new(guest_address(&one_time.public()).into(), PORT);
     let to = SocketAddr::new(GUESTS_DIRECTORY.into(), PORT);
     let (start, mut asked, mut buffer) = (Instant::now(), None, [0; LONGEST]);
+    let mut bridge = None;
     while start.elapsed() < PATIENCE {
         let now = start.elapsed().as_nanos() as u64;
+        if let Some(tcp) = tcp.filter(|_| bridge.is_none() && start.elapsed() >= BLOCKED) {
+            let (there, by_it) = bridged(tcp, endpoint)?;
+            (bridge, socket) = (Some(there), by_it);
+        }
         if asked.is_none_or(|at: Instant| at.elapsed() >= AGAIN) {
             asked = Some(Instant::now());
             carrier.send(from, to, &enrolment.question(), now);
@@ -123,9 +137,10 @@ fn enrolled(url: &JoinUrl, one_time: &PrivateKey, own: &PrivateKey) -> Result<Me
             // What is lost is sent again.
             let _ = socket.send(&datagram);
         }
+        bridge.iter_mut().for_each(|bridge: &mut Bridge| bridge.turn(now));
         let length = match socket.recv(&mut buffer) {
             Ok(length) => length,
-            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused && tcp.is_none() => {
                 bail!("{endpoint}: nobody is there (is tamis-cloud running?)")
             }
             Err(_) => continue,
@@ -136,8 +151,20 @@ fn enrolled(url: &JoinUrl, one_time: &PrivateKey, own: &PrivateKey) -> Result<Me
             return answer.map_err(|why| anyhow!("{endpoint}: {why}"));
         }
     }
-    let what = "no answer: UDP does not reach it, or it does not know the one-time key";
-    bail!("{endpoint}: {what}")
+    let by = if tcp.is_some() { "neither UDP nor TCP reaches it" } else { "UDP does not reach it" };
+    bail!("{endpoint}: no answer: {by}, or it does not know the one-time key")
+}
+
+/// A bridge to a server by this TCP port, and the socket that speaks by it.
+fn bridged(tcp: u16, server: SocketAddr) -> Result<(Bridge, UdpSocket)> {
+    let shown = || format!("TCP port {tcp} of {}", server.ip());
+    let mut bridge = Bridge::open(tcp, server.is_ipv4()).with_context(shown)?;
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).with_context(shown)?;
+    bridge.set_tunnel(socket.local_addr().with_context(shown)?.port());
+    let stand = bridge.stand_for(server).with_context(shown)?;
+    socket.connect(stand).with_context(shown)?;
+    socket.set_read_timeout(Some(TICK)).with_context(shown)?;
+    Ok((bridge, socket))
 }
 
 /// The tunnel's end that has the one-time key.
@@ -160,23 +187,36 @@ fn guest(url: &JoinUrl, one_time: &PrivateKey, endpoint: SocketAddr) -> Result<T
     Ok(tunnel)
 }
 
-/// The tunnel of a node, with one peer: the cloud.
+/// The tunnel of a node, with one peer, the cloud, or two where the authority is another process than the directory.
 fn settings(
     args: &JoinArgs,
     file: &Path,
     (key, key_file): (PrivateKey, PathBuf),
     membership: &Membership,
 ) -> Result<TunnelSettings> {
-    let Membership { identity, domain, bits, directory } = membership;
+    let Membership { identity, domain, bits, directory, authority, directory_at } = membership;
     let claims = &identity.claims;
-    let endpoint = args.url.endpoint.parse().map_err(|error| anyhow!("{}: {error}", args.url))?;
-    let whole = |address: IpAddr| Prefix::new(address, if address.is_ipv4() { 32 } else { 128 });
-    let allowed = [directory.0.into(), directory.1.into()];
-    let cloud = PeerSettings {
-        endpoint: Some(endpoint),
-        allowed: allowed.into_iter().filter_map(|address| whole(address).ok()).collect(),
-        keepalive: Some(KEEPALIVE),
-        ..PeerSettings::new(CLOUD.to_owned(), args.url.key, AT)
+    let joined = args.url.endpoint.parse().map_err(|error| anyhow!("{}: {error}", args.url))?;
+    let server = |name: &str, key, endpoint, (v4, v6): (Ipv4Addr, Ipv6Addr)| {
+        let allowed = [Prefix::new(v4.into(), 32), Prefix::new(v6.into(), 128)];
+        PeerSettings {
+            endpoint: Some(endpoint),
+            allowed: allowed.into_iter().flatten().collect(),
+            ..PeerSettings::new(name.to_owned(), key, AT)
+        }
+    };
+    let keepalive = Some(KEEPALIVE);
+    let peers = match directory_at {
+        None => {
+            let cloud = server(CLOUD, args.url.key, joined, *directory);
+            vec![PeerSettings { keepalive, ..cloud }]
+        }
+        Some((at, key)) => {
+            let cloud = server(CLOUD, *key, (*at).into(), *directory);
+            // It is spoken to twice a day.
+            let authority = server(AUTHORITY, args.url.key, joined, *authority);
+            vec![PeerSettings { keepalive, ..cloud }, authority]
+        }
     };
     Ok(TunnelSettings {
         file: file.display().to_string(),
@@ -187,9 +227,11 @@ fn settings(
             name: claims.name.clone(),
             domain: domain.clone(),
             directory: directory.0,
+            authority: directory_at.is_some().then_some(authority.0),
             signer: args.url.signer,
+            tcp: args.tcp,
         }),
-        peers: vec![cloud],
+        peers,
         ..TunnelSettings::usual(&args.name, (key, Named { path: key_file, at: AT }))
     })
 }

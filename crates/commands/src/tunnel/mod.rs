@@ -6,6 +6,7 @@
 //! the other one does, and the host is as it was.
 
 mod ask;
+mod bridge;
 mod command;
 #[cfg(target_os = "linux")]
 mod demo;

@@ -57,7 +57,7 @@ pub(super) fn signaling(data: &[u8]) {
     let mut script = Script(data);
     let mut world = World::new(policy(&PAIRS), 1);
     NODES.iter().zip(1..).for_each(|(name, number)| world.enrolled(name, number));
-    let guest = world.directory.invite(name("guest"), world.time()).map(|secret| secret.public());
+    let guest = world.authority.invite(name("guest"), world.time()).map(|secret| secret.public());
     let Ok(guest) = guest else { return };
     world.carry_out();
     let mut liars = BTreeSet::new();
@@ -107,12 +107,13 @@ fn step(
             let message = script.message()?;
             let key = world.nodes[&liar].0;
             liars.insert(liar);
+            world.deliver(Flying::ToAuthority(key, message.clone()));
             world.deliver(Flying::ToDirectory(key, message));
         }
         10 => {
             let from = if script.byte()? & 1 == 0 { guest } else { secret(77).public() };
             let message = script.message()?;
-            world.deliver(Flying::ToDirectory(from, message));
+            world.deliver(Flying::ToAuthority(from, message));
         }
         11 => {
             let (to, message) = (node(script)?, script.message()?);

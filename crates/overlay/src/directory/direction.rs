@@ -4,7 +4,8 @@
 //! responder the way to the initiator if it has not said that it is ready, and otherwise the initiator the way to it. So a
 //! lost message costs a repetition, and a repeated one changes nothing.
 
-use super::state::{Directory, Now, Question};
+use super::state::{Directory, Question};
+use crate::effect::Now;
 use crate::limits;
 use crate::message::{Body, Refusal, Transaction};
 use crate::name::Name;
@@ -78,8 +79,10 @@ impl Directory {
 
     /// Shows a node the way to another one, and what the two may begin.
     pub(super) fn show(&mut self, node: &Name, transaction: Transaction, other: &Name, port: u16) {
-        let Some(presence) = self.present.get(other) else { return };
-        let identity = Box::new(presence.identity.clone());
+        if !self.present.contains_key(other) {
+            return;
+        }
+        let Some(identity) = self.identities.get(other).cloned().map(Box::new) else { return };
         if let Some(presence) = self.present.get_mut(node) {
             // What it is shown now is another node of that name.
             presence.withdrawals.remove(other);

@@ -9,7 +9,8 @@ use std::net::SocketAddr;
 
 use tunnel::PublicKey;
 
-use super::state::{Directory, Now};
+use super::state::Directory;
+use crate::effect::Now;
 use crate::limits;
 use crate::message::Body;
 use crate::name::Name;

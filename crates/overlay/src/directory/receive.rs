@@ -2,7 +2,8 @@
 
 use tunnel::PublicKey;
 
-use super::state::{Directory, Now};
+use super::state::Directory;
+use crate::effect::Now;
 use crate::message::{Body, Message};
 
 impl Directory {
@@ -13,19 +14,16 @@ impl Directory {
             Ok(message) => message,
             Err(error) => return self.note(format!("a message of {from} is none: {error}")),
         };
-        if self.invitations.contains_key(from) {
-            return match body {
-                Body::Enrol { key } => self.enrol(*from, transaction, key, now),
-                _ => self.note(format!("the one-time key {from} was used for another message")),
-            };
-        }
         if self.is_relay(from) {
             return self.relay_says(transaction, body, now);
         }
+        if self.is_authority(from) {
+            return self.authority_says(transaction, body, now);
+        }
         let Some(name) = self.by_key.get(from).cloned() else { return };
         match body {
-            Body::Register { started, locals } => {
-                self.register(&name, transaction, (started, locals), now);
+            Body::Register { started, locals, identity } => {
+                self.register(&name, transaction, (started, locals, identity), now);
             }
             Body::Direct { name: to } => self.direct(&name, transaction, to, now),
             Body::Ready { name: other, started, version } => {

@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 
 use tunnel::PublicKey;
 
-use super::state::{Directory, Now, Presence};
+use super::state::{Directory, Presence};
+use crate::effect::Now;
+use crate::identity::Identity;
 use crate::limits;
 use crate::message::{Body, Refusal, Transaction};
 use crate::name::Name;
@@ -17,19 +19,17 @@ impl Directory {
         &mut self,
         name: &Name,
         transaction: Transaction,
-        (started, locals): (u64, Vec<SocketAddr>),
+        (started, locals, offered): (u64, Vec<SocketAddr>, Option<Box<Identity>>),
         now: Now,
     ) {
-        let Some(device) = self.devices.get(name) else { return };
-        let held = self.present.get(name).map(|presence| &presence.identity);
-        let half = now.unix.saturating_add(limits::IDENTITY / 2);
-        let held = held.filter(|it| it.claims.expires > half && it.claims.key == device.key);
-        let identity = held.cloned().unwrap_or_else(|| self.identity_of(device, now));
+        let Some(identity) = self.certified(name, offered, now) else {
+            self.present.remove(name);
+            return self.refuse(name, transaction, Refusal::Uncertified);
+        };
         let presence = self.present.entry(name.clone()).or_insert_with(|| Presence {
             until: 0,
             // Another start, after which it knows no peers.
             started: !started,
-            identity: identity.clone(),
             at: None,
             at_since: 0,
             locals: Vec::new(),
@@ -46,9 +46,8 @@ impl Directory {
         presence.started = started;
         presence.locals = locals;
         presence.until = now.nanos.saturating_add(limits::PRESENT);
-        presence.identity = identity.clone();
-        let (identity, directory) = (Box::new(identity), self.started);
-        let answer = Body::Registered { identity, time: now.unix, started: directory };
+        let (identity, time, directory) = (Box::new(identity), self.unix(now), self.started);
+        let answer = Body::Registered { identity, time, started: directory };
         self.send(name, transaction, answer);
         self.remind(name);
     }

@@ -5,14 +5,14 @@
 
 use tunnel::PublicKey;
 
-use super::orders::Orders;
-use super::state::{Directory, Effect, Now};
-use crate::limits;
+use super::state::Directory;
+use crate::effect::{Effect, Now};
 use crate::message::{Body, Message, Transaction};
 use crate::name::Name;
 use crate::network::guest_address;
-use crate::orders::{End, Join, Relaying, Series};
+use crate::orders::{End, Join, Relaying};
 use crate::paths::Pair;
+use crate::queue::{Heard, Orders};
 
 impl Directory {
     /// The relay is on a host of its own, and has this key: to be said before anything else is. It is a peer of the tunnel with
@@ -26,7 +26,7 @@ impl Directory {
     /// Of a relay apart: whether it is there, and how many datagrams it has forwarded and dropped.
     #[must_use]
     pub fn relay(&self, now: u64) -> Option<(bool, (u64, u64))> {
-        self.orders.as_ref().map(|orders| (orders.is_there(now), orders.counts))
+        self.orders.as_ref().map(|orders| (orders.is_there(now), self.counts))
     }
 
     /// Whether this is the key of a relay apart.
@@ -41,10 +41,9 @@ impl Directory {
 
     /// Whether the relay carries a path.
     pub(super) fn is_carried(&self, pair: &Pair) -> bool {
-        self.orders.as_ref().is_none_or(|orders| {
-            let order = self.paths.order(pair).filter(|_| orders.relay.is_some());
-            order.is_some_and(|order| order <= orders.done)
-        })
+        self.orders
+            .as_ref()
+            .is_none_or(|orders| self.paths.order(pair).is_some_and(|order| orders.is_done(order)))
     }
 
     /// The relay says something.
@@ -55,37 +54,30 @@ impl Directory {
         if !self.is_ours(&said) {
             return;
         }
-        let directory = self.started;
         let Some(orders) = &mut self.orders else { return };
-        if orders.relay.is_some_and(|(start, last)| start == said.started && transaction <= last) {
-            return;
+        let word = (said.started, said.series, said.done);
+        match orders.hear(self.started, word, transaction, now.nanos) {
+            Heard::Nothing => return,
+            Heard::GoesOn => {}
+            Heard::Begins { is_other } => {
+                self.begin_orders(now);
+                if is_other {
+                    self.note("the relay is there".to_owned());
+                }
+            }
         }
-        let is_other = orders.relay.is_none_or(|(start, _)| start != said.started);
-        let is_ours =
-            said.series == Series { directory, relay: said.started, number: orders.series };
-        let is_astray = orders.done != 0 && (!is_ours || said.done < orders.done);
-        orders.heard = now.nanos;
-        orders.relay = Some((said.started, transaction));
-        orders.counts = said.counts;
-        if is_other || is_astray {
-            self.begin_orders(now);
-        } else if is_ours {
-            orders.carried_out(said.done, now.nanos);
-        }
-        if is_other {
-            self.note("the relay is there".to_owned());
-        }
+        self.counts = said.counts;
         let Some(orders) = &self.orders else { return };
-        let (series, whole) = (self.series(orders), orders.whole);
+        let (series, whole) = (orders.series(self.started), orders.whole);
         self.send_relay(transaction, Body::Relayed { series, whole });
         self.send_orders();
     }
 
     /// Whether the relay has the ports that nodes are shown; it is noted once where it has not.
     fn is_ours(&mut self, said: &Relaying) -> bool {
-        let ports = (*self.network.relay.1.start(), *self.network.relay.1.end());
+        let ports = (*self.relay.1.start(), *self.relay.1.end());
         let Some(orders) = &mut self.orders else { return false };
-        if said.ports != ports && orders.strange.replace(said.started) != Some(said.started) {
+        if said.ports != ports && orders.is_new_stranger(said.started) {
             let ((first, last), (own, end)) = (said.ports, ports);
             let what = format!("expected a relay with ports {own}-{end}, found {first}-{last}");
             self.note(what);
@@ -105,13 +97,7 @@ impl Directory {
 
     /// Orders what is so of a pair, unless no relay is there: once it is, all paths are named. Returns the order's number.
     pub(super) fn order(&mut self, pair: &Pair) -> Option<u64> {
-        let orders = self.orders.as_mut().filter(|orders| orders.relay.is_some())?;
-        if orders.queue.len() >= limits::ORDERS + orders.whole as usize {
-            orders.lose();
-            return None;
-        }
-        orders.queue.push_back(pair.clone());
-        let order = orders.last();
+        let order = self.orders.as_mut()?.order(pair.clone())?;
         self.send_orders();
         Some(order)
     }
@@ -127,22 +113,14 @@ impl Directory {
 
     /// Sends the orders that are due.
     fn send_orders(&mut self) {
-        loop {
-            let Some(orders) = &mut self.orders else { return };
-            let next = orders.sent + 1;
-            if next > orders.last().min(orders.done + limits::ORDERS_SENT) {
-                return;
-            }
-            orders.sent = next;
-            let pair = orders.queue.get((next - orders.done - 1) as usize).cloned();
-            let Some(pair) = pair else { return };
+        while let Some((number, pair)) = self.orders.as_mut().and_then(Orders::send) {
             let body = self.order_for(pair);
-            self.send_relay(next, body);
+            self.send_relay(number, body);
         }
     }
 
     fn order_for(&self, pair: Pair) -> Body {
-        let series = self.orders.as_ref().map(|orders| self.series(orders)).unwrap_or_default();
+        let series = self.orders.as_ref().map(|it| it.series(self.started)).unwrap_or_default();
         let end = |name: &Name| {
             let key = self.devices.get(name)?.key;
             let at = self.present.get(name).and_then(|it| it.at);
@@ -156,11 +134,6 @@ impl Directory {
         }
     }
 
-    fn series(&self, orders: &Orders) -> Series {
-        let relay = orders.relay.map_or(0, |(start, _)| start);
-        Series { directory: self.started, relay, number: orders.series }
-    }
-
     fn send_relay(&mut self, transaction: Transaction, body: Body) {
         let Some(orders) = &self.orders else { return };
         let (to, at) = (orders.key, guest_address(&orders.key).into());
@@ -170,20 +143,15 @@ impl Directory {
 
     /// Repeats orders that the relay has not carried out.
     pub(super) fn repeat_orders(&mut self, now: u64) {
-        let Some(orders) = &mut self.orders else { return };
-        if now < orders.repeat {
-            return;
+        if let Some(orders) = &mut self.orders {
+            orders.repeat(now);
+            self.send_orders();
         }
-        orders.repeat = now.saturating_add(limits::ASK_AGAIN);
-        orders.sent = orders.done;
-        self.send_orders();
     }
 
     /// Notices that the relay no longer speaks.
     pub(super) fn miss_relay(&mut self, now: u64) {
-        let Some(orders) = &mut self.orders else { return };
-        if orders.relay.is_some() && !orders.is_there(now) {
-            orders.lose();
+        if self.orders.as_mut().is_some_and(|orders| orders.misses(now)) {
             self.note("the relay is not there".to_owned());
         }
     }

@@ -2,74 +2,23 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 
 use tunnel::{Entropy, NoEntropy, PublicKey};
 
-use super::orders::Orders;
-use crate::identity::{Claims, Identity, Signer};
+use super::apart::Apart;
+use crate::effect::{Effect, Now};
+use crate::identity::{Identity, SignerKey};
 use crate::limits;
 use crate::lines::Lines;
 use crate::message::{Body, Message, Refusal, Transaction};
 use crate::name::Name;
-use crate::network::{Network, guest_address};
+use crate::network::Network;
 use crate::paths::{Pair, Paths};
 use crate::policy::Policy;
-use crate::record::{Device, Invitation, Record};
+use crate::queue::Orders;
+use crate::record::{Device, Record};
 use crate::transactions::Transactions;
-
-/// What time it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Now {
-    /// Nanoseconds of a monotonic clock.
-    pub nanos: u64,
-    /// Seconds after 1970.
-    pub unix: u64,
-}
-
-/// What is to be done.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// This is kept for good, before anything else is done.
-    Keep(Record),
-    /// The tunnel has this peer from now on.
-    Admit {
-        /// The peer's key.
-        key: PublicKey,
-        /// The addresses that are its own.
-        addresses: Vec<IpAddr>,
-    },
-    /// The tunnel no longer has this peer.
-    Dismiss {
-        /// The peer's key.
-        key: PublicKey,
-    },
-    /// A message is sent to a peer.
-    Send {
-        /// The peer's key.
-        to: PublicKey,
-        /// The peer's address inside the tunnel.
-        at: IpAddr,
-        /// The message.
-        message: Vec<u8>,
-    },
-    /// The relay forwards between two nodes by this port. That is kept soon, as [`Record::Path`]: a path that a killed directory
-    /// has forgotten is made again when a node asks.
-    Join {
-        /// The nodes.
-        pair: Pair,
-        /// Their keys, in the same order.
-        keys: [PublicKey; 2],
-        /// The relay's port.
-        port: u16,
-    },
-    /// The relay no longer forwards between two nodes, which is kept soon as [`Record::Parted`].
-    Part {
-        /// The nodes.
-        pair: Pair,
-    },
-    /// A line for the log.
-    Note(String),
-}
 
 /// A node as the directory sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +38,6 @@ pub(super) struct Presence {
     pub(super) until: u64,
     /// The number of its start.
     pub(super) started: u64,
-    pub(super) identity: Identity,
     /// Where it is, outside the tunnel, and since when.
     pub(super) at: Option<SocketAddr>,
     pub(super) at_since: u64,
@@ -119,22 +67,27 @@ pub(super) struct Question {
 pub struct Directory {
     pub(super) network: Network,
     pub(super) policy: Policy,
-    pub(super) signer: Signer,
+    /// Where the relay receives: its address, and its ports.
+    pub(super) relay: (IpAddr, RangeInclusive<u16>),
+    /// Who signs identities.
+    pub(super) signer: SignerKey,
     /// The directory's own key in the tunnel.
     pub(super) own: PublicKey,
     /// The number of this start.
     pub(super) started: u64,
-    pub(super) entropy: Box<dyn Entropy>,
     pub(super) devices: BTreeMap<Name, Device>,
     pub(super) by_key: HashMap<PublicKey, Name>,
-    /// Numbers of virtual addresses that names have.
-    pub(super) numbers: BTreeSet<u32>,
-    pub(super) invitations: HashMap<PublicKey, Invitation>,
+    /// Of the identities that a node has shown, the last to expire.
+    pub(super) identities: HashMap<Name, Identity>,
+    /// An authority that is another process.
+    pub(super) authority: Option<Apart>,
     pub(super) present: HashMap<Name, Presence>,
     pub(super) questions: Transactions<(Name, Transaction), Question>,
     pub(super) paths: Paths,
     /// Orders to a relay apart; nothing where the relay is of this process.
-    pub(super) orders: Option<Orders>,
+    pub(super) orders: Option<Orders<Pair>>,
+    /// How many datagrams a relay apart has forwarded and dropped.
+    pub(super) counts: (u64, u64),
     pub(super) effects: VecDeque<Effect>,
     pub(super) noted: Lines,
 }
@@ -146,56 +99,54 @@ impl Directory {
     /// There is no randomness.
     pub fn new(
         network: Network,
+        relay: (IpAddr, RangeInclusive<u16>),
         policy: Policy,
-        (signer, own): (Signer, PublicKey),
+        (signer, own): (SignerKey, PublicKey),
         kept: Vec<Record>,
-        mut entropy: Box<dyn Entropy>,
+        entropy: &mut dyn Entropy,
     ) -> Result<Self, NoEntropy> {
         let mut started = [0; 8];
         entropy.fill(&mut started)?;
-        let paths = Paths::new(network.relay.1.clone());
+        let paths = Paths::new(relay.1.clone());
         let mut directory = Self {
             network,
+            relay,
             policy,
             signer,
             own,
             started: u64::from_le_bytes(started),
-            entropy,
             devices: BTreeMap::new(),
             by_key: HashMap::new(),
-            numbers: BTreeSet::new(),
-            invitations: HashMap::new(),
+            identities: HashMap::new(),
+            authority: None,
             present: HashMap::new(),
             questions: Transactions::new(limits::QUESTIONS, limits::QUESTION),
             paths,
             orders: None,
+            counts: (0, 0),
             effects: VecDeque::new(),
             noted: Lines::default(),
         };
-        // A path is between two devices, wherever it stands among them.
-        let (paths, others): (Vec<_>, Vec<_>) =
-            kept.into_iter().partition(|record| matches!(record, Record::Path(..)));
-        others.into_iter().chain(paths).for_each(|record| directory.restore(record));
+        // A path is between two devices, and an identity is of one, wherever it stands among them.
+        let (devices, others): (Vec<_>, Vec<_>) =
+            kept.into_iter().partition(|record| matches!(record, Record::Device(_)));
+        devices.into_iter().chain(others).for_each(|record| directory.restore(record));
         Ok(directory)
     }
 
     fn restore(&mut self, record: Record) {
         match record {
             Record::Device(device) => {
-                self.numbers.insert(device.number);
                 if !device.revoked {
                     self.by_key.insert(device.key, device.name.clone());
                     self.admit(&device);
                 }
                 self.devices.insert(device.name.clone(), device);
             }
-            Record::Invitation(invitation) => {
-                self.admit_guest(invitation.key);
-                self.invitations.insert(invitation.key, invitation);
-            }
+            Record::Identity(identity) => self.restore_identity(*identity),
             Record::Path(pair, port) => self.restore_path(pair, port),
-            // What is kept has none.
-            Record::Expired(_) | Record::Parted(_) => {}
+            // The rest is an authority's.
+            Record::Invitation(_) | Record::Expired(_) | Record::Parted(_) => {}
         }
     }
 
@@ -255,21 +206,14 @@ impl Directory {
         }
     }
 
-    /// Forgets one-time keys that have expired, and paths that nobody asked for, and repeats what nodes are to forget: to be
-    /// called each second.
+    /// Forgets paths that nobody asked for, and repeats what nodes are to forget: to be called each second.
     pub fn sweep(&mut self, now: Now) {
-        let old = self.invitations.values().filter(|it| it.expires <= now.unix);
-        let old: Vec<PublicKey> = old.map(|it| it.key).collect();
-        for key in old {
-            self.invitations.remove(&key);
-            self.effects.push_back(Effect::Keep(Record::Expired(key)));
-            self.effects.push_back(Effect::Dismiss { key });
-        }
         while let Some(pair) = self.paths.next_idle(now.nanos.saturating_sub(limits::PATH)) {
             self.part(&pair);
         }
         self.present.retain(|_, presence| presence.until > now.nanos);
         self.miss_relay(now.nanos);
+        self.miss_authority(now.nanos);
         let forgetful = self.present.iter().filter(|(_, it)| !it.withdrawals.is_empty());
         let forgetful: Vec<Name> = forgetful.map(|(name, _)| name.clone()).collect();
         forgetful.iter().for_each(|name| self.repeat_withdrawals(name));
@@ -289,17 +233,6 @@ impl Directory {
         let (v4, v6) = self.network.addresses(device.number);
         let addresses = vec![v4.into(), v6.into()];
         self.effects.push_back(Effect::Admit { key: device.key, addresses });
-    }
-
-    pub(super) fn admit_guest(&mut self, key: PublicKey) {
-        let addresses = vec![guest_address(&key).into()];
-        self.effects.push_back(Effect::Admit { key, addresses });
-    }
-
-    pub(super) fn identity_of(&self, device: &Device, now: Now) -> Identity {
-        let (v4, v6) = self.network.addresses(device.number);
-        let expires = now.unix.saturating_add(limits::IDENTITY);
-        self.signer.sign(Claims { key: device.key, name: device.name.clone(), v4, v6, expires })
     }
 
     /// Sends a message to a node.
@@ -327,7 +260,7 @@ impl Directory {
 
     /// Where a port of the relay is.
     pub(super) fn relay_at(&self, port: u16) -> SocketAddr {
-        SocketAddr::new(self.network.relay.0, port)
+        SocketAddr::new(self.relay.0, port)
     }
 }
 

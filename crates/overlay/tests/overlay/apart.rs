@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use overlay::limits::{RELAY_PATIENCE, SECOND};
+use overlay::limits::{SECOND, SERVER_PATIENCE};
 use overlay::{Body, Message, NoWay, Pair, Refusal, Relaying, Series};
 use proptest::prelude::*;
 
@@ -65,8 +65,7 @@ proptest! {
             }
         }
         prop_assert!(agrees(&mut world));
-        world.directory.revoke(&name("b"));
-        world.carry_out();
+        world.revoke(&name("b"));
         world.settle(1);
         prop_assert!(world.paths.is_empty() && agrees(&mut world));
     }
@@ -180,7 +179,7 @@ fn a_relay_starts_with_the_sources_that_it_had() {
     for (source, works) in [(near, true), (elsewhere, false)] {
         let before = vec![(pair("a", "b"), [Some(source), Some(far)])];
         let entropy = &mut crate::world::seeded(9);
-        let ports = crate::world::network().relay.1;
+        let ports = crate::world::relay().1;
         world.outpost = Some(overlay::Outpost::new(ports, before, entropy).unwrap());
         world.settle(2);
         let outpost = world.outpost.as_mut().unwrap();
@@ -236,10 +235,11 @@ fn a_node_and_a_relay_say_nothing_for_each_other() {
         world.flying.iter().all(|it| matches!(it, Flying::ToPeer(to, _) if *to == relay_key()))
     );
     // Its key is nobody's.
-    let guest = world.directory.invite(name("e"), world.time()).unwrap().public();
+    let guest = world.authority.invite(name("e"), world.time()).unwrap().public();
     world.carry_out();
     world.flying.clear();
-    says(&mut world, guest, Body::Enrol { key: relay_key() });
+    let enrol = Message { transaction: u64::MAX, body: Body::Enrol { key: relay_key() } };
+    world.deliver(Flying::ToAuthority(guest, enrol.to_bytes()));
     let Some(Flying::ToPeer(_, answer)) = world.flying.pop() else { panic!("an answer") };
     let refused = Message { transaction: u64::MAX, body: Body::Refused(Refusal::KeyTaken) };
     assert_eq!(Message::parse(&answer), Ok(refused));
@@ -249,7 +249,7 @@ fn a_node_and_a_relay_say_nothing_for_each_other() {
 fn a_relay_that_hears_nothing_makes_another_session_now_and_then() {
     let mut world = world(1);
     let outpost = world.outpost.as_mut().unwrap();
-    assert!(outpost.is_deserted(RELAY_PATIENCE));
-    assert!(!outpost.is_deserted(2 * RELAY_PATIENCE - 1));
-    assert!(outpost.is_deserted(2 * RELAY_PATIENCE));
+    assert!(outpost.is_deserted(SERVER_PATIENCE));
+    assert!(!outpost.is_deserted(2 * SERVER_PATIENCE - 1));
+    assert!(outpost.is_deserted(2 * SERVER_PATIENCE));
 }

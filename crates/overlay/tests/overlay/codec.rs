@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use overlay::limits::SECOND;
 use overlay::{
-    Body, Claims, End, HEADER, Join, LONGEST, Membership, Message, Name, Pair, Permit, Permits,
-    Refusal, Relaying, Series, Service,
+    Body, Certifying, Claims, Device, End, Following, HEADER, Join, LONGEST, Membership, Message,
+    Name, Pair, Permit, Permits, Refusal, Relaying, Series, Service,
 };
 use proptest::prelude::*;
 use tunnel::PublicKey;
@@ -42,7 +42,7 @@ fn permits() -> impl Strategy<Value = Permits> {
 
 fn series() -> impl Strategy<Value = Series> {
     let numbers = (any::<u64>(), any::<u64>(), any::<u64>());
-    numbers.prop_map(|(directory, relay, number)| Series { directory, relay, number })
+    numbers.prop_map(|(by, to, number)| Series { by, to, number })
 }
 
 /// What a directory and a relay apart say to each other.
@@ -67,6 +67,29 @@ fn order() -> impl Strategy<Value = Body> {
     ]
 }
 
+/// What an authority apart and a directory say to each other.
+fn of_authority() -> impl Strategy<Value = Body> {
+    let numbers = (any::<u64>(), any::<u64>());
+    let pools = (any::<u32>(), 0..=32_u8, any::<u128>(), 0..=128_u8);
+    let device = (name(), any::<[u8; 32]>(), any::<u32>(), any::<bool>());
+    prop_oneof![
+        (series(), numbers, "[a-z.]{0,180}", pools).prop_map(|(series, it, domain, pools)| {
+            let (v4, v6) = ((pools.0.into(), pools.1), (pools.2.into(), pools.3));
+            let (started, time) = it;
+            Body::Certifies(Box::new(Certifying { started, series, time, domain, v4, v6 }))
+        }),
+        (series(), numbers).prop_map(|(series, (started, done))| Body::Follows(Following {
+            started,
+            series,
+            done
+        })),
+        (series(), device).prop_map(|(series, (name, key, number, revoked))| {
+            let key = PublicKey::new(key);
+            Body::Member { series, device: Box::new(Device { name, key, number, revoked }) }
+        }),
+    ]
+}
+
 fn body() -> impl Strategy<Value = Body> {
     let claims = (any::<[u8; 32]>(), name(), any::<u32>(), any::<u128>(), any::<u64>());
     let identity = claims.prop_map(|(key, name, v4, v6, expires)| {
@@ -74,14 +97,27 @@ fn body() -> impl Strategy<Value = Body> {
         signer().sign(Claims { key, name, v4, v6, expires })
     });
     let identity = identity.boxed();
-    let membership = (identity.clone(), "[a-z.]{0,255}", 0..=32_u8, 0..=128_u8, any::<u128>());
+    let bits = (0..=32_u8, 0..=128_u8);
+    let membership = (identity.clone(), "[a-z.]{0,255}", bits, any::<u128>(), places(1));
     prop_oneof![
         any::<[u8; 32]>().prop_map(|key| Body::Enrol { key: PublicKey::new(key) }),
-        membership.prop_map(|(identity, domain, v4, v6, address)| {
+        membership.prop_map(|(identity, domain, bits, address, at)| {
             let directory = ([10, 0, 0, 1].into(), address.into());
-            Body::Enrolled(Box::new(Membership { identity, domain, bits: (v4, v6), directory }))
+            let authority = ([10, 0, 0, 9].into(), (!address).into());
+            let directory_at = at.first().map(|at| (*at, PublicKey::new([7; 32])));
+            let membership =
+                Membership { identity, domain, bits, directory, authority, directory_at };
+            Body::Enrolled(Box::new(membership))
         }),
-        (any::<u64>(), places(4)).prop_map(|(started, locals)| Body::Register { started, locals }),
+        (any::<u64>(), places(4), proptest::option::of(identity.clone())).prop_map(
+            |(started, locals, identity)| {
+                let identity = identity.map(Box::new);
+                Body::Register { started, locals, identity }
+            }
+        ),
+        Just(Body::Renew),
+        (identity.clone(), any::<u64>())
+            .prop_map(|(it, time)| Body::Renewed { identity: Box::new(it), time }),
         (name(), any::<u16>(), places(5)).prop_map(|(name, millis, candidates)| {
             Body::Punch { name, after: u64::from(millis) * SECOND / 1_000, candidates }
         }),
@@ -104,6 +140,7 @@ fn body() -> impl Strategy<Value = Body> {
         name().prop_map(|name| Body::Withdraw { name }),
         name().prop_map(|name| Body::Withdrawn { name }),
         order(),
+        of_authority(),
     ]
 }
 
@@ -135,7 +172,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_a_message_or_an_error_with_its_byte(
-        kind in 0..20_u8,
+        kind in 0..24_u8,
         body in proptest::collection::vec(any::<u8>(), 0..300),
     ) {
         let mut bytes = vec![1, kind];
@@ -158,8 +195,8 @@ fn what_is_wrong_is_said_with_its_byte() {
         Message::parse(&bytes).unwrap_err().to_string()
     };
     assert_eq!(with(0, 2), "byte 0: expected version 1");
-    assert_eq!(with(1, 16), "byte 1: expected a type from 1 to 15");
+    assert_eq!(with(1, 21), "byte 1: expected a type from 1 to 20");
     assert_eq!(with(2, 2), "byte 2: expected the length of what follows");
-    assert_eq!(with(12, 9), "byte 12: expected a reason from 1 to 8");
+    assert_eq!(with(12, 10), "byte 12: expected a reason from 1 to 9");
     assert_eq!(Message::parse(&[]).unwrap_err().to_string(), "byte 0: expected a version");
 }

@@ -10,7 +10,7 @@ use crate::world::{Flying, World, name, policy, secret, signer};
 /// What a device that has this key is answered under a one-time key.
 fn enrol(world: &mut World, guest: PublicKey, key: PublicKey) -> Result<Membership, NotEnrolled> {
     let enrolment = Enrolment::new(5, key, signer().key());
-    world.directory.receive(&guest, &enrolment.question(), world.time());
+    world.authority.receive(&guest, &enrolment.question(), world.time());
     world.carry_out();
     let Some(Flying::ToPeer(to, bytes)) = world.flying.pop() else { panic!("no answer") };
     assert_eq!(to, guest);
@@ -18,7 +18,7 @@ fn enrol(world: &mut World, guest: PublicKey, key: PublicKey) -> Result<Membersh
 }
 
 fn invite(world: &mut World, text: &str) -> PublicKey {
-    let guest = world.directory.invite(name(text), world.time()).unwrap().public();
+    let guest = world.authority.invite(name(text), world.time()).unwrap().public();
     world.carry_out();
     assert!(world.admitted.contains(&guest));
     guest
@@ -48,14 +48,14 @@ fn a_key_expires() {
     let now = world.time();
     let late = Now { unix: now.unix + INVITATION, ..now };
     let enrolment = Enrolment::new(5, secret(1).public(), signer().key());
-    world.directory.receive(&guest, &enrolment.question(), late);
+    world.authority.receive(&guest, &enrolment.question(), late);
     world.carry_out();
     let Some(Flying::ToPeer(_, bytes)) = world.flying.pop() else { panic!("no answer") };
     let refused = Some(Err(NotEnrolled::Refused(Refusal::Expired)));
     assert_eq!(enrolment.answered(&bytes), refused);
-    world.directory.sweep(late);
+    world.authority.sweep(late);
     world.carry_out();
-    assert!(world.admitted.is_empty() && world.invitations.is_empty());
+    assert!(world.admitted.is_empty() && world.disk.invitations.is_empty());
 }
 
 #[test]
@@ -65,8 +65,7 @@ fn a_name_keeps_its_addresses_and_its_last_key() {
     let first = enrol(&mut world, guest, secret(1).public()).unwrap().identity.claims;
     let guest = invite(&mut world, "tv");
     assert_ne!(enrol(&mut world, guest, secret(2).public()).unwrap().identity.claims.v4, first.v4);
-    assert!(world.directory.revoke(&name("nas")));
-    world.carry_out();
+    assert!(world.revoke(&name("nas")));
     let guest = invite(&mut world, "nas");
     let second = enrol(&mut world, guest, secret(3).public()).unwrap().identity.claims;
     assert_eq!((second.v4, second.v6), (first.v4, first.v6));
@@ -119,11 +118,12 @@ fn a_guest_may_do_nothing_else() {
     let mut world = World::new(policy(&[["*", "*"]]), 1);
     world.enrolled("nas", 1);
     let guest = invite(&mut world, "tv");
-    for body in
-        [Body::Register { started: 1, locals: Vec::new() }, Body::Direct { name: name("nas") }]
-    {
+    for body in [
+        Body::Register { started: 1, locals: Vec::new(), identity: None },
+        Body::Direct { name: name("nas") },
+    ] {
         let bytes = Message { transaction: 1, body }.to_bytes();
-        world.directory.receive(&guest, &bytes, world.time());
+        world.authority.receive(&guest, &bytes, world.time());
         world.carry_out();
         assert!(world.flying.is_empty());
     }

@@ -76,7 +76,7 @@ fn nobody_answers_for_another_node() {
 
 /// Makes a node register with a number of the test's, and returns that.
 fn started_of(world: &mut World, node: &str) -> u64 {
-    says(world, node, 1, Body::Register { started: 77, locals: Vec::new() });
+    says(world, node, 1, Body::Register { started: 77, locals: Vec::new(), identity: None });
     world.flying.clear();
     77
 }
@@ -142,8 +142,10 @@ fn a_flood_of_questions_costs_who_is_asked_for_a_message_for_each_that_is_kept()
 fn body() -> impl Strategy<Value = Body> {
     let name = || prop::sample::select(vec!["a", "b", "c", "d", "nobody"]).prop_map(name);
     prop_oneof![
-        (0..3_u64, any::<[u8; 4]>())
-            .prop_map(|(started, at)| { Body::Register { started, locals: vec![(at, 7).into()] } }),
+        (0..3_u64, any::<[u8; 4]>()).prop_map(|(started, at)| {
+            let (locals, identity) = (vec![(at, 7).into()], None);
+            Body::Register { started, locals, identity }
+        }),
         name().prop_map(|name| Body::Direct { name }),
         (name(), 0..3_u64, 0..3_u64).prop_map(|(name, started, version)| Body::Ready {
             name,
@@ -293,7 +295,9 @@ impl Deceived {
     fn act(&mut self) {
         while let Some(action) = self.node.take() {
             match action {
-                Action::Send(bytes) => self.sent.push(Message::parse(&bytes).unwrap()),
+                Action::Send(bytes) | Action::Ask(bytes) => {
+                    self.sent.push(Message::parse(&bytes).unwrap())
+                }
                 Action::Add { claims, .. } => drop(self.peers.insert(claims.name.clone(), claims)),
                 Action::Remove { name } => assert!(self.peers.remove(&name).is_some()),
                 Action::Answer { found, .. } => self.answers.push(found),

@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 mod apart;
+mod authority;
 mod codec;
 mod direct;
 mod enrolment;
+mod framed;
 mod hostile;
 mod policed;
 mod punch;

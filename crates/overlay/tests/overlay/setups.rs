@@ -62,7 +62,11 @@ impl Cloud {
     /// What the directory says to who asks, once the node that is asked for has said that it is ready.
     fn answers(&mut self, question: Vec<u8>) -> Vec<Vec<u8>> {
         let mut said = Vec::new();
-        self.world.deliver(Flying::ToDirectory(self.asking, question));
+        let is_renewal = Message::parse(&question).is_ok_and(|it| it.body == Body::Renew);
+        self.world.deliver(match is_renewal {
+            true => Flying::ToAuthority(self.asking, question),
+            false => Flying::ToDirectory(self.asking, question),
+        });
         while let Some(message) = self.world.flying.pop() {
             match message {
                 Flying::ToPeer(to, bytes) if to == self.asking => said.push(bytes),
@@ -82,8 +86,10 @@ fn node(questions: &Sender<Vec<u8>>, answers: &Receiver<Vec<u8>>) -> Node {
     let mut node = Node::new(name("a"), signer().key(), Box::new(seeded(1))).unwrap();
     node.tick(SECOND);
     send(&mut node, questions);
-    node.receive(&answers.recv().unwrap(), SECOND);
-    send(&mut node, questions);
+    while !node.is_registered() {
+        node.receive(&answers.recv().unwrap(), SECOND);
+        send(&mut node, questions);
+    }
     node
 }
 
@@ -92,7 +98,7 @@ fn send(node: &mut Node, questions: &Sender<Vec<u8>>) -> u64 {
     let mut answered = 0;
     while let Some(action) = node.take() {
         match action {
-            Action::Send(message) => questions.send(message).unwrap(),
+            Action::Send(message) | Action::Ask(message) => questions.send(message).unwrap(),
             Action::Answer { found, .. } => {
                 found.unwrap();
                 answered += 1;

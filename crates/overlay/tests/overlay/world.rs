@@ -1,12 +1,13 @@
-//! A directory with its disk, nodes, and a network between them that loses, repeats and reorders what the test says.
+//! An authority and a directory with their disks, nodes, and a network between them that loses, repeats and reorders what the test says.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 
 use overlay::limits::SECOND;
 use overlay::{
-    Action, Body, Claims, Directory, Effect, Line, Message, Name, Network, NoWay, Node, Now,
-    Outpost, Pair, Permits, Policy, Record, Signer,
+    Action, Authority, Body, Claims, Device, Directory, Effect, Line, Message, Name, Network,
+    NoWay, Node, Now, Outpost, Pair, Permits, Policy, Record, Signer,
 };
 use tunnel::{Entropy, NoEntropy, PrivateKey, PublicKey};
 
@@ -36,8 +37,23 @@ pub(crate) fn network() -> Network {
         domain: "home.example".to_owned(),
         v4: ([10, 99, 0, 0].into(), 24),
         v6: ("fd00::".parse().unwrap(), 64),
-        relay: ([203, 0, 113, 1].into(), 52_000..=52_127),
+        is_apart: false,
     }
+}
+
+/// Where the relay is.
+pub(crate) fn relay() -> (IpAddr, RangeInclusive<u16>) {
+    ([203, 0, 113, 1].into(), 52_000..=52_127)
+}
+
+/// The key of the directory.
+pub(crate) fn directory_key() -> PublicKey {
+    secret(1_000).public()
+}
+
+/// The key of an authority that is another process.
+pub(crate) fn authority_key() -> PublicKey {
+    secret(3_000).public()
 }
 
 pub(crate) fn policy(pairs: &[[&str; 2]]) -> Policy {
@@ -63,6 +79,9 @@ pub(crate) fn relay_key() -> PublicKey {
 #[derive(Clone)]
 pub(crate) enum Flying {
     ToDirectory(PublicKey, Vec<u8>),
+    ToAuthority(PublicKey, Vec<u8>),
+    /// From an authority that is another process, to a node or a device.
+    OfAuthority(PublicKey, Vec<u8>),
     ToPeer(PublicKey, Vec<u8>),
 }
 
@@ -81,14 +100,44 @@ pub(crate) fn local(name: &Name) -> SocketAddr {
     ([10, 0, 0, name.as_str().as_bytes()[0]], 51_900).into()
 }
 
+/// What an authority keeps, and a directory of the same process or another one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Disk {
+    pub(crate) devices: BTreeMap<Name, Device>,
+    pub(crate) invitations: BTreeMap<PublicKey, Record>,
+    pub(crate) identities: BTreeMap<Name, Record>,
+}
+
+impl Disk {
+    fn keep(&mut self, record: Record) {
+        match &record {
+            Record::Device(it) => drop(self.devices.insert(it.name.clone(), it.clone())),
+            Record::Invitation(it) => drop(self.invitations.insert(it.key, record)),
+            Record::Identity(it) => {
+                drop(self.identities.insert(it.claims.name.clone(), record));
+            }
+            Record::Expired(key) => drop(self.invitations.remove(key)),
+            Record::Path(..) | Record::Parted(_) => unreachable!("{record:?}"),
+        }
+    }
+
+    fn records(&self) -> Vec<Record> {
+        let devices = self.devices.values().cloned().map(Record::Device);
+        let others = self.invitations.values().chain(self.identities.values()).cloned();
+        devices.chain(others).collect()
+    }
+}
+
 pub(crate) struct World {
+    pub(crate) authority: Authority,
     pub(crate) directory: Directory,
     pub(crate) policy: Policy,
-    /// What a restart of the directory finds.
-    pub(crate) devices: BTreeMap<Name, Record>,
-    pub(crate) invitations: BTreeMap<PublicKey, Record>,
-    /// Peers of the directory's tunnel.
+    /// What a restart finds: of the directory, which has the authority's disk unless they are two processes.
+    pub(crate) disk: Disk,
+    pub(crate) authority_disk: Disk,
+    /// Peers of the directory's tunnel, and of the authority's.
     pub(crate) admitted: BTreeSet<PublicKey>,
+    pub(crate) known: BTreeSet<PublicKey>,
     pub(crate) paths: BTreeMap<Pair, u16>,
     pub(crate) notes: Vec<String>,
     pub(crate) nodes: BTreeMap<Name, (PublicKey, Node)>,
@@ -104,6 +153,12 @@ pub(crate) struct World {
     pub(crate) places: BTreeMap<PublicKey, SocketAddr>,
     /// The relay on a host of its own, if it is there.
     pub(crate) outpost: Option<Outpost>,
+    /// Whether the authority is another process, and whether it and the directory are there.
+    pub(crate) is_split: bool,
+    pub(crate) has_authority: bool,
+    pub(crate) has_directory: bool,
+    /// Seconds by which the authority's clock is ahead of the directory's.
+    pub(crate) ahead: i64,
     /// Whether the relay is on a host of its own, and the pairs that it was heard to carry since they have a path.
     is_apart: bool,
     carried: BTreeSet<Pair>,
@@ -125,7 +180,7 @@ impl World {
     /// The relay begins, or begins again, with no path.
     pub(crate) fn restart_outpost(&mut self) {
         let entropy = &mut seeded(self.seed ^ self.now ^ 5);
-        self.outpost = Some(Outpost::new(network().relay.1, Vec::new(), entropy).unwrap());
+        self.outpost = Some(Outpost::new(relay().1, Vec::new(), entropy).unwrap());
     }
 
     /// What the relay has to say.
@@ -148,14 +203,25 @@ impl World {
         assert!(!self.is_apart || self.carried.contains(&pair), "{pair:?}: nobody carries it");
     }
 
+    /// One whose authority is another process, and whose directory has not heard of it.
+    pub(crate) fn split(policy: Policy, seed: u64) -> Self {
+        let mut world = Self::new(policy, seed);
+        world.is_split = true;
+        world.restart_directory();
+        world.restart_authority();
+        world
+    }
+
     pub(crate) fn new(policy: Policy, seed: u64) -> Self {
         let directory = started(&policy, Vec::new(), seed);
         let mut world = Self {
+            authority: authority(Vec::new(), false, seed),
             directory,
             policy,
-            devices: BTreeMap::new(),
-            invitations: BTreeMap::new(),
+            disk: Disk::default(),
+            authority_disk: Disk::default(),
             admitted: BTreeSet::new(),
+            known: BTreeSet::new(),
             paths: BTreeMap::new(),
             notes: Vec::new(),
             nodes: BTreeMap::new(),
@@ -166,6 +232,10 @@ impl World {
             flying: Vec::new(),
             places: BTreeMap::new(),
             outpost: None,
+            is_split: false,
+            has_authority: true,
+            has_directory: true,
+            ahead: 0,
             is_apart: false,
             carried: BTreeSet::new(),
             now: SECOND,
@@ -180,16 +250,50 @@ impl World {
         Now { nanos: self.now, unix: 1_800_000_000 + self.now / SECOND }
     }
 
+    /// What time it is by the authority's clock.
+    pub(crate) fn authority_time(&self) -> Now {
+        let now = self.time();
+        Now { unix: now.unix.checked_add_signed(self.ahead).unwrap(), ..now }
+    }
+
+    /// A node is enrolled again, perhaps under the key that it has; returns whether it was not refused.
+    pub(crate) fn enrols(&mut self, name: &Name, number: u64) -> bool {
+        let (key, time) = (secret(number).public(), self.authority_time());
+        let guest = self.authority.invite(name.clone(), time).unwrap().public();
+        let question = overlay::Enrolment::new(number, key, signer().key()).question();
+        assert!(self.authority.receive(&guest, &question, time));
+        self.carry_out();
+        let is_node = |it: &Device| it.key == key && !it.revoked;
+        let is_done = self.authority_disk.devices.get(name).is_some_and(is_node);
+        if is_done {
+            // A revoked node may have had the key.
+            for (number, before) in (100..).zip(self.nodes.values_mut()) {
+                if before.0 == key {
+                    before.0 = secret(number).public();
+                }
+            }
+            self.nodes.get_mut(name).unwrap().0 = key;
+            self.places.insert(key, ([192, 0, 2, number as u8], 51_900).into());
+            self.restart_node(name);
+        }
+        is_done
+    }
+
     /// A node that is enrolled, and has not registered.
     pub(crate) fn enrolled(&mut self, text: &str, number: u64) {
         let (name, key) = (name(text), secret(number).public());
-        let guest = self.directory.invite(name.clone(), self.time()).unwrap().public();
+        let guest = self.authority.invite(name.clone(), self.time()).unwrap().public();
         self.carry_out();
         let question = overlay::Enrolment::new(number, key, signer().key()).question();
-        self.directory.receive(&guest, &question, self.time());
+        assert!(self.authority.receive(&guest, &question, self.time()));
         self.carry_out();
-        self.flying.clear();
-        assert!(self.admitted.contains(&key));
+        match self.is_split {
+            true => assert!(self.known.contains(&key)),
+            false => assert!(self.admitted.contains(&key)),
+        }
+        let is_order =
+            |it: &Flying| matches!(it, Flying::ToDirectory(key, _) if *key == authority_key());
+        self.flying.retain(is_order);
         self.places.insert(key, ([192, 0, 2, number as u8], 51_900).into());
         self.nodes.insert(name.clone(), (key, self.node(&name)));
         self.peers.insert(name, BTreeMap::new());
@@ -199,20 +303,44 @@ impl World {
         let seed = self.seed ^ self.now ^ u64::from(name.as_str().as_bytes()[0]) << 50;
         let mut node = Node::new(name.clone(), signer().key(), Box::new(seeded(seed))).unwrap();
         node.set_locals(vec![local(name)]);
+        if self.is_split {
+            node.authority_apart();
+        }
         node
     }
 
+    /// Revokes a node at the authority, which tells the directory.
+    pub(crate) fn revoke(&mut self, name: &Name) -> bool {
+        let is_revoked = self.authority.revoke(name);
+        self.carry_out();
+        is_revoked
+    }
+
+    pub(crate) fn restart_authority(&mut self) {
+        let kept = if self.is_split { &self.authority_disk } else { &self.disk }.records();
+        self.authority = authority(kept, self.is_split, self.seed ^ self.now ^ 77);
+        self.has_authority = true;
+        self.known.clear();
+        self.carry_out();
+    }
+
     pub(crate) fn restart_directory(&mut self) {
-        let kept = self.devices.values().chain(self.invitations.values());
         let paths = self.paths.iter().map(|(pair, port)| Record::Path(pair.clone(), *port));
-        let kept = kept.cloned().chain(paths).collect();
+        let kept = self.disk.records().into_iter().chain(paths).collect();
         self.directory = started(&self.policy, kept, self.seed ^ self.now);
+        self.has_directory = true;
+        self.admitted.clear();
+        self.paths.clear();
+        if self.is_split {
+            self.directory.authority_apart(authority_key());
+        }
         if self.is_apart {
             self.directory.relay_apart(relay_key());
         }
-        self.admitted.clear();
-        self.paths.clear();
-        self.carry_out();
+        match self.is_split {
+            true => self.carry_out(),
+            false => self.restart_authority(),
+        }
     }
 
     /// Puts another policy in force, which a restart of the directory finds, too.
@@ -244,8 +372,16 @@ impl World {
             self.act(&name);
         }
         self.act_outpost();
-        self.directory.sweep(self.time());
-        self.directory.expire(self.time());
+        let time = self.time();
+        if self.has_directory {
+            self.directory.sweep(time);
+            self.directory.expire(time);
+        }
+        if self.has_authority {
+            let time = self.authority_time();
+            self.authority.sweep(time);
+            self.authority.expire(time);
+        }
         self.carry_out();
     }
 
@@ -255,8 +391,22 @@ impl World {
 
     pub(crate) fn deliver(&mut self, message: Flying) {
         match message {
+            Flying::ToAuthority(from, bytes) => {
+                let is_peer = self.known.contains(&from) || from == directory_key();
+                if self.has_authority && is_peer {
+                    self.authority.receive(&from, &bytes, self.authority_time());
+                    self.carry_out();
+                }
+            }
+            Flying::OfAuthority(to, bytes) => {
+                let found = self.nodes.iter().find(|(_, (key, _))| *key == to);
+                let Some(name) = found.map(|(name, _)| name.clone()) else { return };
+                let now = self.now;
+                self.nodes.get_mut(&name).unwrap().1.receive_of_authority(&bytes, now);
+                self.act(&name);
+            }
             Flying::ToDirectory(from, bytes) => {
-                if self.admitted.contains(&from) {
+                if self.has_directory && self.admitted.contains(&from) {
                     self.directory.receive(&from, &bytes, self.time());
                     if let Some(at) = self.places.get(&from).copied() {
                         self.directory.heard(&from, at, self.time());
@@ -291,16 +441,15 @@ impl World {
     }
 
     pub(crate) fn carry_out(&mut self) {
+        self.carry_out_authority();
         while let Some(effect) = self.directory.take() {
             match effect {
-                Effect::Keep(record) => match &record {
-                    Record::Device(it) => drop(self.devices.insert(it.name.clone(), record)),
-                    Record::Invitation(it) => drop(self.invitations.insert(it.key, record)),
-                    Record::Expired(key) => drop(self.invitations.remove(key)),
-                    Record::Path(..) | Record::Parted(_) => unreachable!("{record:?}"),
-                },
+                Effect::Keep(record) => self.disk.keep(record),
                 Effect::Admit { key, .. } => drop(self.admitted.insert(key)),
                 Effect::Dismiss { key } => drop(self.admitted.remove(&key)),
+                Effect::Send { to, message, .. } if to == authority_key() => {
+                    self.flying.push(Flying::ToAuthority(directory_key(), message));
+                }
                 Effect::Send { to, message, .. } => {
                     self.check_way(&to, &message);
                     self.flying.push(Flying::ToPeer(to, message));
@@ -311,6 +460,39 @@ impl World {
                     self.paths.remove(&pair);
                 }
                 Effect::Note(line) => self.notes.push(line),
+                Effect::Tell(device) => unreachable!("{device:?}"),
+            }
+        }
+    }
+
+    fn carry_out_authority(&mut self) {
+        while let Some(effect) = self.authority.take() {
+            match effect {
+                Effect::Keep(record) => match self.is_split {
+                    true => self.authority_disk.keep(record),
+                    false => self.disk.keep(record),
+                },
+                Effect::Admit { key, .. } => {
+                    self.known.insert(key);
+                    if !self.is_split {
+                        self.admitted.insert(key);
+                    }
+                }
+                Effect::Dismiss { key } => {
+                    self.known.remove(&key);
+                    if !self.is_split {
+                        self.admitted.remove(&key);
+                    }
+                }
+                Effect::Send { to, message, .. } => self.flying.push(match self.is_split {
+                    true if to == directory_key() => Flying::ToDirectory(authority_key(), message),
+                    true => Flying::OfAuthority(to, message),
+                    false => Flying::ToPeer(to, message),
+                }),
+                Effect::Tell(device) if !self.is_split => self.directory.learn(device),
+                Effect::Tell(_) => {}
+                Effect::Note(line) => self.notes.push(line),
+                Effect::Join { .. } | Effect::Part { .. } => unreachable!("{effect:?}"),
             }
         }
     }
@@ -321,6 +503,7 @@ impl World {
         while let Some(action) = node.take() {
             match action {
                 Action::Send(bytes) => self.flying.push(Flying::ToDirectory(key, bytes)),
+                Action::Ask(bytes) => self.flying.push(Flying::ToAuthority(key, bytes)),
                 Action::Permit { claims, permits } => {
                     self.permits.insert((name.clone(), claims.name), permits);
                 }
@@ -349,7 +532,17 @@ impl World {
 }
 
 fn started(policy: &Policy, kept: Vec<Record>, seed: u64) -> Directory {
-    let own = secret(1_000).public();
-    let entropy = Box::new(seeded(seed));
-    Directory::new(network(), policy.clone(), (signer(), own), kept, entropy).unwrap()
+    let keys = (signer().key(), directory_key());
+    Directory::new(network(), relay(), policy.clone(), keys, kept, &mut seeded(seed)).unwrap()
+}
+
+fn authority(kept: Vec<Record>, is_split: bool, seed: u64) -> Authority {
+    let own = if is_split { authority_key() } else { directory_key() };
+    let entropy = Box::new(seeded(seed ^ 99));
+    let mut authority = Authority::new(network(), (signer(), own), kept, entropy).unwrap();
+    match is_split {
+        true => authority.directory_apart(([203, 0, 113, 1], 51_900).into(), directory_key()),
+        false => authority.reserve(relay_key()),
+    }
+    authority
 }

@@ -132,7 +132,7 @@ impl Member {
         self.node.tick(self.device.now());
         while let Some(action) = self.node.take() {
             match action {
-                Action::Send(message) => self.device.send(&message),
+                Action::Send(message) | Action::Ask(message) => self.device.send(&message),
                 Action::Add { claims, endpoint } => ways.push((claims, endpoint)),
                 Action::Note(line) => panic!("{line}"),
                 _ => {}

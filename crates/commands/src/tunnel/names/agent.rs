@@ -1,4 +1,4 @@
-//! [`Names`]: the thread that answers programs, speaks to the directory, and gives the tunnel its peers.
+//! [`Names`]: the thread that answers programs, speaks to the directory and the authority, and gives the tunnel its peers.
 
 use std::collections::HashMap;
 use std::io;
@@ -19,11 +19,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::SocketType;
 use tunnel::{Prefix, SystemEntropy};
 
+use super::super::bridge::Bridge;
 use super::super::settings::AT;
 use super::dns::{self, Answer, Asked, Wanted};
 use super::forward::Forward;
 use super::policy::Policed;
 use super::programs::{Asker, Programs, bound};
+use super::way::{Change, Way};
 use crate::log::Log;
 
 /// Questions of programs that wait for the directory, at most.
@@ -42,7 +44,7 @@ pub(in super::super) struct Names {
     cloud: CloudSettings,
     /// The node's own addresses, and the networks they are in.
     own: Vec<(IpAddr, u8)>,
-    /// To the directory.
+    /// To the directory, and to an authority that is another process.
     signaling: UdpSocket,
     programs: Programs,
     forward: Forward,
@@ -51,6 +53,11 @@ pub(in super::super) struct Names {
     start: Instant,
     /// When this host's addresses are looked for again.
     look: u64,
+    /// To the servers by TCP, if the network has a port for that.
+    tcp: Option<(Bridge, Way)>,
+    /// The servers, as the configuration has them, and the other peers, as the directory showed them.
+    servers: Vec<(PeerSettings, SocketAddr)>,
+    shown: HashMap<Name, (Claims, SocketAddr)>,
     /// Questions that wait for the way to a node: who asks, and the query.
     waiting: HashMap<Name, Vec<(Asker, Vec<u8>)>>,
 }
@@ -69,21 +76,33 @@ impl Names {
         let forward = Forward::open(&addresses, Box::new(SystemEntropy::new()));
         let programs = Programs::open(v4, addresses, dns::PORT)
             .with_context(|| format!("port {} of {v4}, to answer for names", dns::PORT))?;
-        let at = SocketAddr::new(v4, PORT);
-        let signaling = bound(at, SocketType::DGRAM, Some(&tunnel.name));
-        let node = Node::new(cloud.name.clone(), cloud.signer, Box::new(SystemEntropy::new()))?;
+        let own_at = SocketAddr::new(v4, PORT);
+        let signaling = bound(own_at, SocketType::DGRAM, Some(&tunnel.name));
+        let entropy = Box::new(SystemEntropy::new());
+        let mut node = Node::new(cloud.name.clone(), cloud.signer, entropy)?;
+        if cloud.authority.is_some() {
+            node.authority_apart();
+        }
         let policed = Policed::new(cloud.name.clone(), &own);
+        let servers = servers(tunnel, &cloud);
+        let is_ipv4 = servers.first().is_none_or(|(_, at)| at.is_ipv4());
+        let bridge = cloud.tcp.map(|port| Bridge::open(port, is_ipv4)).transpose();
+        let bridge = bridge.context("sockets to reach servers by TCP")?;
+        let tcp = bridge.map(|bridge| (bridge, Way::new(0)));
         Ok(Some(Self {
             cloud,
             own,
             policed,
             // The directory speaks by the tunnel alone, whatever source others write.
-            signaling: signaling.with_context(|| format!("UDP {at}, to the directory"))?.into(),
+            signaling: signaling.with_context(|| format!("UDP {own_at}, to the directory"))?.into(),
             programs,
             forward,
             node,
             start: Instant::now(),
             look: 0,
+            tcp,
+            servers,
+            shown: HashMap::new(),
             waiting: HashMap::new(),
         }))
     }
@@ -111,7 +130,8 @@ impl Names {
         self.wait(self.node.next_due().saturating_sub(now).min(LONGEST_SLEEP));
         let now = self.now();
         self.answer_programs(now);
-        self.hear_directory(now);
+        self.hear_servers(now);
+        self.choose_way(now, peers, log);
         if self.look <= now {
             self.look = now.saturating_add(LOOK);
             self.node.set_locals(self.locals(peers.port()));
@@ -130,21 +150,64 @@ impl Names {
         let directory = PollFd::new(&self.signaling, PollFlags::IN);
         let mut sockets: Vec<PollFd<'_>> =
             self.programs.sources().chain(self.forward.sources()).chain([directory]).collect();
+        sockets.extend(self.tcp.iter().flat_map(|(bridge, _)| bridge.sources()));
         let pause = Timespec { tv_sec: 0, tv_nsec: nanos as i64 };
         // After an error it is looked again, as after a signal.
         let _ = poll(&mut sockets, Some(&pause));
     }
 
-    fn hear_directory(&mut self, now: u64) {
-        let directory = SocketAddr::new(self.cloud.directory.into(), PORT);
+    fn hear_servers(&mut self, now: u64) {
         let mut buffer = [0; LONGEST + 1];
         for _ in 0..BURST {
-            match self.signaling.recv_from(&mut buffer) {
-                Ok((length, from)) if from == directory => {
-                    self.node.receive(&buffer[..length], now)
-                }
-                Ok(_) => {}
-                Err(_) => break,
+            let Ok((length, from)) = self.signaling.recv_from(&mut buffer) else { break };
+            let message = &buffer[..length];
+            if from == at(self.cloud.directory) {
+                self.tcp.iter_mut().for_each(|(_, way)| way.heard(now));
+                self.node.receive(message, now);
+            } else if self.cloud.authority.is_some_and(|authority| from == at(authority)) {
+                self.node.receive_of_authority(message, now);
+            }
+        }
+    }
+
+    /// Carries what goes by TCP, and turns to TCP, or back to UDP.
+    fn choose_way(&mut self, now: u64, peers: &Peers, log: Log) {
+        let Some((bridge, way)) = &mut self.tcp else { return };
+        bridge.set_tunnel(peers.port());
+        bridge.turn(now);
+        let Some((_, directory)) = self.servers.first() else { return };
+        let is_connected = bridge.is_connected(directory.ip());
+        let change = way.turn(now, is_connected);
+        // Who knows this node by another connection gets a handshake by this one; of an authority nothing is waited for.
+        let is_other = bridge.take_again().is_some_and(|server| {
+            let is_authority = self.servers.get(1).is_some_and(|(_, at)| at.ip() == server);
+            server == directory.ip() || !is_authority
+        });
+        let (is_tcp, is_all) = match change {
+            Some(Change::All { is_tcp }) => (is_tcp, true),
+            Some(Change::Servers { is_tcp }) => (is_tcp, false),
+            None if is_other && way.is_tcp() => (true, true),
+            None => return,
+        };
+        if is_all && change.is_some() {
+            bridge.clear();
+            bridge.keep(directory.ip());
+            log.tell(match is_tcp {
+                true => "warning: the directory does not answer by UDP: TCP is tried",
+                false => "the directory is reached by UDP again, or tried",
+            });
+        }
+        for (server, at) in &self.servers {
+            let stand = if is_tcp { bridge.stand_for(*at) } else { None };
+            let endpoint = Some(stand.unwrap_or(*at).into());
+            if let Err(error) = peers.set(&PeerSettings { endpoint, ..server.clone() }) {
+                log.tell(&format!("warning: {} is no peer: {error}", server.name));
+            }
+        }
+        self.node.register_now(now);
+        if is_all {
+            for (claims, endpoint) in self.shown.clone().into_values() {
+                self.add(&claims, endpoint, peers, log);
             }
         }
     }
@@ -227,10 +290,13 @@ impl Names {
 
     fn act(&mut self, action: Action, (run, peers): (&Running, &Peers), log: Log) {
         match action {
+            // What is lost is said again.
             Action::Send(message) => {
-                // What is lost is said again.
-                let to = SocketAddr::new(self.cloud.directory.into(), PORT);
-                let _ = self.signaling.send_to(&message, to);
+                let _ = self.signaling.send_to(&message, at(self.cloud.directory));
+            }
+            Action::Ask(message) => {
+                let authority = self.cloud.authority.unwrap_or(self.cloud.directory);
+                let _ = self.signaling.send_to(&message, at(authority));
             }
             Action::Permit { claims, permits } => {
                 if let Err(what) = self.policed.hold(&claims, &permits, run) {
@@ -238,8 +304,12 @@ impl Names {
                     log.tell(&format!("warning: {name} may begin nothing: {what}"));
                 }
             }
-            Action::Add { claims, endpoint } => self.add(&claims, endpoint, peers, log),
+            Action::Add { claims, endpoint } => {
+                self.shown.insert(claims.name.clone(), (claims.clone(), endpoint));
+                self.add(&claims, endpoint, peers, log);
+            }
             Action::Remove { name } => {
+                self.shown.remove(&name);
                 peers.remove(&self.full(&name));
                 self.policed.forget(&name, run);
             }
@@ -252,7 +322,10 @@ impl Names {
     }
 
     /// Makes the tunnel have a peer, in place of the peer that had the name or the key.
-    fn add(&self, claims: &Claims, endpoint: SocketAddr, peers: &Peers, log: Log) {
+    fn add(&mut self, claims: &Claims, endpoint: SocketAddr, peers: &Peers, log: Log) {
+        let by_tcp = self.tcp.as_mut().filter(|(_, way)| way.is_tcp());
+        let stand = by_tcp.and_then(|(bridge, _)| bridge.stand_for(endpoint));
+        let endpoint = stand.unwrap_or(endpoint);
         let whole =
             |address: IpAddr| Prefix::new(address, if address.is_ipv4() { 32 } else { 128 });
         let allowed = [claims.v4.into(), claims.v6.into()];
@@ -294,6 +367,9 @@ impl Names {
 
     fn answer(&mut self, name: &Name, found: std::result::Result<Claims, NoWay>) {
         let why = found.as_ref().err().map(|why| match why {
+            NoWay::Silent if self.node.lacks_identity() => {
+                "this node has no identity: its authority has not answered yet".to_owned()
+            }
             NoWay::Silent if !self.node.is_registered() => {
                 "this node has not registered: its directory has not answered yet".to_owned()
             }
@@ -319,6 +395,23 @@ impl Names {
     fn full(&self, name: &Name) -> String {
         format!("{name}.{}", self.cloud.domain)
     }
+}
+
+/// The servers that a tunnel has as peers, the directory first, and where they are.
+fn servers(tunnel: &TunnelSettings, cloud: &CloudSettings) -> Vec<(PeerSettings, SocketAddr)> {
+    let of = |address: Ipv4Addr| {
+        let has_it = |peer: &&PeerSettings| {
+            peer.allowed.iter().any(|prefix| prefix.address() == IpAddr::V4(address))
+        };
+        let peer = tunnel.peers.iter().find(has_it)?;
+        Some((peer.clone(), peer.endpoint.as_ref()?.address()?))
+    };
+    [Some(cloud.directory), cloud.authority].into_iter().flatten().filter_map(of).collect()
+}
+
+/// Where a server of this address speaks.
+fn at(server: Ipv4Addr) -> SocketAddr {
+    SocketAddr::new(server.into(), PORT)
 }
 
 /// An answer that is known at once.

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use super::{CloudSettings, TunnelSettings, endpoint};
 use dataplane::keys::{Section, Value, Wrong, string};
 
-const CLOUD: [&str; 4] = ["name", "domain", "directory", "signer"];
+const CLOUD: [&str; 6] = ["name", "domain", "directory", "authority", "signer", "tcp"];
 
 pub(super) fn read(value: &Value<'_>, tunnel: &TunnelSettings) -> Result<CloudSettings, Wrong> {
     let section = Section::new("[cloud]", value, &CLOUD, &[])?;
@@ -22,15 +22,22 @@ pub(super) fn read(value: &Value<'_>, tunnel: &TunnelSettings) -> Result<CloudSe
         let found = string(value).unwrap_or_default();
         (value.span(), format!("expected {what}, found \"{found}\""))
     };
+    let address = |value: &Value<'_>, what: &str| {
+        string(value)?.parse::<Ipv4Addr>().map_err(|_| wrong(value, what))
+    };
+    let authority = section.get("authority");
+    let authority =
+        authority.map(|it| address(it, "the authority's IPv4 address inside the tunnel"));
+    let tcp = section.number("tcp", u16::MAX.into())?.filter(|port| *port != 0);
     Ok(CloudSettings {
         name: string(name)?.parse().map_err(|_| wrong(name, "the name of a node"))?,
         domain: match string(domain)? {
             text if endpoint::is_name(text) => text.to_ascii_lowercase(),
             _ => return Err(wrong(domain, "a domain")),
         },
-        directory: string(directory)?
-            .parse::<Ipv4Addr>()
-            .map_err(|_| wrong(directory, "the directory's IPv4 address inside the tunnel"))?,
+        directory: address(directory, "the directory's IPv4 address inside the tunnel")?,
+        authority: authority.transpose()?,
+        tcp: tcp.map(|port| port as u16),
         signer: string(signer)?
             .parse()
             .map_err(|_| wrong(signer, "the key of a signer, 43 characters of base64 for URLs"))?,

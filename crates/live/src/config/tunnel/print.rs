@@ -41,7 +41,11 @@ impl TunnelSettings {
             lines.text_of("name", cloud.name.as_str());
             lines.text_of("domain", &cloud.domain);
             lines.text_of("directory", &cloud.directory.to_string());
+            if let Some(authority) = cloud.authority {
+                lines.text_of("authority", &authority.to_string());
+            }
             lines.text_of("signer", &cloud.signer.to_string());
+            lines.number("tcp", cloud.tcp);
         }
         for peer in &self.peers {
             peer.print(&mut lines);

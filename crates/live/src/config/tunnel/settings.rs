@@ -84,8 +84,12 @@ pub struct CloudSettings {
     pub domain: String,
     /// The directory's address inside the tunnel.
     pub directory: Ipv4Addr,
+    /// The authority's address inside the tunnel, where it is another process than the directory.
+    pub authority: Option<Ipv4Addr>,
     /// The key that identities are signed with.
     pub signer: SignerKey,
+    /// The TCP port of the servers, for where UDP is blocked.
+    pub tcp: Option<u16>,
 }
 
 /// A peer of a tunnel.

@@ -211,12 +211,15 @@ fn what_a_node_cannot_be_is_refused_where_it_stands() {
         (0, "name = \"a.b\"", 8, "expected the name of a node, found \"a.b\""),
         (1, "domain = \"a b\"", 10, "expected a domain, found \"a b\""),
         (2, "directory = \"fd00::1\"", 13, "expected the directory's IPv4 address"),
+        (2, "directory = \"10.99.0.1\"\nauthority = \"x\"", 13, "expected the authority's IPv4"),
         (3, "signer = \"AAAA\"", 10, "expected the key of a signer"),
-        (3, "sign = 1", 1, "expected one of name domain directory signer"),
+        (2, "directory = \"10.99.0.1\"\ntcp = 70000", 7, "expected a whole number from 0"),
+        (3, "sign = 1", 1, "expected one of name domain directory authority signer tcp"),
     ] {
         let mut lines = good;
         lines[line] = bad;
-        refused(&folder, &text(lines, "\"10.99.0.2/16\""), 5 + line, column, what);
+        let line = 5 + line + bad.lines().count() - 1;
+        refused(&folder, &text(lines, "\"10.99.0.2/16\""), line, column, what);
     }
 }
 
@@ -424,7 +427,9 @@ prop_compose! {
             name: "laptop".parse().unwrap(),
             domain: "home.internal".to_owned(),
             directory: [10, 99, 0, 1].into(),
+            authority: has_rules.then_some([10, 99, 255, 254].into()),
             signer: SIGNER.parse().unwrap(),
+            tcp: has_device.then_some(443),
         });
         let settings = TunnelSettings {
             file: String::new(),

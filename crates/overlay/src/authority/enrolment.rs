@@ -5,14 +5,15 @@
 
 use tunnel::{NoEntropy, PrivateKey, PublicKey};
 
-use super::state::{Directory, Effect, Now};
+use super::state::Authority;
+use crate::effect::{Effect, Now};
 use crate::limits;
-use crate::message::{Body, Membership, Message, Refusal, Transaction};
+use crate::message::{Body, Membership, Refusal, Transaction};
 use crate::name::Name;
 use crate::network::guest_address;
 use crate::record::{Device, Invitation, Record};
 
-impl Directory {
+impl Authority {
     /// Makes a one-time key for the node of a name; an enrolled one of this name is replaced once the key is used, and
     /// keeps its addresses.
     ///
@@ -44,9 +45,7 @@ impl Directory {
             }
             Err(why) => Body::Refused(why),
         };
-        let message = Message { transaction, body: answer }.to_bytes();
-        let at = guest_address(&guest).into();
-        self.effects.push_back(Effect::Send { to: guest, at, message });
+        self.send((guest, guest_address(&guest).into()), transaction, answer);
     }
 
     /// The device that a guest becomes, or became before.
@@ -77,7 +76,7 @@ impl Directory {
         }
         let owner = self.by_key.get(&key);
         let is_taken = owner.is_some_and(|owner| *owner != invitation.name);
-        let is_server = key == self.own || self.is_relay(&key);
+        let is_server = self.servers.contains(&key);
         if is_taken || is_server || self.invitations.contains_key(&key) {
             return Err(Refusal::KeyTaken);
         }
@@ -92,7 +91,8 @@ impl Directory {
             None => self.free_number().ok_or(Refusal::Full)?,
         };
         self.numbers.insert(number);
-        if let Some(before) = before.filter(|before| before.key != key || before.revoked) {
+        // The key of a revoked node may be another node's by now.
+        if let Some(before) = before.filter(|before| before.key != key && !before.revoked) {
             self.leave(&before);
         }
         let device = Device { name: name.clone(), key, number, revoked: false };
@@ -104,6 +104,7 @@ impl Directory {
         self.by_key.insert(key, name.clone());
         self.devices.insert(name, device.clone());
         self.invitations.insert(used.key, used);
+        self.tell(&device);
         Ok(device)
     }
 
@@ -119,10 +120,12 @@ impl Directory {
             domain: self.network.domain.clone(),
             bits: (self.network.v4.1, self.network.v6.1),
             directory: self.network.directory(),
+            authority: self.network.authority(),
+            directory_at: self.directory_at(),
         }
     }
 
-    /// Revokes a node: it is no peer of the directory, which makes its peers forget it. Returns whether there was one.
+    /// Revokes a node: it gets no other identity, and the directory makes its peers forget it. Returns whether there was one.
     pub fn revoke(&mut self, name: &Name) -> bool {
         let Some(device) = self.devices.get_mut(name).filter(|device| !device.revoked) else {
             return false;
@@ -132,19 +135,13 @@ impl Directory {
         self.effects.push_back(Effect::Keep(Record::Device(device.clone())));
         self.leave(&device);
         self.note(format!("{name} was revoked"));
+        self.tell(&device);
         true
     }
 
-    /// Takes a node's key out of the network.
+    /// The key of a device is nobody's any more.
     fn leave(&mut self, device: &Device) {
         self.by_key.remove(&device.key);
-        self.present.remove(&device.name);
         self.effects.push_back(Effect::Dismiss { key: device.key });
-        for pair in self.paths.of(&device.name) {
-            if let Some(other) = pair.other(&device.name).cloned() {
-                self.withdraw(&other, &device.name);
-            }
-            self.part(&pair);
-        }
     }
 }

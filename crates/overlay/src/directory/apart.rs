@@ -1,0 +1,32 @@
+//! [`Apart`]: what a directory knows of an authority that is another process.
+
+use tunnel::PublicKey;
+
+use crate::message::Transaction;
+use crate::queue::Followed;
+
+/// An authority that is another process.
+#[derive(Debug)]
+pub(super) struct Apart {
+    pub(super) key: PublicKey,
+    pub(super) followed: Followed,
+    /// Words that this directory has said to it.
+    pub(super) said: Transaction,
+    /// When it was heard last, if it is there.
+    pub(super) heard: Option<u64>,
+    /// Seconds after 1970 on its clock, and when that was on ours.
+    pub(super) clock: Option<(u64, u64)>,
+    /// That its clock differs was noted.
+    pub(super) is_skewed: bool,
+    /// A start of it with another network than this one.
+    pub(super) strange: Option<u64>,
+}
+
+impl Apart {
+    /// The authority of this key, which is not there yet.
+    pub(super) fn new(key: PublicKey) -> Self {
+        let followed = Followed::default();
+        let (said, heard, clock, is_skewed, strange) = (0, None, None, false, None);
+        Self { key, followed, said, heard, clock, is_skewed, strange }
+    }
+}
