@@ -5,11 +5,13 @@ use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output, Stdio};
+use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 use packet::visible;
 use pktio::file::{NamedBy, create_anew, read_text};
 use replay::shell::command;
+use replay::walk::HostFolder;
 
 use crate::screen;
 
@@ -81,8 +83,8 @@ const SOURCES: &[Source] = &[
     Source { file: "xfrm.txt", commands: &["ip xfrm policy"] },
 ];
 
-/// The file that names the collected files, so that only these are ever overwritten.
-const WRITTEN: &str = "collected.txt";
+/// The file that names the collected files, so that only these are ever overwritten, and says when they were.
+const WRITTEN: &str = HostFolder::COLLECTED;
 
 /// Where administrators' programs lie, and the language of what they print.
 const ENVIRONMENT: &str = "PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin LC_ALL=C; export PATH LC_ALL";
@@ -271,7 +273,10 @@ impl Folder {
     /// Says which files were written, so that they may be overwritten.
     pub(crate) fn ends<'f>(&self, written: impl Iterator<Item = &'f str>) -> Result<()> {
         let names: String = written.map(|name| format!("{name}\n")).collect();
-        self.write(WRITTEN, names.as_bytes())
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let time =
+            format!("{}{}.{:09}\n", HostFolder::COLLECTED_AT, now.as_secs(), now.subsec_nanos());
+        self.write(WRITTEN, (time + &names).as_bytes())
     }
 }
 
@@ -289,6 +294,7 @@ fn script(folder: &str) -> String {
         .replace("@ENVIRONMENT@", ENVIRONMENT)
         .replace("@FOLDER@", &folder)
         .replace("@WRITTEN@", WRITTEN)
+        .replace("@COLLECTED_AT@", HostFolder::COLLECTED_AT)
         .replace("@GETS@", gets.trim_end())
 }
 
@@ -360,6 +366,7 @@ collect() {
   mkdir -p "$folder" || exit 1
   missing= rulesets=
 @GETS@
+  echo "@COLLECTED_AT@$(date +%s)" >>"$folder/@WRITTEN@"
   (cd "$work/archive" && tar -cf - "$name") || exit 1
   if [ "$(id -u)" != 0 ] && [ -n "$missing" ]; then
     say "$name is without$missing; run it as root"

@@ -159,6 +159,7 @@ pub fn replay(
     });
     let (read, selection) = source.finish();
     read.report(&mut report);
+    report.warn_of_connections(start);
     report.selection = selection;
     let groups = sink.finish(&mut report)?;
     if wanted.page && !wanted.follow {

@@ -67,6 +67,20 @@ fn connections_of_a_folder_were_there_before() {
     let host = folder(&bench, &[("iptables.save", rules), ("conntrack.txt", flow)]);
     let packet = "udp 198.51.100.7:53 > 10.0.0.9:4000";
     assert_eq!(tamis(&["why", &host, "--packet", packet]).status.code(), Some(0));
+    let listed_at = |time: &str| {
+        folder(&bench, &[("collected.txt", &format!("# collected at={time}\nconntrack.txt\n"))])
+    };
+    let capture = bench.capture("c.pcapng", &[packet]);
+    let accepted = || {
+        let json = report(0, &["replay", &host, &capture]);
+        (json["verdicts"]["accept"]["packets"].as_u64(), json["warnings"].as_array().unwrap().len())
+    };
+    // A packet that is asked about is of no time.
+    for (time, are_there) in [("0.000000000", true), ("4102444800.5", false), ("nonsense", true)] {
+        listed_at(time);
+        assert_eq!(accepted(), (Some(u64::from(are_there)), usize::from(!are_there)), "{time}");
+        assert_eq!(tamis(&["why", &host, "--packet", packet]).status.code(), Some(0), "{time}");
+    }
     fs::remove_file(Path::new(&host).join("conntrack.txt")).unwrap();
     assert_eq!(tamis(&["why", &host, "--packet", packet]).status.code(), Some(1));
     folder(&bench, &[("conntrack.txt", "nonsense\n")]);
@@ -252,6 +266,10 @@ fn collect_and_its_script_write_the_same_folder() {
             continue;
         }
         let written = contents(&folder);
+        for folder in [&folder, &bench.path("fw")] {
+            let names = fs::read_to_string(folder.join("collected.txt")).unwrap();
+            assert_eq!(names.matches("# collected at=1").count(), 1, "{names}");
+        }
         if shell.1 == "busybox" {
             // It may run programs of its own, which print less.
             assert_eq!(written.get("iptables.save"), collected.get("iptables.save"));

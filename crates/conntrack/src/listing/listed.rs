@@ -10,6 +10,9 @@ use crate::sctp::State as SctpState;
 use crate::second::SECOND;
 use crate::tcp::State as TcpState;
 
+/// No packet was recorded before this time, in nanoseconds since the Unix epoch: the first year.
+const FIRST_RECORDED: u64 = 365 * 86_400 * SECOND;
+
 /// What a listing of tamis's own begins with; the time follows, in seconds since the Unix epoch.
 pub(super) const HEADING: &str = "# tamis connections/1 at=";
 
@@ -19,13 +22,22 @@ pub struct Listing {
     pub(crate) flows: Vec<Listed>,
     /// When it was made, in nanoseconds, where tamis did: else the first packet comes at that time.
     pub(crate) at: Option<u64>,
+    /// When the kernel printed it, in nanoseconds, if that is known.
+    pub(crate) printed: Option<u64>,
 }
 
 impl Listing {
     /// Flows that a table listed at this time, in nanoseconds.
     #[must_use]
     pub fn of_flows(flows: Vec<Listed>, at: u64) -> Self {
-        Self { flows, at: Some(at) }
+        Self { flows, at: Some(at), printed: None }
+    }
+
+    /// Whether the kernel certainly printed it after this time, in nanoseconds since the Unix epoch. Packets that nobody
+    /// recorded count from the epoch on, and come whenever it was printed.
+    #[must_use]
+    pub fn is_later(&self, time: u64) -> bool {
+        time > FIRST_RECORDED && self.printed.is_some_and(|printed| printed > time)
     }
 
     /// What a table of one address family goes on with: of a listing that tamis wrote, the flows of that family. The
@@ -36,7 +48,7 @@ impl Listing {
             return Arc::clone(self);
         }
         let own = self.flows.iter().filter(|flow| flow.original.is_ipv6() == is_ipv6);
-        Arc::new(Self { flows: own.cloned().collect(), at: self.at })
+        Arc::new(Self { flows: own.cloned().collect(), at: self.at, printed: None })
     }
 
     /// Joins two listings as of the later of their times, without flows that have died by then.
@@ -51,7 +63,7 @@ impl Listing {
             })
         };
         let flows = aged(self).chain(aged(other)).collect();
-        Self { flows, at }
+        Self { flows, at, printed: None }
     }
 
     /// Returns the flows.

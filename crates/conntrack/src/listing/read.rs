@@ -54,7 +54,7 @@ impl Listing {
                 flows.push(LineWords::new(number, line).flow(None)?);
             }
         }
-        Ok(Self { flows, at: None })
+        Ok(Self { flows, ..Self::default() })
     }
 
     /// Reads a listing that tamis wrote, and the lines of it that are no flows, which are left out.
@@ -76,7 +76,14 @@ impl Listing {
                 Err(error) => refused.push(error),
             }
         }
-        Ok((Self { flows, at: Some(at) }, refused))
+        Ok((Self::of_flows(flows, at), refused))
+    }
+
+    /// Says when the kernel printed it, in seconds since the Unix epoch, if that is a time: packets that came before had
+    /// other flows before them.
+    #[must_use]
+    pub fn printed_at(self, seconds: &str) -> Self {
+        Self { printed: nanoseconds(seconds), ..self }
     }
 }
 

@@ -89,7 +89,7 @@ impl Tracker {
     }
 
     fn part_of(&self, flows: Vec<Listed>, from: usize, slots: usize) -> Part {
-        Part { flows: Listing { flows, at: None }, next: self.after(from, slots) }
+        Part { flows: Listing { flows, ..Listing::default() }, next: self.after(from, slots) }
     }
 
     /// Where the part after this one begins.

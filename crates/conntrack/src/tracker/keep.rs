@@ -18,7 +18,7 @@ impl Tracker {
         // Of two with one tuple the later one is found, and they are put back in this order.
         flows.sort_by_key(|(_, flow)| flow.born);
         let listed = |(handle, flow): (_, &Flow)| flow.listed(self.helpers.shifts(handle), at);
-        Listing { flows: flows.into_iter().map(listed).collect(), at: Some(at) }
+        Listing::of_flows(flows.into_iter().map(listed).collect(), at)
     }
 
     /// Starts the clock of the flows listed at the start, if no packet has done so yet.

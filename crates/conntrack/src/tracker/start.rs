@@ -25,6 +25,8 @@ impl Tracker {
     #[cold]
     fn begin_first(&mut self, now: u64) {
         self.began = Some(now);
+        // What was listed later says nothing of the flows that there were.
+        self.start.take_if(|listing| listing.is_later(now));
         let Some(listing) = self.start.clone() else { return };
         match listing.at {
             None => listing.flows.iter().for_each(|listed| self.put(listed, now)),

@@ -256,7 +256,8 @@ fn a_flow_with_a_helper_concerns_other_workers() {
 #[test]
 fn the_end_of_a_flow_that_no_list_has_begins_none() {
     let nothing = Some(Arc::new(Listing::default()));
-    for (start, flows) in [(None, 1), (nothing, 0)] {
+    let later = Some(Arc::new(Listing::default().printed_at("4102444800.5")));
+    for (start, flows) in [(None, 1), (nothing, 0), (later, 1)] {
         let midstream = Config { mode: Mode::Midstream, ..kernel() };
         let mut net = Net { tracker: Tracker::starting(midstream, start), ..Net::kernel() };
         Line::new(V4).there(FIN_ACK, 1001, 5001).pass(&mut net);

@@ -33,6 +33,9 @@ const RULES: [(Family, &str); 4] = [
     (Family::Bridge, "ebtables.save"),
 ];
 
+/// The file of its connections.
+const CONNECTIONS: &str = "conntrack.txt";
+
 /// A folder that describes a host.
 #[derive(Debug)]
 pub struct HostFolder<'n> {
@@ -43,6 +46,11 @@ pub struct HostFolder<'n> {
 }
 
 impl<'n> HostFolder<'n> {
+    /// The file that names what was collected, and when that was.
+    pub const COLLECTED: &'static str = "collected.txt";
+    /// What the line of that time begins with; seconds since the Unix epoch follow.
+    pub const COLLECTED_AT: &'static str = "# collected at=";
+
     /// The folder of that name; `None` if it is none, but a file or nothing.
     pub fn at(name: &'n str) -> Option<Self> {
         Self::named(name, NamedBy::Person)
@@ -236,10 +244,12 @@ impl<'n> HostFolder<'n> {
         path.map(|path| geoip::open(&path.display().to_string(), Some(self.root)))
     }
 
-    /// The connections that it had.
+    /// The connections that it had when it was collected.
     pub fn connections(&self) -> Result<Option<Arc<Listing>>, Error> {
-        let name = "conntrack.txt";
-        let listing = self.text(name)?.map(|text| Listing::parse(&text)).transpose();
-        listing.map(|listing| listing.map(Arc::new)).map_err(|error| self.refused(name, &error))
+        let Some(text) = self.text(CONNECTIONS)? else { return Ok(None) };
+        let listing = Listing::parse(&text).map_err(|error| self.refused(CONNECTIONS, &error))?;
+        let collected = self.text(Self::COLLECTED)?.unwrap_or_default();
+        let time = collected.lines().find_map(|line| line.strip_prefix(Self::COLLECTED_AT));
+        Ok(Some(Arc::new(listing.printed_at(time.unwrap_or_default()))))
     }
 }
