@@ -106,18 +106,25 @@ impl Sockets {
         Ok(Self { tunnel, relay, streams, control })
     }
 
-    /// Waits until something comes, or it is time for what is due.
-    fn wait(&self) -> Result<()> {
+    /// Waits until something comes, or it is time for what is due; returns which connections are ready.
+    fn wait(&self) -> Result<Vec<Option<u32>>> {
         let relay = self.relay.iter().map(|(_, socket)| PollFd::new(socket, PollFlags::IN));
         let mut all: Vec<PollFd<'_>> = relay.collect();
         all.push(PollFd::new(&self.tunnel, PollFlags::IN));
-        all.extend(self.streams.iter().flat_map(Streams::sources));
+        let (numbers, streams): (Vec<_>, Vec<_>) =
+            self.streams.iter().flat_map(Streams::sources).unzip();
+        let before = all.len();
+        all.extend(streams);
         all.extend(self.control.iter().map(|it| PollFd::new(it, PollFlags::IN)));
         match poll(&mut all, Some(&TICK)) {
             // A signal came.
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(error) => Err(error).context("poll"),
+            Ok(0) | Err(Errno::INTR) => return Ok(Vec::new()),
+            Ok(_) => {}
+            Err(error) => return Err(error).context("poll"),
         }
+        let streams = numbers.into_iter().zip(&all[before..]);
+        let ready = streams.filter(|(_, source)| !source.revents().is_empty());
+        Ok(ready.map(|(number, _)| number).collect())
     }
 
     /// Sends a datagram from the tunnel's port or from one of the relay's. What is lost is sent again by who waits for it.
@@ -136,11 +143,17 @@ impl Sockets {
         let _ = socket.map(|socket| socket.send_to(datagram, to));
     }
 
-    /// Takes what came by TCP.
-    fn take_streams(&mut self, server: &mut impl Server, buffer: &mut [u8], now: Now) {
+    /// Takes datagrams that came through TCP connections.
+    fn take_streams(
+        &mut self,
+        ready: &[Option<u32>],
+        server: &mut impl Server,
+        buffer: &mut [u8],
+        now: Now,
+    ) {
         let Some(streams) = &mut self.streams else { return };
         let (ports, mut relayed) = (&self.relay, Vec::new());
-        streams.turn(buffer, now.nanos, |from, port, datagram| {
+        streams.turn(ready, buffer, now.nanos, |from, port, datagram| {
             if !ports.iter().any(|(own, _)| *own == port) {
                 server.arrived(datagram, from, now);
                 return true;
@@ -209,7 +222,7 @@ fn serve(
     let mut buffer = vec![0; LONGEST];
     let (mut swept, mut ticked) = (0, 0);
     while !stop.load(Ordering::Relaxed) {
-        sockets.wait()?;
+        let ready = sockets.wait()?;
         let time = clock.now();
         if reload.swap(false, Ordering::Relaxed) {
             server.reload(config, time)?;
@@ -217,7 +230,7 @@ fn serve(
         for number in 0..sockets.relay.len() {
             relay(server, sockets, number, &mut buffer, time);
         }
-        sockets.take_streams(server, &mut buffer, time);
+        sockets.take_streams(&ready, server, &mut buffer, time);
         for _ in 0..BURST {
             let Some((length, from)) = received(&sockets.tunnel, &mut buffer) else { break };
             server.arrived(&mut buffer[..length], from, time);

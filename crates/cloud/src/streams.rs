@@ -1,7 +1,7 @@
 //! [`Streams`]: TCP connections of nodes whose UDP is blocked, each of which carries datagrams for all ports of this host.
 //!
 //! Contract: a datagram by a connection has a source that no datagram by UDP has: the connection's own, with the connection's number as
-//! its scope. Nobody is believed: a connection that nothing was sent by yet, as nothing that came by it was genuine, is closed after
+//! its scope. Nobody is believed: a connection that has carried no answer yet, as nothing in it was genuine, is closed after
 //! [`UNPROVEN`], or sooner, where others come. Connections, in all and from one address, and the memory of each are bounded; who
 //! reads nothing loses datagrams, and then the connection.
 
@@ -25,7 +25,7 @@ pub(crate) const UNPROVEN: u64 = 10 * SECOND;
 pub(crate) const SILENT: u64 = 120 * SECOND;
 /// Nanoseconds for which what is to be sent may wait without a byte being taken.
 pub(crate) const STUCK: u64 = 20 * SECOND;
-/// Connections that are taken in a turn, and reads of one.
+/// Connections that are taken in a turn, and reads of a connection.
 const BURST: usize = 16;
 
 /// The connections of a host.
@@ -82,23 +82,37 @@ impl Streams {
         Ok(Self { listener, all, of_one, unproven: 0, next: first })
     }
 
-    /// What is to be waited for.
-    pub(crate) fn sources(&self) -> impl Iterator<Item = PollFd<'_>> {
-        let streams = self.all.values().map(|stream| {
+    /// What is to be waited for: the listener, and connections by their numbers.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = (Option<u32>, PollFd<'_>)> {
+        let streams = self.all.iter().map(|(number, stream)| {
             let is_waiting = !stream.framed.pending().is_empty();
             let flags = if is_waiting { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
-            PollFd::new(&stream.socket, flags)
+            (Some(*number), PollFd::new(&stream.socket, flags))
         });
-        streams.chain([PollFd::new(&self.listener, PollFlags::IN)])
+        streams.chain([(None, PollFd::new(&self.listener, PollFlags::IN))])
     }
 
-    /// Takes new connections and what came; `each` gets the source, the port and the datagram, and says whether it was for the tunnel.
+    /// Takes new connections, and datagrams of connections that are ready; `each` gets the source, the port and the datagram, and says whether it was for the tunnel.
     pub(crate) fn turn(
         &mut self,
+        ready: &[Option<u32>],
         buffer: &mut [u8],
         now: u64,
         mut each: impl FnMut(SocketAddr, u16, &mut [u8]) -> bool,
     ) {
+        for number in ready {
+            let Some(number) = number else {
+                self.accept(now);
+                continue;
+            };
+            let Some(stream) = self.all.get_mut(number) else { continue };
+            if !stream.receive(buffer, now, &mut each) || !stream.flush(now) {
+                self.end(*number);
+            }
+        }
+    }
+
+    fn accept(&mut self, now: u64) {
         for _ in 0..BURST {
             match self.listener.accept() {
                 Ok((socket, from)) => self.begin(socket, from, now),
@@ -106,13 +120,6 @@ impl Streams {
                 Err(_) => break,
             }
         }
-        let mut ended = Vec::new();
-        for (number, stream) in &mut self.all {
-            if !stream.receive(buffer, now, &mut each) || !stream.flush(now) {
-                ended.push(*number);
-            }
-        }
-        ended.into_iter().for_each(|number| self.end(number));
     }
 
     fn begin(&mut self, socket: TcpStream, from: SocketAddr, now: u64) {
@@ -261,7 +268,8 @@ mod tests {
     fn turns(streams: &mut Streams, now: u64) -> Vec<(SocketAddr, u16, Vec<u8>)> {
         let mut came = Vec::new();
         for _ in 0..20 {
-            streams.turn(&mut [0; 65_536], now, |from, port, datagram| {
+            let ready: Vec<_> = streams.all.keys().copied().map(Some).chain([None]).collect();
+            streams.turn(&ready, &mut [0; 65_536], now, |from, port, datagram| {
                 came.push((from, port, datagram.to_vec()));
                 true
             });
@@ -303,11 +311,20 @@ mod tests {
             );
         }
         assert_eq!(streams.unproven, 0);
+        // Nobody is sent what was for another connection.
+        for stream in streams.all.values().map(|it| it.at).collect::<Vec<_>>() {
+            streams.send(SocketAddr::new(stream.ip(), 1), None, b"abc", SECOND);
+            let SocketAddr::V6(mut before) = stream else { panic!("{stream}") };
+            before.set_port(1);
+            streams.send(before.into(), None, b"abc", SECOND);
+        }
+        for client in &mut clients {
+            client.set_nonblocking(true).unwrap();
+            assert!(client.read(&mut [0; 9]).is_err());
+        }
         drop(clients);
         turns(&mut streams, SECOND);
         assert!(streams.all.is_empty() && streams.of_one.is_empty());
-        // Nobody is sent what was for another connection.
-        streams.send("[::ffff:127.0.0.1%1]:9".parse().unwrap(), None, b"abc", SECOND);
     }
 
     #[test]
@@ -355,7 +372,7 @@ mod tests {
         for _ in 0..1_000 {
             clients.push(TcpStream::connect(at).unwrap());
             if clients.len() % BURST == 0 {
-                streams.turn(&mut [0; 1_024], SECOND, |_, _, _| true);
+                streams.accept(SECOND);
             }
         }
         turns(&mut streams, SECOND);

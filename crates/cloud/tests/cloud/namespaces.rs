@@ -212,12 +212,18 @@ impl Hosts {
         self.running = left;
         let gone: Vec<(String, Child)> = gone;
         gone.into_iter().for_each(|(_, mut child)| drop(child.wait()));
+        // Their children have sockets until they have ended.
+        self.wait("the end of what was killed", |hosts| hosts.pids(host).is_empty());
+    }
+
+    fn pids(&self, host: &str) -> String {
+        let pids = Command::new("ip").args(["netns", "pids", &self.full(host)]).output();
+        let pids = pids.map(|output| output.stdout).unwrap_or_default();
+        String::from_utf8_lossy(&pids).into_owned()
     }
 
     fn kill_all(&self, host: &str) {
-        let pids = Command::new("ip").args(["netns", "pids", &self.full(host)]).output();
-        let pids = pids.map(|output| output.stdout).unwrap_or_default();
-        for pid in String::from_utf8_lossy(&pids).lines() {
+        for pid in self.pids(host).lines() {
             let _ = Command::new("kill").args(["-9", pid]).status();
         }
     }

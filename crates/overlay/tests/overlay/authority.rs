@@ -103,6 +103,22 @@ fn a_revocation_reaches_the_directory_and_the_peers_at_once() {
 }
 
 #[test]
+fn a_lost_order_goes_before_later_ones() {
+    let mut world = world(1);
+    world.settle(2);
+    world.flying.clear();
+    assert!(world.revoke(&name("a")) && world.revoke(&name("b")));
+    // The order about a is lost.
+    let second = world.flying.iter().rposition(|it| matches!(it, Flying::ToDirectory(..)));
+    let second = world.flying.remove(second.unwrap());
+    world.flying.clear();
+    world.deliver(second);
+    assert!(!world.disk.devices[&name("b")].revoked, "the order about a comes first");
+    world.settle(1);
+    assert!(agrees(&world));
+}
+
+#[test]
 fn a_revocation_waits_for_a_directory_that_is_not_there() {
     let mut world = world(1);
     world.settle(2);
@@ -114,6 +130,18 @@ fn a_revocation_waits_for_a_directory_that_is_not_there() {
     world.settle(6);
     assert!(!world.disk.devices[&name("b")].revoked);
     world.restart_directory();
+    // Before anything else it hears of who is revoked.
+    let first = (0..40).find_map(|_| {
+        let message = (!world.flying.is_empty()).then(|| world.flying.remove(0));
+        message.clone().into_iter().for_each(|message| world.deliver(message));
+        world.wait(SECOND / 10);
+        let Some(Flying::ToDirectory(_, bytes)) = message else { return None };
+        match Message::parse(&bytes).unwrap().body {
+            Body::Member { device, .. } => Some(*device),
+            _ => None,
+        }
+    });
+    assert!(first.is_some_and(|device| device.name == name("b") && device.revoked));
     world.settle(2);
     assert!(agrees(&world) && !is_present(&world, "b"));
     assert_eq!(asked(&mut world, "a", "b", 1), Err(NoWay::Refused(Refusal::NoSuchName)));

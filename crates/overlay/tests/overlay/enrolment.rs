@@ -87,6 +87,28 @@ fn the_key_of_another_node_is_refused() {
 }
 
 #[test]
+fn the_key_of_a_revoked_node_may_be_another_nodes_and_stays_so() {
+    let mut world = World::new(policy(&[]), 1);
+    let guest = invite(&mut world, "nas");
+    enrol(&mut world, guest, secret(1).public()).unwrap();
+    assert!(world.revoke(&name("nas")));
+    let guest = invite(&mut world, "tv");
+    enrol(&mut world, guest, secret(1).public()).unwrap();
+    let guest = invite(&mut world, "nas");
+    enrol(&mut world, guest, secret(2).public()).unwrap();
+    for key in [1, 2] {
+        assert!(world.admitted.contains(&secret(key).public()), "{key}");
+    }
+    // It is asked for its identity as before.
+    world.flying.clear();
+    let renew = Message { transaction: 3, body: Body::Renew }.to_bytes();
+    world.deliver(Flying::ToAuthority(secret(1).public(), renew));
+    let Some(Flying::ToPeer(_, answer)) = world.flying.pop() else { panic!("no answer") };
+    let Body::Renewed { identity, .. } = Message::parse(&answer).unwrap().body else { panic!() };
+    assert_eq!(identity.claims.name, name("tv"));
+}
+
+#[test]
 fn a_full_pool_is_said_to_be_full() {
     let mut world = World::new(policy(&[]), 1);
     for number in 0..253 {

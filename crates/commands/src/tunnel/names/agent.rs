@@ -170,7 +170,7 @@ impl Names {
         }
     }
 
-    /// Carries what goes by TCP, and turns to TCP, or back to UDP.
+    /// Moves datagrams of TCP connections, and turns to TCP, or back to UDP.
     fn choose_way(&mut self, now: u64, peers: &Peers, log: Log) {
         let Some((bridge, way)) = &mut self.tcp else { return };
         bridge.set_tunnel(peers.port());

@@ -75,7 +75,7 @@ impl Way {
     pub(super) fn turn(&mut self, now: u64, is_connected: bool) -> Option<Change> {
         let is_lost = std::mem::replace(&mut self.was_connected, is_connected) && !is_connected;
         if self.is == Is::Tcp && is_lost {
-            // What was heard before came by it.
+            // It carried what was heard before.
             self.since = now;
         }
         let heard = self.heard.filter(|heard| *heard > self.since);
