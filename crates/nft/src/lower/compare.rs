@@ -55,6 +55,8 @@ pub(crate) struct Unevaluated {
 /// A number that is drawn, and taken with a share of all that it may be.
 #[derive(Debug)]
 pub(crate) struct Draw {
+    /// The number is counted, not drawn.
+    counted: bool,
     share: u64,
     of: u64,
 }
@@ -102,8 +104,8 @@ pub(crate) fn connections(text: &str) -> Box<dyn Tested> {
 }
 
 /// Makes a match that holds with a share of a chance.
-pub(crate) fn draw(share: u64, of: u64) -> Box<dyn Tested> {
-    Box::new(Draw { share, of })
+pub(crate) fn draw(share: u64, of: u64, counted: bool) -> Box<dyn Tested> {
+    Box::new(Draw { counted, share, of })
 }
 
 /// Makes a comparison of what is read with a constant number.
@@ -365,18 +367,20 @@ impl Tested for Unevaluated {
 
 impl Match for Draw {
     fn print(&self, to: &mut Printer) {
-        to.word(format_args!("numgen random, {} of {}", self.share, self.of));
+        to.word(format_args!("numgen, {} of {}", self.share, self.of));
     }
 
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
         match transit.chance {
-            Some(chance) if self.of > 0 => Outcome::from_bool(chance.draw() % self.of < self.share),
+            Some(chance) if self.of > 0 && !self.counted => {
+                Outcome::from_bool(chance.draw() % self.of < self.share)
+            }
             _ => Outcome::MAYBE,
         }
     }
 
     fn asks_for(&self) -> Option<&'static str> {
-        Some("which number the kernel drew is not known")
+        Some("which number the kernel drew or counted is not known")
     }
 
     fn repeats(&self) -> bool {

@@ -94,7 +94,8 @@ pub(crate) fn item(stmt: &Stmt, text: &str, scope: &Scope<'_>) -> Item {
             None => unevaluated_end("queue to a number that is computed"),
         },
         Stmt::Synproxy(_) => unevaluated_end("synproxy"),
-        Stmt::Flow(_) => act("flow add", Harm::Anything),
+        // What is done is done to later packets: they may not come here any more.
+        Stmt::Flow(_) => act("flow add", Harm::End),
         Stmt::Update(update) => act(&format!("{} @set", update.op), Harm::End),
         Stmt::Reset(_) => act("reset tcp option", Harm::Anything),
         Stmt::Xt(kind, name) if &**kind == "match" => test(&format!("xt match {name}"), true),
@@ -256,7 +257,7 @@ fn choice(key: &Expr, data: &Expr, scope: &Scope<'_>) -> Option<Item> {
 /// A verdict map by a number that is drawn and has an element whatever it is: each element is taken with its share of what
 /// those before it leave.
 fn drawn(hash: &Hash, elements: &[Element], scope: &Scope<'_>) -> Option<Item> {
-    if hash.kind != "random" || elements.is_empty() || elements.len() > MANY {
+    if !matches!(hash.kind, "random" | "inc") || elements.is_empty() || elements.len() > MANY {
         return None;
     }
     let mut shares = Vec::new();
@@ -278,10 +279,11 @@ fn drawn(hash: &Hash, elements: &[Element], scope: &Scope<'_>) -> Option<Item> {
     let choice = |(at, (span, effect)): (usize, (Span, Effect))| {
         let share = u64::try_from(span.high - span.low + 1).unwrap_or(u64::MAX);
         let of = u64::try_from(end - span.low).unwrap_or(u64::MAX);
-        (if at == last { None } else { Some(compare::draw(share, of)) }, effect)
+        let drawn = || compare::draw(share, of, hash.kind == "inc");
+        ((at < last).then(drawn), effect)
     };
     let choices = shares.into_iter().enumerate().map(choice).collect();
-    (next == end).then(|| Item::Choice("numgen random".to_owned(), choices))
+    (next == end).then(|| Item::Choice(format!("numgen {}", hash.kind), choices))
 }
 
 /// `key set value`.

@@ -166,7 +166,9 @@ fn of_part(part: &expr::Part) -> Part {
 fn of_hash(hash: &expr::Hash, scope: &Scope<'_>) -> Option<Loads> {
     let expr::Hash { modulus, offset, .. } = *hash;
     match (hash.kind, hash.seed, &hash.of) {
-        ("random", ..) => Some(Box::new(Random { modulus, offset })),
+        ("random" | "inc", ..) => {
+            Some(Box::new(Random { counted: hash.kind == "inc", modulus, offset }))
+        }
         ("jhash", Some(seed), Some(of)) => {
             let key = match of {
                 Expr::Concat(key) => &key[..],

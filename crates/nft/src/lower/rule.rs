@@ -303,12 +303,13 @@ fn plain(effect: Effect) -> Option<Action> {
 
 /// The rule before all others of a chain for some devices, which lets packets of other devices by.
 pub(crate) fn of_other_devices(devices: &[Box<str>], scope: &Scope<'_>) -> Rule {
-    let element = |device: &Box<str>| Element::new(Expr::text(&IFNAME, device));
     let left = Field::read("meta", &Json::object(vec![("key", Json::text("iifname"))]));
     let compare = stmt::Compare {
         op: stmt::Op::Differs,
         left: left.map_or(Expr::Any, Field::expr),
-        right: Expr::Set(devices.iter().map(element).collect()),
+        right: Expr::Set(
+            devices.iter().map(|device| Element::new(Expr::text(&IFNAME, device))).collect(),
+        ),
     };
     let rule = model::Rule {
         handle: None,

@@ -362,3 +362,18 @@ fn the_input_device_is_known_after_routing() {
     frame.input = "";
     assert_eq!(only(&frame.walk(text)), Some(Accept), "the host's own packet");
 }
+
+#[test]
+fn a_number_that_is_drawn_leads_to_each_element() {
+    let rules = |rules: &str| {
+        format!(
+            "table ip t {{ chain a {{ accept; }}\nchain b {{ ip ttl 64 accept; }}\nchain f {{ type filter hook forward priority 0; policy drop;\n{rules}\n}} }}"
+        )
+    };
+    let of = |text: &str| only(&Frame::syn(22).walk(&rules(text)));
+    assert_eq!(of("numgen random mod 2 vmap { 0 : jump a, 1 : jump b }"), Some(Accept));
+    assert_eq!(of("numgen inc mod 3 vmap { 0-1 : jump a, 2 : goto b }"), Some(Accept));
+    assert_eq!(of("numgen random mod 2 vmap { 0 : accept, 1 : drop }"), None);
+    assert_eq!(of("numgen random mod 3 vmap { 0 : accept, 1 : accept }"), None, "2 has no element");
+    assert_eq!(of("jhash ip saddr mod 1 seed 0x5 vmap { 0 : accept }"), Some(Accept));
+}

@@ -1,4 +1,4 @@
-//! `numgen random` and `jhash`: numbers below a modulus, drawn or hashed.
+//! `numgen` and `jhash`: numbers below a modulus, counted, drawn or hashed.
 //!
 //! What the kernel drew for a recorded packet is not known. A hash with a seed is Bob Jenkins' `lookup3` over the key's
 //! bytes as they are on the wire, each part filled up to whole words. Source: kernel `net/netfilter/nft_numgen.c`,
@@ -14,6 +14,8 @@ const FEW: u32 = 16;
 /// A number that is drawn.
 #[derive(Debug)]
 pub(crate) struct Random {
+    /// The number is that of the packet among all that came here (`inc`), which is not counted: it may be any.
+    pub counted: bool,
     pub modulus: u32,
     pub offset: u32,
 }
@@ -23,11 +25,13 @@ impl Load for Random {
         let (first, count) = (u128::from(self.offset), u128::from(self.modulus));
         match transit.chance {
             _ if self.modulus == 0 => Loaded::anything(32),
-            Some(chance) => Loaded::known(first + u128::from(chance.draw()) % count),
-            None if self.modulus <= FEW => {
+            Some(chance) if !self.counted => {
+                Loaded::known(first + u128::from(chance.draw()) % count)
+            }
+            _ if self.modulus <= FEW => {
                 Loaded { words: (first..first + count).map(Word::known).collect(), breaks: false }
             }
-            None => Loaded::word(Word::between(first, first + count - 1)),
+            _ => Loaded::word(Word::between(first, first + count - 1)),
         }
     }
 
@@ -36,12 +40,10 @@ impl Load for Random {
     }
 
     fn asks_for(&self) -> Option<&'static str> {
-        Some("which number the kernel drew is not known")
+        Some("which number the kernel drew or counted is not known")
     }
 
-    fn bytecode(&self, show: &mut dyn FnMut(String)) {
-        show(format!("numgen random mod {}", self.modulus));
-    }
+    fn bytecode(&self, _show: &mut dyn FnMut(String)) {}
 }
 
 /// A number that is hashed.
