@@ -98,6 +98,7 @@ fn table(of: &model::Table, family: Family, unknown: &mut Vec<Unknown>) -> Table
         }
         for (at, rule) in chain.rules.iter().enumerate() {
             let number = at as u32 + 1;
+            scope.enter(&chain.name, rule.handle.unwrap_or(number.into()));
             let (parts, lacks) = rule::lower(rule, number, &scope);
             if !lacks.is_empty() {
                 let text = parts.first().and_then(|part| part.listed.as_ref());

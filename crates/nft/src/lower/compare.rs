@@ -19,7 +19,7 @@ use crate::stmt::Op;
 use conntrack::States;
 use rules::ext::{Match, PortRanges, Printer};
 use rules::predicate::Predicate;
-use rules::{Outcome, Transit};
+use rules::{KnownFlow, Outcome, Transit};
 
 /// A number that is compared.
 #[derive(Debug)]
@@ -48,6 +48,8 @@ pub(crate) struct Unevaluated {
     why: Box<str>,
     tracks: bool,
     text: Box<str>,
+    /// It drops packets that have no connection and make none.
+    drops: bool,
 }
 
 /// A number that is drawn, and taken with a share of all that it may be.
@@ -80,6 +82,11 @@ pub(crate) trait Tested: Match {
         None
     }
 
+    /// Whether it may drop the packet.
+    fn may_drop(&self) -> bool {
+        false
+    }
+
     /// Whether it holds for every packet of the family.
     fn is_always(&self) -> bool {
         false
@@ -88,7 +95,12 @@ pub(crate) trait Tested: Match {
 
 /// Makes a match that is not evaluated.
 pub(crate) fn unevaluated(why: &str, tracks: bool, text: &str) -> Box<dyn Tested> {
-    Box::new(Unevaluated { why: why.into(), tracks, text: text.into() })
+    Box::new(Unevaluated { why: why.into(), tracks, text: text.into(), drops: false })
+}
+
+/// Makes the match of `ct count`, which is not evaluated.
+pub(crate) fn connections(text: &str) -> Box<dyn Tested> {
+    Box::new(Unevaluated { why: "ct count".into(), tracks: true, text: text.into(), drops: true })
 }
 
 /// Makes a match that holds with a share of a chance.
@@ -327,6 +339,15 @@ impl Match for Unevaluated {
         to.word(&self.text);
     }
 
+    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
+        match transit.ct.flow() {
+            KnownFlow::None | KnownFlow::Unknown if self.drops => {
+                Outcome::MAYBE.or(Outcome::HOT_DROP)
+            }
+            _ => Outcome::MAYBE,
+        }
+    }
+
     fn tracks(&self) -> bool {
         self.tracks
     }
@@ -335,6 +356,10 @@ impl Match for Unevaluated {
 impl Tested for Unevaluated {
     fn lacks(&self) -> Option<&str> {
         Some(&self.why)
+    }
+
+    fn may_drop(&self) -> bool {
+        self.drops
     }
 
     fn bytecode(&self, _show: &mut dyn FnMut(String)) {}

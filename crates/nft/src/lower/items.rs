@@ -66,11 +66,11 @@ pub(crate) fn item(stmt: &Stmt, text: &str, scope: &Scope<'_>) -> Item {
         Stmt::Mangle(key, value) => Item::Act(mangle(key, value, scope)),
         Stmt::Counter(counted) => Item::Count(*counted),
         Stmt::Limit(limit) => match Limit::new(limit, text) {
-            Some(limit) => Item::State("limit", Box::new(limit)),
+            Some(limit) => state_of("limit", Kind::Limit(limit), text, scope),
             None => test("limit", false),
         },
-        Stmt::Quota(quota) => Item::State("quota", Box::new(Quota::new(quota, text))),
-        Stmt::CtCount(..) => test("ct count", true),
+        Stmt::Quota(quota) => state_of("quota", Kind::Quota(Quota::new(quota, text)), text, scope),
+        Stmt::CtCount(..) => Item::Test("ct count".to_owned(), compare::connections("ct count")),
         Stmt::Named(named) => self::named(named, text, scope),
         Stmt::Log(log) => Item::Act(Box::new(Log::new(log))),
         Stmt::Reject(reject) => match reject::answer(reject, scope.family) {
@@ -124,6 +124,18 @@ fn act(name: &str, harm: Harm) -> Item {
 
 fn test(name: &str, tracks: bool) -> Item {
     Item::Test(name.to_owned(), compare::unevaluated(name, tracks, name))
+}
+
+/// A state of a rule, in family inet one for packets of both families.
+fn state_of(sort: &'static str, kind: Kind, text: &str, scope: &Scope<'_>) -> Item {
+    Item::State(
+        sort,
+        match (scope.shared_state(), kind) {
+            (Some(name), kind) => Box::new(state::named::Named { name, kind, text: text.into() }),
+            (None, Kind::Limit(limit)) => Box::new(limit),
+            (None, Kind::Quota(quota)) => Box::new(quota),
+        },
+    )
 }
 
 fn unevaluated_end(why: &str) -> Item {

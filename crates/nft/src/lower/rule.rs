@@ -109,6 +109,11 @@ impl Builder<'_, '_> {
                     let support =
                         if test.lacks().is_some() { Support::Parsed } else { Support::Evaluated };
                     self.before_a_test();
+                    if !self.acts.is_empty() && test.may_drop() {
+                        self.end(End::Unevaluated(format!("{name} after a statement").into()));
+                        ended = true;
+                        break;
+                    }
                     self.test(name, support, test);
                 }
                 Item::State(name, state) => {

@@ -9,7 +9,7 @@ use super::load::lookup::Map;
 use super::set::{Entry, Key, Search};
 use super::width;
 use crate::expr::{Element, Expr};
-use crate::model::{KeyType, Set, Table};
+use crate::model::{self, KeyType, Set, Table};
 use crate::stmt::{Stmt, Verdict};
 use rules::ext::Effect;
 use rules::model::Family;
@@ -30,6 +30,8 @@ pub(crate) struct Scope<'r> {
     searches: Prepared<'r, Search>,
     maps: Prepared<'r, Map<Key>>,
     vmaps: Prepared<'r, Map<Effect>>,
+    /// The rule being lowered, and how many states it has so far.
+    place: RefCell<(String, usize)>,
 }
 
 /// Sets that were prepared, by name.
@@ -53,7 +55,23 @@ impl<'r> Scope<'r> {
             searches: Prepared::default(),
             maps: Prepared::default(),
             vmaps: Prepared::default(),
+            place: RefCell::default(),
         }
+    }
+
+    /// Goes on with a rule of a chain: its handle, or its number.
+    pub(crate) fn enter(&self, chain: &str, rule: u64) {
+        *self.place.borrow_mut() = (format!("{chain} {rule}"), 0);
+    }
+
+    /// Names the next state of the rule at hand, if rules for packets of two families are lowered from it: they share it.
+    pub(crate) fn shared_state(&self) -> Option<Box<str>> {
+        if self.table.family != model::Family::Inet {
+            return None;
+        }
+        let mut place = self.place.borrow_mut();
+        place.1 += 1;
+        Some(format!("inet {} rule {} {}", self.table.name, place.0, place.1).into())
     }
 
     /// Finds a chain.

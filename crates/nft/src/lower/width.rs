@@ -53,6 +53,7 @@ fn of_field(field: &Field) -> u32 {
         Field::Part(Part::Field(_, _, field, _)) => field.bits,
         Field::Part(Part::Raw(_, _, len)) => *len,
         Field::Inner(_, field) => of_field(field),
+        Field::Ct(ct) if matches!(ct.key.0, "bytes" | "packets" | "avgpkt") => 64,
         other => of_type(other.ty()),
     }
 }

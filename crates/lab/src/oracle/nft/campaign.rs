@@ -17,7 +17,7 @@ use super::items::{self, Items};
 use super::shrink::{Failing, shrink};
 use crate::generate::nft::TableFamily;
 use crate::generate::nft::ruleset::{self, Ending, NftRuleset};
-use crate::generate::{Draw, packets};
+use crate::generate::{Draw, checksums, packets};
 use crate::scene::{Placement, Scene, Wire};
 
 /// Packets between two readings of the counters.
@@ -181,6 +181,11 @@ fn compare(
             break;
         }
         let mut frames = packets::draw(draw, &ruleset, batch * BATCH, BATCH);
+        for frame in &mut frames {
+            if !draw.one_in(4) {
+                checksums::fill(frame);
+            }
+        }
         frames.retain(|frame| is_compared(terms.ending, frame));
         difference = session.batch(&frames)?;
         tally.packets += frames.len() as u64;

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dataplane::counters::HitCount;
-use packet::{Checksums, L3, Link, Packet};
+use packet::{Checksums, L3, L4, Link, Packet, Read};
 
 use super::super::compare::same_addresses;
 use super::kernel::{Counted, NftKernel, sentinel};
@@ -76,7 +76,7 @@ pub struct Session {
     pub unknown: BTreeMap<String, u64>,
     /// Packets that left.
     pub left: u64,
-    /// Packets of which tamis does not know the verdict: any rule may have counted them.
+    /// Packets of which tamis does not know everything: any rule may have counted them.
     untold: u64,
 }
 
@@ -102,7 +102,8 @@ impl Session {
                 Err(what) => (None, Some(Difference::Load(what))),
             },
         };
-        let session = Self { terms, kernel, side, ruleset, unknown: BTreeMap::new(), left: 0, untold: 0 };
+        let session =
+            Self { terms, kernel, side, ruleset, unknown: BTreeMap::new(), left: 0, untold: 0 };
         Ok((session, refusals, difference))
     }
 
@@ -131,9 +132,10 @@ impl Session {
             self.kernel.send(frame)?;
             let Some(side) = &mut self.side else { continue };
             let end = side.evaluate(frame, now.as_nanos() as u64);
-            self.untold += u64::from(end == Egress::Unknown);
+            let unknown = side.unknown(frame);
+            self.untold += u64::from(end == Egress::Unknown || unknown.is_some());
             ends.push(end);
-            if let Some(cause) = side.unknown(frame) {
+            if let Some(cause) = unknown {
                 *self.unknown.entry(cause).or_default() += 1;
             }
         }
@@ -255,13 +257,23 @@ pub fn locate(
     })
 }
 
-/// Whether what becomes of a packet is compared: not where its length is 0 (in a capture its card was to write it, on a wire
-/// it is wrong), nor its options where [`Ending::Kept`] says so.
+/// Whether an SCTP packet has no checksum: left to the card, as a length of 0.
+fn lacks_sctp_sum(packet: &Packet<'_>) -> bool {
+    match packet.headers().l4 {
+        L4::Upper(upper) if upper.protocol == 132 => {
+            matches!(packet.upper::<4>(&upper, 8), Read::Known([0, 0, 0, 0]))
+        }
+        _ => false,
+    }
+}
+
+/// Whether what becomes of a packet is compared: not where its length or its checksum is 0 (in a capture its card was to write
+/// them, on a wire they are wrong), nor with options where [`Ending::Kept`] says so.
 #[must_use]
 pub fn is_compared(ending: Ending, frame: &[u8]) -> bool {
     let (mut bytes, len) = (frame.to_vec(), frame.len());
     let packet = Packet::parse(&mut bytes, len, Link::Raw, Checksums::Ignore);
     let headers = packet.headers();
     let has_options = matches!(headers.l3, L3::Ipv4 { header_len } if header_len != 20);
-    !headers.offload && !(ending == Ending::Kept && has_options)
+    !headers.offload && !lacks_sctp_sum(&packet) && !(ending == Ending::Kept && has_options)
 }

@@ -5,6 +5,7 @@ use std::io;
 
 use super::super::netns;
 use super::compare::{Difference, Session, Terms, is_compared};
+use crate::generate::checksums;
 use crate::generate::draft::set_checksum;
 use crate::generate::nft::Sort;
 use crate::generate::nft::ruleset::NftRuleset;
@@ -173,6 +174,7 @@ fn plainer_bytes(terms: Terms, failing: &mut Failing) -> io::Result<()> {
         if std::mem::take(&mut frame[at]) == 0 {
             continue;
         }
+        checksums::fill(frame);
         set_checksum(frame);
         if !is_compared(terms.ending, frame) {
             continue;

@@ -147,7 +147,7 @@ fn inner(transit: &Transit<'_, '_>) -> Read<usize> {
                 .upper::<1>(&upper, 12)
                 .map(|[words]| upper.offset + usize::from(words >> 4) * 4);
         }
-        17 | 136 => 8,
+        17 => 8,
         // GRE, whose header has options, and protocols without an inner header.
         47 => return Read::Unknown,
         _ => return Read::Absent,
