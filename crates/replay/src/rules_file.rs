@@ -275,12 +275,15 @@ impl RulesFile {
     #[must_use]
     pub fn text_in_chain(&self, at: RuleRef) -> String {
         let (table, chain, rule) = self.rule(at);
-        let text = self.rule_text(at);
+        let mut text = self.rule_text(at);
         let start = match &rule.listed {
-            Some(_) => format!("{} {} ", table.name, chain.name),
-            None => format!("-A {} ", chain.name),
+            Some(_) => table.name.len() + chain.name.len() + 2,
+            None => "-A ".len() + chain.name.len() + 1,
         };
-        text.strip_prefix(&start).map(str::to_owned).unwrap_or(text)
+        if text.len() > start {
+            text.drain(..start);
+        }
+        text
     }
 
     /// The table, chain and rule at a place that a walk named.

@@ -203,3 +203,46 @@ fn tables_of_iptables_nft_alone_ask_for_their_own_text() {
     let told = stdout(4, &["why", &text, "--packet", &tcp("10.0.0.4", 23)]);
     assert!(told.contains("xt match statistic") && told.contains("iptables-save"), "{told}");
 }
+
+/// Base chains of one table at one hook, in the order of the file.
+fn chains(chains: &[(&str, &str)]) -> String {
+    let chain = |(at, (priority, rules)): (usize, &(&str, &str))| {
+        format!(
+            "\tchain c{at} {{\n\t\ttype filter hook forward priority {priority}; policy accept;\n\t\t{rules}\n\t}}\n"
+        )
+    };
+    let chains: String = chains.iter().enumerate().map(chain).collect();
+    format!("table inet t {{\n{chains}}}\n")
+}
+
+/// nft(8), "VERDICT STATEMENTS"; of equal priorities the chain that was registered last runs first (measured).
+#[test]
+fn an_accept_ends_its_own_base_chain_and_no_other() {
+    let (set, ask) = ("meta mark set 1 accept", "meta mark 1 drop");
+    for (rules, code) in [
+        (chains(&[("0", "accept"), ("10", "drop")]), 1),
+        (chains(&[("0", "drop"), ("10", "accept")]), 1),
+        (chains(&[("0", "accept"), ("10", "ip daddr 192.0.2.99 drop")]), 0),
+        // The second is walked first, whichever table it is in.
+        (chains(&[("0", set), ("0", ask)]), 0),
+        (chains(&[("0", ask), ("0", set)]), 1),
+        (chains(&[("0", ask)]) + &chains(&[("0", set)]).replace("inet t", "ip t"), 1),
+        (chains(&[("0", set)]) + &chains(&[("0", ask)]).replace("inet t", "ip t"), 0),
+    ] {
+        let bench = Bench::new();
+        let text = bench.file("rules.nft", &rules);
+        stdout(code, &["why", &text, "--packet", &tcp("10.0.0.4", 80)]);
+    }
+}
+
+/// What accepted a packet is the rule that did, not the policy of a chain that lets everything pass after it.
+#[test]
+fn a_rule_says_more_than_the_policy_of_a_chain_after_it() {
+    let bench = Bench::new();
+    let rules = chains(&[("0", "tcp dport 80 accept"), ("10", "counter")]);
+    let text = bench.file("rules.nft", rules);
+    let told = stdout(0, &["why", &text, "--packet", &tcp("10.0.0.4", 80)]);
+    assert!(told.ends_with("ACCEPT by L4 inet t c0 tcp dport 80 accept\n"), "{told}");
+    let told = stdout(0, &["why", &text, "--packet", &tcp("10.0.0.4", 81)]);
+    assert!(told.ends_with("ACCEPT by policy accept of inet t c0\n"), "{told}");
+}

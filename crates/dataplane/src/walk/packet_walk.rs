@@ -310,11 +310,11 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         let is_let_go = self.recorded.let_go && found.may_be(Verdict::Accept);
         // Most packets certainly go on: nothing is to be joined then.
         if is_let_go || matches!(found.only(), Some((Verdict::Accept, _))) {
-            self.progress.accept(role, &found);
+            self.progress.accept((role, self.transit.hook), &found);
             return found.translated_by();
         }
         self.progress.take(&found);
-        self.progress.accept(role, &found);
+        self.progress.accept((role, self.transit.hook), &found);
         found.translated_by()
     }
 

@@ -3,6 +3,7 @@
 
 use rules::Role;
 use rules::eval::{Alive, By, Givers, Verdict, Verdicts};
+use rules::model::Hook;
 
 use crate::disposition::{DropReason, Either, FinalVerdict};
 
@@ -13,9 +14,10 @@ pub(super) struct Progress {
     pub(super) alive: Alive,
     /// What may have ended it.
     pub(super) verdicts: Verdicts,
-    /// What accepted it in the filter table, else in the last table that it passed.
+    /// What accepted it in the last chain that filters and has a rule that did, else in the last chain that it passed.
     accepted: Option<Givers>,
-    passed_filter: bool,
+    /// The hook of the last chain that filters.
+    filtered_at: Option<Hook>,
     /// A table's walk was given up: nothing is known of its result.
     pub(super) given_up: bool,
     /// Tracking may have dropped it.
@@ -34,7 +36,7 @@ impl Progress {
             alive: Alive::Certain,
             verdicts: Verdicts::default(),
             accepted: None,
-            passed_filter: false,
+            filtered_at: None,
             given_up: false,
             may_be_dropped: false,
             untold: None,
@@ -113,18 +115,33 @@ impl Progress {
 
     /// What accepted it in a table of this role counts as what accepted it, if nothing weightier does.
     #[inline(always)]
-    pub(super) fn accept(&mut self, role: Role, found: &Verdicts) {
+    pub(super) fn accept(&mut self, (role, hook): (Role, Hook), found: &Verdicts) {
         if self.tells(role) {
-            self.accepted = found.givers(Verdict::Accept);
-            self.passed_filter |= role == Role::Filter;
+            let givers = found.givers(Verdict::Accept);
+            if self.filtered_at == Some(hook)
+                && self.accepted.is_some_and(|it| it.is_sure())
+                && self.says_less(hook, givers.and_then(|givers| givers.first))
+            {
+                return;
+            }
+            self.accepted = givers;
+            if role == Role::Filter {
+                self.filtered_at = Some(hook);
+            }
         }
+    }
+
+    /// Whether what accepts it at a hook says less than what accepted it before: the policy of one chain that filters there
+    /// after another.
+    pub(super) fn says_less(&self, hook: Hook, by: Option<By>) -> bool {
+        self.filtered_at == Some(hook) && !matches!(by, Some(By::Rule(_) | By::HotDrop(_)))
     }
 
     /// Whether what accepts it in a table of this role is what accepted it so far.
     #[inline(always)]
     pub(super) fn tells(&self, role: Role) -> bool {
         let tells = !matches!(role, Role::Translate | Role::Readdress);
-        role == Role::Filter || !self.passed_filter && tells
+        role == Role::Filter || self.filtered_at.is_none() && tells
     }
 
     /// Whether nothing but rules has had a say so far.

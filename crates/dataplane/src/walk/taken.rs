@@ -45,7 +45,9 @@ impl Walk<'_, '_, '_> {
     pub(super) fn follow_taken(&mut self, role: Role, met: Option<(Verdict, By)>) {
         match met {
             Some((Verdict::Accept, by)) => {
-                if self.progress.tells(role) {
+                let says_less = self.taken_by.1.is_some()
+                    && self.progress.says_less(self.transit.hook, Some(by));
+                if self.progress.tells(role) && !says_less {
                     self.taken_by.1 = Some(by);
                 }
                 return;

@@ -162,7 +162,7 @@ impl eval::Observer for Teller<'_, '_> {
             self.proofs.rule(self.known, self.files, at, outcome, transit);
         }
         let file = self.files.iter().find(|file| file.ruleset.family == transit.family);
-        if file.is_some_and(|file| is_aside(file, at, outcome)) {
+        if file.is_some_and(|file| file.listing.is_some() && is_aside(file, at, outcome)) {
             return;
         }
         let room = self.room(outcome != Outcome::NO);
