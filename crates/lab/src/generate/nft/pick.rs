@@ -70,7 +70,10 @@ pub(super) fn fields(drawing: &mut Drawing<'_>, most: usize) -> Vec<Field> {
             && (field.kind.bits().is_some_and(|bits| bits % 8 == 0)
                 || matches!(field.kind, Kind::Words(words) if !words[0].contains('-')))
             && !field.name.starts_with('@')
-            && !matches!(field.name, "icmp id" | "icmp sequence" | "icmpv6 id" | "icmpv6 sequence")
+            && !matches!(
+                field.name,
+                "ip6 dscp" | "icmp id" | "icmp sequence" | "icmpv6 id" | "icmpv6 sequence"
+            )
             && !fields.iter().any(|other| other.name == field.name)
         {
             fields.push(field);
