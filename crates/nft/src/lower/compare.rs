@@ -159,8 +159,9 @@ pub(crate) fn lower(of: &stmt::Compare, text: &str, scope: &Scope<'_>) -> Box<dy
     if read::is_key(&of.left, "meta", "hour") && ordered(of.op) {
         return Box::new(Hour { op: of.op, hour: span.low, text: text.into() });
     }
-    if read::is_key(&of.left, "ct", "label") {
-        let left = read::one(&of.left, scope);
+    if read::is_key(&of.left, "ct", "label")
+        && let Some(left) = read::labels()
+    {
         let bit = u32::try_from(span.low).ok().and_then(|bit| 1_u128.checked_shl(bit));
         return match (bit, of.op) {
             (Some(bit), Op::Any | Op::Equal) => {

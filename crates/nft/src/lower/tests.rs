@@ -377,3 +377,14 @@ fn a_number_that_is_drawn_leads_to_each_element() {
     assert_eq!(of("numgen random mod 3 vmap { 0 : accept, 1 : accept }"), None, "2 has no element");
     assert_eq!(of("jhash ip saddr mod 1 seed 0x5 vmap { 0 : accept }"), Some(Accept));
 }
+
+#[test]
+fn labels_are_numbers_of_bits() {
+    let untracked = Frame { states: States::of(CtState::Invalid), ..Frame::syn(22) };
+    assert_eq!(untracked.says("ct label 1"), Outcome::NO, "no connection, no label");
+    let unknown = |rule: &str| !lowered(&forward(rule), Family::Ipv4).unknown.is_empty();
+    assert!(!unknown("ct label 1 accept"));
+    assert!(unknown("ct label & 0x3e == 0x0 accept"));
+    assert!(unknown("ct label . tcp dport { 1 . 22 } accept"));
+    assert!(unknown("ct label vmap { 1 : accept }"));
+}
