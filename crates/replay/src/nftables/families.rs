@@ -17,9 +17,9 @@ pub(crate) type Lacking = Arc<[Unknown]>;
 pub(crate) struct OfFamily {
     /// The rules.
     pub(crate) ruleset: rules::model::Ruleset,
-    /// What is not evaluated of them.
+    /// What is not evaluated, rule by rule.
     pub(crate) lacking: Lacking,
-    /// The same, cause by cause.
+    /// What is not evaluated, cause by cause.
     pub(crate) warnings: Vec<Warning>,
 }
 
