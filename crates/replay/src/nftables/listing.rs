@@ -32,7 +32,7 @@ impl Listing {
     /// Reads a listing.
     ///
     /// # Errors
-    /// As [`read`].
+    /// It is refused at a line and column, or lacks the elements of its sets.
     pub(crate) fn read(file: &str, text: String, language: Language) -> Result<Self, Error> {
         let mut ruleset = read(file, &text, language)?;
         let text = match language {
