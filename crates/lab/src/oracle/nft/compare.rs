@@ -17,6 +17,9 @@ use crate::hex::hex;
 use crate::scene::serial;
 use crate::state::evaluator::{Egress, agree};
 
+/// How often at most a packet comes to one rule: by every base chain of its table.
+const VISITS: u64 = 4;
+
 /// What is compared, and how strictly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {
@@ -202,7 +205,7 @@ impl Session {
                     continue;
                 }
                 for (c, (ours, theirs)) in parts.iter().zip(theirs).enumerate() {
-                    let ours = HitCount { maybe: ours.maybe + self.untold, ..*ours };
+                    let ours = HitCount { maybe: ours.maybe + self.untold * VISITS, ..*ours };
                     if !agree(&ours, theirs) {
                         let (packets, bytes, maybe) = (ours.packets, ours.bytes, ours.maybe);
                         let what = format!(
