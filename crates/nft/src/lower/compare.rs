@@ -108,6 +108,18 @@ pub(crate) fn draw(share: u64, of: u64, counted: bool) -> Box<dyn Tested> {
     Box::new(Draw { counted, share, of })
 }
 
+/// Makes a comparison of some bits of what is read with a constant number.
+pub(crate) fn masked(left: Loads, value: u128, mask: u128, text: &str) -> Box<dyn Tested> {
+    Box::new(Compare {
+        left,
+        test: Test::Masked { value, mask },
+        invert: false,
+        text: text.into(),
+        states: None,
+        shape: Shape::default(),
+    })
+}
+
 /// Makes a comparison of what is read with a constant number.
 pub(crate) fn equal(left: Loads, value: u128, text: &str, shape: Shape) -> Box<dyn Tested> {
     Box::new(Compare {

@@ -50,10 +50,13 @@ pub fn run_from<'r, S: Source<'r>, O: Observer>(
     from(source.zip(base), number, transit, entry, memories, observer)
 }
 
+/// A base chain as it is held: its index with its start, and its policy.
+type BaseChain<C> = ((u32, C), Policy);
+
 /// Walks from the start of a base chain.
 #[inline(always)]
 fn from<'r, S: Source<'r>, O: Observer>(
-    source: Option<(&S, ((u32, S::Cursor), Policy))>,
+    source: Option<(&S, BaseChain<S::Cursor>)>,
     number: u32,
     transit: &mut Transit<'_, '_>,
     entry: Alive,
