@@ -70,6 +70,12 @@ pub(crate) fn run(args: &ReachArgs) -> Result<ExitCode> {
     standard_input_once([&args.rules].into_iter().chain(&args.walk.rules6))?;
     let walk = WalkOptions { legacy_apart: true, ..args.walk.options() };
     let files = walk.open(&args.rules)?;
+    if files.iter().any(|file| file.listing.is_some()) {
+        bail!(
+            "{}: expected rules of iptables, found rules of nft, which reach does not know yet",
+            args.rules
+        );
+    }
     let setup = walk.setup(&args.rules, spec::CT)?;
     let config = &setup.config;
     warn_of_foreign(&config.host.foreign);

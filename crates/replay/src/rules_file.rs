@@ -33,7 +33,7 @@ pub struct RulesFile {
     pub warnings: Vec<Warning>,
     /// Whether something else than its text gives the backend.
     pub semantics_given: bool,
-    /// The listing of nftables that the rules are of, with those of other families.
+    /// The listing of nftables that the rules are of; other families share it.
     pub listing: Option<Arc<Listing>>,
     /// What of the listing is not evaluated.
     pub(crate) lacking: Lacking,
@@ -416,7 +416,7 @@ impl RulesFile {
                     let option = if rule.listed.is_some() { "" } else { "-m " };
                     match used.body.asks_for() {
                         Some(missing) => format!("{option}{}: {missing}", used.name),
-                        None => format!("{option}{}", used.name),
+                        None => format!("{option}{}{}", used.name, nftables::hint(&used.name)),
                     }
                 }
                 None => "a match".to_owned(),

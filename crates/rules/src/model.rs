@@ -83,7 +83,7 @@ pub enum FallThrough {
     Policy(Policy),
 }
 
-/// What makes a chain a base chain: one that packets come to by themselves. iptables calls it built in.
+/// What makes a chain a base chain: packets come to it at a hook. iptables calls it built in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Base {
     /// Where it is attached.
@@ -129,7 +129,7 @@ pub struct Listed {
     pub handle: Option<u64>,
     /// The comment, if it has one.
     pub comment: Option<Box<str>>,
-    /// Its number in its chain, from 1; the parts of one rule have the same one.
+    /// The number of the rule in its chain, from 1; all parts of a rule have this number.
     pub number: u32,
     /// Whether it is listed with a counter, which the counters of this rule, or this part of it, are.
     pub counts: bool,

@@ -295,7 +295,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         }
     }
 
-    /// A base chain and those that it leads to, which may end the packet's way; and which rule translates its flow.
+    /// A base chain and the chains that it leads to, which may end the packet's way; and which rule translates its flow.
     #[inline]
     pub(super) fn chains(&mut self, turn: &Attached, observer: &mut impl Observer) -> Claim {
         let role = turn.role.unwrap_or(Role::Other);

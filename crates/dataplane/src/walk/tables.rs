@@ -15,7 +15,7 @@ use super::foreign::{self, Met, Placed};
 pub(super) struct Attached {
     /// What the chain is for; `None` of chains that are not evaluated.
     pub(super) role: Option<Role>,
-    /// The table's number; of chains that are not evaluated their place among those of the rules.
+    /// The table's number; of chains that are not evaluated their place in `foreign`.
     pub(super) table: u32,
     /// The base chain, by its index in the table, and its policy.
     pub(super) base: Option<(u32, Policy)>,
@@ -27,7 +27,7 @@ impl Attached {
         self.role == Some(Role::Translate)
     }
 
-    /// The chain, as observers are told of it.
+    /// The index of the chain, which observers get.
     pub(super) fn chain(&self) -> Option<u32> {
         self.base.map(|(chain, _)| chain)
     }
@@ -96,7 +96,7 @@ pub(crate) struct Tables {
     shares_nat: bool,
     /// The last chain at OUTPUT that has own packets routed again which it changes, where it has rules.
     remarks: Option<Attached>,
-    /// Foreign chains between those of tables.
+    /// Foreign chains between the chains of tables.
     foreign: Vec<Vec<Met>>,
 }
 

@@ -1,6 +1,6 @@
 //! A listing with the counters of a replay, in its own language.
 //!
-//! Contract: a counter that the walk keeps is what packets of all families counted in this replay; one that it does not
+//! Contract: a counter that the walk keeps is what packets of all families counted in this replay; a counter that it does not
 //! keep, because a test that remembers packets stands before it, is printed without values.
 
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use nft::text::Printer;
 use rules::eval::RuleRef;
 use rules::model::{Counters, Table};
 
-use super::{Language, Listing};
+use super::listing::{Language, Listing};
 
 /// Counters of rules by table, chain and number, in the order in which they stand in the rule.
 type Counted<'t> = HashMap<(&'t str, &'t str, u32), Vec<Counters>>;

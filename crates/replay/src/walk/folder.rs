@@ -164,7 +164,7 @@ impl<'n> HostFolder<'n> {
         Ok(self.with_files(Native::of)?.is_some())
     }
 
-    /// Adds the tables of nft, and those of iptables-legacy to the tables of iptables-nft, where the order of all is known.
+    /// Adds the tables of nft, and the tables of iptables-legacy to the tables of iptables-nft, where the order of all is known.
     pub(super) fn join(
         &self,
         files: &mut Vec<RulesFile>,

@@ -14,7 +14,7 @@ use super::legacy::Legacy;
 use super::native::Native;
 use crate::error::Error;
 
-/// The chains of a folder that no packet walks; with `joins` those of nft and of iptables-legacy that can be
+/// The chains of a folder that no packet walks; with `joins` chains of nft and of iptables-legacy that can be
 /// are walked.
 pub(super) fn chains(files: &Files<'_>, joins: bool) -> Result<Vec<ForeignChain>, Error> {
     let mut all = of_nft(files)?;

@@ -1,8 +1,8 @@
 //! [`Native`]: tables of nft on a host, which packets walk alone or along with tables of iptables.
 //!
 //! Contract: the kernel runs what is attached to a hook by priority, and of equal ones what was registered last. A listing
-//! has the tables of iptables-nft among its own, in the order in which they were made; their rules are those of
-//! `iptables.save`, which has parameters that a listing lacks. Tables of iptables-legacy are in no listing: where they and
+//! has the tables of iptables-nft among its own, in the order in which they were made; `iptables.save`
+//! has their rules, with parameters that a listing lacks. Tables of iptables-legacy are in no listing: where they and
 //! chains of nft act at one hook with one priority, nft's are [`super::foreign`] to the rules.
 
 use host::foreign::{ForeignChain, ForeignFamily, ForeignHook};
@@ -82,7 +82,7 @@ impl Native {
         })
     }
 
-    /// Whether the order of its chains and those of iptables is known where it matters.
+    /// Whether the order of its chains and the chains of iptables is known where it matters.
     fn is_in_order(&self, files: &Files<'_>) -> Result<bool, Error> {
         let whole = LoadOptions::default();
         for (family, _, name) in SAVED {
@@ -121,7 +121,7 @@ impl Native {
         ruleset.number();
     }
 
-    /// Whether a chain is one of those that packets walk.
+    /// Whether packets walk a chain here.
     pub(super) fn walks(&self, chain: &ForeignChain) -> bool {
         let is_of_ip =
             matches!(chain.family, ForeignFamily::Ip | ForeignFamily::Ip6 | ForeignFamily::Inet);

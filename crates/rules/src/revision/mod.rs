@@ -67,7 +67,7 @@ struct TableRevision {
     backend: Backend,
     chains: PackedChains,
     heads: Paged<Head>,
-    /// Its base chains by their index, in the order in which they were registered.
+    /// The base chains by their index, in the order in which they were registered.
     bases: Arc<[(u32, Base)]>,
     names: HashTrieMapSync<Arc<str>, u32>,
     /// Indices of chains that were deleted.

@@ -46,7 +46,7 @@ fn of_chains(name: &str, chains: Vec<Chain>) -> Table {
     Table { name: name.into(), backend: Backend::Nft, chains }
 }
 
-/// `nf_hook_entries_grow` puts a chain before those of its priority; `nf_nat_register_fn` gives chains that translate the
+/// `nf_hook_entries_grow` puts a chain before others of its priority; `nf_nat_register_fn` gives chains that translate the
 /// kernel's own priority, and each of them a place among the others by its own.
 #[test]
 fn several_chains_of_a_table_have_turns_at_one_hook() {

@@ -105,6 +105,11 @@ impl Bucket {
         }
     }
 
+    /// There may be nothing left, from a reading of the clock on that may be as late as any.
+    fn empty(&mut self) {
+        (self.least, self.slack) = (0, MARGIN);
+    }
+
     /// Whether there is enough for a packet that surely, or maybe, comes.
     fn take(&mut self, cost: u64, certain: bool) -> Outcome {
         let most = self.most.saturating_add(MARGIN).min(self.limit.most());
@@ -118,7 +123,7 @@ impl Bucket {
             }
             (true, _) => self.least -= cost,
             (false, true) => {
-                self.least = 0;
+                self.empty();
                 if certain {
                     self.most = self.most.saturating_sub(cost).max(cost.saturating_sub(1));
                 }
@@ -134,7 +139,7 @@ impl Bucket {
         let Some(now) = transit.time else { return Outcome::MAYBE };
         self.fill(now);
         if self.limit.bytes && transit.packet.is_open() {
-            self.least = 0;
+            self.empty();
             return Outcome::MAYBE;
         }
         let cost = self.limit.cost(transit.packet.len());

@@ -17,7 +17,7 @@ pub(crate) enum Kind {
 /// A use of a limit or a quota by its name.
 #[derive(Debug, Clone)]
 pub(crate) struct Named {
-    /// Its name among all of a host: with its table and its kind.
+    /// The name among all states of a host: with the table and the kind.
     pub name: Box<str>,
     pub kind: Kind,
     pub text: Box<str>,

@@ -50,13 +50,13 @@ pub fn run_from<'r, S: Source<'r>, O: Observer>(
     from(source.zip(base), number, transit, entry, memories, observer)
 }
 
-/// A base chain: its index, the place of its first rule, its policy.
-type Base<C> = ((u32, C), Policy);
+/// A base chain as it is held: its index with its start, and its policy.
+type BaseChain<C> = ((u32, C), Policy);
 
 /// Walks from the start of a base chain.
 #[inline(always)]
 fn from<'r, S: Source<'r>, O: Observer>(
-    source: Option<(&S, Base<S::Cursor>)>,
+    source: Option<(&S, BaseChain<S::Cursor>)>,
     number: u32,
     transit: &mut Transit<'_, '_>,
     entry: Alive,
@@ -163,7 +163,7 @@ struct Start<C, R> {
     number: u32,
     entry: Alive,
     /// The built-in chain, where it goes on, and its policy.
-    base: Base<C>,
+    base: ((u32, C), Policy),
     /// Its rules that were swept before, and the last of them, if it does more than count.
     read: u32,
     first: Option<(R, Test)>,

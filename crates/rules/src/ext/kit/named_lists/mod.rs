@@ -7,6 +7,7 @@ mod ring;
 mod shared;
 mod state;
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -131,8 +132,50 @@ impl NamedLists {
         shared.keep(family, |_, _| false);
     }
 
+    /// The number of the state of this name, which rules of another language share.
+    pub fn join_state(&mut self, name: &str) -> usize {
+        self.join(ListUse { name, sort: ListSort::State })
+    }
+
+    /// Asks the state of this number, which is made if nobody asked before. `None` if nothing is known of it.
+    pub fn state<T: Any + Send, R>(
+        &self,
+        at: usize,
+        make: impl FnOnce() -> T,
+        ask: impl FnOnce(&mut T) -> R,
+    ) -> Option<R> {
+        match &mut *self.hold(at)? {
+            Named::State(state) => state.ask(make, ask),
+            _ => None,
+        }
+    }
+
     /// A list by its number, for a moment.
     pub(crate) fn hold(&self, at: usize) -> Option<MutexGuard<'_, Named>> {
         self.lists.get(at)?.as_ref().map(|list| lock(list))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_is_one_for_all_that_name_it() {
+        let mut lists = NamedLists::default();
+        let numbers = ["a", "a", "b"].map(|name| lists.join_state(name));
+        let add = |at: usize| {
+            lists.state(
+                at,
+                || 0,
+                |count: &mut u32| {
+                    *count += 1;
+                    *count
+                },
+            )
+        };
+        assert_eq!(numbers.map(add), [Some(1), Some(2), Some(1)]);
+        lists.make_indeterminate();
+        assert_eq!(add(numbers[0]), None);
     }
 }

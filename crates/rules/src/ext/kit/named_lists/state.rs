@@ -4,8 +4,6 @@
 use std::any::Any;
 use std::fmt;
 
-use super::{ListSort, ListUse, Named, NamedLists};
-
 /// A state that somebody else knows the kind of.
 #[derive(Default)]
 pub(crate) struct State {
@@ -21,25 +19,17 @@ impl fmt::Debug for State {
     }
 }
 
-impl NamedLists {
-    /// The number of the state of this name.
-    pub fn join_state(&mut self, name: &str) -> usize {
-        self.join(ListUse { name, sort: ListSort::State })
-    }
-
-    /// Asks the state of this number, which is made if nobody asked before. `None` if nothing is known of it.
-    pub fn state<T: Any + Send, R>(
-        &self,
-        at: usize,
+impl State {
+    /// Asks the state, which is made if nobody asked before. `None` if nothing is known of it, or it is of another kind.
+    pub(super) fn ask<T: Any + Send, R>(
+        &mut self,
         make: impl FnOnce() -> T,
         ask: impl FnOnce(&mut T) -> R,
     ) -> Option<R> {
-        let mut named = self.hold(at)?;
-        let Named::State(state) = &mut *named else { return None };
-        if state.lost {
+        if self.lost {
             return None;
         }
-        let held = state.held.get_or_insert_with(|| Box::new(make()));
+        let held = self.held.get_or_insert_with(|| Box::new(make()));
         held.downcast_mut().map(ask)
     }
 }
@@ -49,13 +39,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_state_is_one_for_all_that_name_it() {
-        let mut lists = NamedLists::default();
-        let (first, second) = (lists.join_state("a"), lists.join_state("a"));
-        let other = lists.join_state("b");
-        let add = |at: usize| {
-            lists.state(
-                at,
+    fn a_state_is_made_once_and_may_be_lost() {
+        let mut state = State::default();
+        let add = |state: &mut State| {
+            state.ask(
                 || 0,
                 |count: &mut u32| {
                     *count += 1;
@@ -63,9 +50,9 @@ mod tests {
                 },
             )
         };
-        assert_eq!((add(first), add(second), add(other)), (Some(1), Some(2), Some(1)));
-        assert_eq!(lists.state(first, || 0_u8, |_| ()), None, "it is of another kind");
-        lists.make_indeterminate();
-        assert_eq!(add(first), None);
+        assert_eq!((add(&mut state), add(&mut state)), (Some(1), Some(2)));
+        assert_eq!(state.ask(|| 0_u8, |_| ()), None, "it is of another kind");
+        state.lost = true;
+        assert_eq!(add(&mut state), None);
     }
 }
