@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use lab::generate::nft::TableFamily;
 use lab::oracle::nft::campaign::{Plan, run};
+use lab::oracle::nft::compare::Reads;
 use lab::oracle::nft::kernel::lacking;
 
 use crate::setting;
@@ -27,7 +28,7 @@ fn tamis_and_the_kernel_agree_under_rulesets_of_nft() {
         threads: 4,
         most_failures: 3,
         only: Vec::new(),
-        reads: None,
+        reads: Reads::Commands,
     };
     let summary = run(&plan).unwrap();
     let stories: Vec<String> = summary

@@ -231,6 +231,9 @@ impl Builder<'_, '_> {
     fn end(&mut self, end: End) {
         if let End::Unevaluated(why) = &end {
             self.lacks.push(why.to_string());
+            // Its key may be of the connection.
+            let reads_ct = self.text.starts_with("ct ") || self.text.contains(" ct ");
+            self.track(reads_ct);
         }
         let acts = std::mem::take(&mut self.acts);
         let plain = match &end {

@@ -2,8 +2,8 @@
 //! [--reads commands|listing|json|nothing] [--refused yes]`: compares tamis with this machine's kernel under random
 //! rulesets of nft.
 //!
-//! N packets for each family. `--items` draws items alone whose names begin so; `--reads` says what tamis reads, else
-//! each of the three in turn (`nothing`: the kernel alone is asked); `--refused yes` tells what nft refused.
+//! N packets for each family. `--items` draws items alone whose names begin so; `--reads` says what tamis reads: the
+//! commands that nft read, or what it lists of them (`nothing`: the kernel alone is asked); `--refused yes` tells what nft refused.
 
 use std::io;
 use std::process::ExitCode;
@@ -80,7 +80,7 @@ fn args(mut words: impl Iterator<Item = String>) -> io::Result<Args> {
             threads: 4,
             most_failures: 5,
             only: Vec::new(),
-            reads: None,
+            reads: Reads::Commands,
         },
         only: None,
         tells_refused: false,
@@ -96,7 +96,7 @@ fn args(mut words: impl Iterator<Item = String>) -> io::Result<Args> {
             "--only" => args.only = Some(number()?),
             "--items" => args.plan.only = value.split(',').map(str::to_owned).collect(),
             "--refused" => args.tells_refused = value == "yes",
-            "--reads" => args.plan.reads = Some(reads(&value).ok_or_else(|| wrong(&word))?),
+            "--reads" => args.plan.reads = reads(&value).ok_or_else(|| wrong(&word))?,
             "--family" => {
                 let family = TableFamily::from_name(&value).ok_or_else(|| wrong(&word))?;
                 args.plan.families = vec![family];

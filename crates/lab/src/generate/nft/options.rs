@@ -63,6 +63,9 @@ fn sack(p: &mut Draft, left: u128, right: u128) {
     tcp_option(p, &bytes);
 }
 
+/// Single values alone: two words are no set.
+const OFFSETS: Kind = Kind::Words(&["0", "185"]);
+
 /// Extension headers of IPv6.
 pub(super) const EXTHDR: &[Field] = &[
     v6("exthdr presence", "exthdr hbh", Kind::Presence, bit, |p, v| {
@@ -139,8 +142,9 @@ pub(super) const EXTHDR: &[Field] = &[
     v6("exthdr frag", "frag reserved", Kind::Number(8), few, |p, v| {
         extension(p, 44, 7, 0, &[v as u8, 0, 1])
     }),
-    v6("exthdr frag", "frag frag-off", Kind::Number(13), few, |p, v| {
-        p.fragment = (v as u16) << 3 | 1
+    // In sets nft 1.0.6 compares its bits wrongly.
+    v6("exthdr frag", "frag frag-off", OFFSETS, few, |p, v| {
+        p.fragment = [0, 185][v as usize % 2] << 3 | 1;
     }),
     v6("exthdr frag", "frag more-fragments", Kind::Number(1), bit, |p, v| {
         p.fragment = 8 | v as u16

@@ -72,7 +72,7 @@ fn protocol(d: &mut Drawing<'_>) -> u128 {
 }
 
 const DSCP: Kind = Kind::Hex(6);
-const DSCP_WORDS: Kind = Kind::Words(&["cs0", "cs1", "ef", "af11", "cs7"]);
+const DSCP_WORDS: Kind = Kind::Words(&["cs0", "ef"]);
 const ECN: Kind = Kind::Words(&["not-ect", "ect1", "ect0", "ce"]);
 /// Names that nft has for bits, in the order of [`tcp_flag`].
 const TCP_FLAGS: Kind = Kind::Flags(&["fin", "syn", "rst", "psh", "ack", "urg", "ecn", "cwr"]);
@@ -115,7 +115,7 @@ pub(super) const FIELDS: &[Field] = &[
         DSCP_WORDS,
         |d| u128::from(d.draw.rng.u8(..)),
         |p, v| {
-            p.tos = [0, 8, 46, 10, 56][v as usize % 5] << 2;
+            p.tos = [0, 46][v as usize % 2] << 2;
         },
     ),
     v6("payload ip6", "ip6 ecn", ECN, bits3, |p, v| p.tos = v as u8 & 3),

@@ -72,7 +72,12 @@ pub(super) fn fields(drawing: &mut Drawing<'_>, most: usize) -> Vec<Field> {
             && !field.name.starts_with('@')
             && !matches!(
                 field.name,
-                "ip6 dscp" | "icmp id" | "icmp sequence" | "icmpv6 id" | "icmpv6 sequence"
+                "ip6 dscp"
+                    | "frag frag-off"
+                    | "icmp id"
+                    | "icmp sequence"
+                    | "icmpv6 id"
+                    | "icmpv6 sequence"
             )
             && !fields.iter().any(|other| other.name == field.name)
         {

@@ -44,8 +44,8 @@ pub struct Plan {
     pub most_failures: usize,
     /// Beginnings of the names of items that are drawn; all if there are none.
     pub only: Vec<String>,
-    /// What tamis reads; each of the three in turn, if it is not said.
-    pub reads: Option<Reads>,
+    /// What tamis reads.
+    pub reads: Reads,
 }
 
 /// What a family's rulesets add up to.
@@ -134,9 +134,7 @@ pub fn one(plan: &Plan, number: u64) -> io::Result<(TableFamily, Tally, Option<S
     let count = plan.families.len() as u64;
     let (family, turn) = (plan.families[(number % count) as usize], number / count);
     let ending = Ending::ALL[(turn % 3) as usize];
-    let each = [Reads::Commands, Reads::Listing, Reads::Json];
-    let reads = plan.reads.unwrap_or(each[(turn / 3 % 3) as usize]);
-    let terms = Terms { ending, reads };
+    let terms = Terms { ending, reads: plan.reads };
     let placement = match ending {
         Ending::Early | Ending::Kept => Placement::Raw,
         Ending::Forwarded => Placement::Forward,
