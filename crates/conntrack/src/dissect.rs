@@ -46,9 +46,40 @@ pub(crate) fn rest<'p>(packet: &'p Packet<'_>, offset: usize) -> Read<&'p [u8]> 
 }
 
 /// The upper layer of the packet.
-#[inline]
 pub fn layer(packet: &Packet<'_>) -> Result<Layer, Unparsable> {
-    layer_of(packet.headers())
+    match (packet.headers().l3, packet.headers().l4) {
+        (L3::Ipv6, L4::Broken { .. }) => broken(packet),
+        _ => layer_of(packet.headers()),
+    }
+}
+
+/// The upper layer of a packet whose chain of extension headers rules cannot follow to its end: tracking asks no more of a
+/// header than its first two bytes (`ipv6_skip_exthdr`, where rules have `ipv6_find_hdr`).
+#[cold]
+fn broken(packet: &Packet<'_>) -> Result<Layer, Unparsable> {
+    let network = packet.network_offset();
+    let [mut protocol] = known(packet.net::<1>(ipv6::NEXT_HEADER.start))?;
+    let mut offset = network + ipv6::HEADER_LEN;
+    while ipv6_ext::is_extension(protocol) {
+        if protocol == ipv6_ext::NO_NEXT {
+            return Err(Unparsable::Invalid);
+        }
+        let [next, len] = known(packet.read_at::<2>(offset))?;
+        offset += match protocol {
+            ipv6_ext::FRAGMENT => {
+                let at = offset + ipv6_ext::FRAGMENT_OFFSET.start;
+                let field = u16::from_be_bytes(known(packet.read_at::<2>(at))?);
+                if field & ipv6_ext::OFFSET_MASK != 0 {
+                    return Err(Unparsable::Invalid);
+                }
+                8
+            }
+            ipv6_ext::AUTH => (usize::from(len) + 2) * 4,
+            _ => (usize::from(len) + 1) * 8,
+        };
+        protocol = next;
+    }
+    Ok(Layer { network, is_v6: true, protocol, offset })
 }
 
 /// The upper layer of a packet with these headers.

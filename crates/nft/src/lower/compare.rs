@@ -108,6 +108,18 @@ pub(crate) fn draw(share: u64, of: u64, counted: bool) -> Box<dyn Tested> {
     Box::new(Draw { counted, share, of })
 }
 
+/// Makes a comparison of some bits of what is read with a constant number.
+pub(crate) fn masked(left: Loads, value: u128, mask: u128, text: &str) -> Box<dyn Tested> {
+    Box::new(Compare {
+        left,
+        test: Test::Masked { value, mask },
+        invert: false,
+        text: text.into(),
+        states: None,
+        shape: Shape::default(),
+    })
+}
+
 /// Makes a comparison of what is read with a constant number.
 pub(crate) fn equal(left: Loads, value: u128, text: &str, shape: Shape) -> Box<dyn Tested> {
     Box::new(Compare {
@@ -147,8 +159,9 @@ pub(crate) fn lower(of: &stmt::Compare, text: &str, scope: &Scope<'_>) -> Box<dy
     if read::is_key(&of.left, "meta", "hour") && ordered(of.op) {
         return Box::new(Hour { op: of.op, hour: span.low, text: text.into() });
     }
-    if read::is_key(&of.left, "ct", "label") {
-        let left = read::one(&of.left, scope);
+    if read::is_key(&of.left, "ct", "label")
+        && let Some(left) = read::labels()
+    {
         let bit = u32::try_from(span.low).ok().and_then(|bit| 1_u128.checked_shl(bit));
         return match (bit, of.op) {
             (Some(bit), Op::Any | Op::Equal) => {

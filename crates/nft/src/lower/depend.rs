@@ -50,6 +50,8 @@ pub(crate) enum Need {
     Ether,
     /// The type of an ICMP message.
     Message(u128),
+    /// One of two types of an ICMP message that differ by a bit: a type, and the other bits.
+    Echo(u128, u128),
     /// A VLAN's tag.
     Tagged,
 }
@@ -76,6 +78,10 @@ impl Need {
                 let first = Payload { base: Base::Transport, offset: 0, bits: 8 };
                 let first = Box::new(first);
                 ("icmp type", compare::equal(first, kind, "icmp type", Shape::default()))
+            }
+            Self::Echo(kind, mask) => {
+                let first = Payload { base: Base::Transport, offset: 0, bits: 8 };
+                ("icmp type", compare::masked(Box::new(first), kind, mask, "icmp type"))
             }
             Self::Tagged => {
                 let kind = Box::new(Payload { base: Base::Link, offset: 96, bits: 16 });
@@ -225,19 +231,21 @@ impl Known {
         }
     }
 
-    /// The one type of an ICMP message that has a field; fields of several types are listed with them.
+    /// The types of an ICMP message that has a field.
     fn message(&mut self, header: &str, field: &str, needs: &mut Vec<Need>) {
-        let kind = match (header, field) {
-            ("icmp", "gateway") => 5,
-            ("icmp", "mtu") => 3,
-            ("icmpv6", "mtu") => 2,
-            ("icmpv6", "parameter-problem") => 4,
-            ("icmpv6", "max-delay") => 130,
-            ("icmpv6", "daddr") => 137,
+        let need = match (header, field) {
+            ("icmp", "gateway") => Need::Message(5),
+            ("icmp", "mtu") => Need::Message(3),
+            ("icmp", "id" | "sequence") => Need::Echo(0, 0xf7),
+            ("icmpv6", "mtu") => Need::Message(2),
+            ("icmpv6", "parameter-problem") => Need::Message(4),
+            ("icmpv6", "max-delay") => Need::Message(130),
+            ("icmpv6", "daddr") => Need::Message(137),
+            ("icmpv6", "id" | "sequence") => Need::Echo(128, 0xfe),
             _ => return,
         };
         if !std::mem::replace(&mut self.typed, true) {
-            needs.push(Need::Message(kind));
+            needs.push(need);
         }
     }
 

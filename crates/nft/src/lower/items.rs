@@ -227,7 +227,8 @@ fn choice(key: &Expr, data: &Expr, scope: &Scope<'_>) -> Option<Item> {
     if let Field::Hash(hash) = &**field {
         return drawn(hash, elements, scope);
     }
-    if !matches!(&**field, Field::Ct(_)) || elements.len() > FEW {
+    let is_known = matches!(&**field, Field::Ct(ct) if ct.key.0 != "label");
+    if !is_known || elements.len() > FEW {
         return None;
     }
     let name = of_expr(key, scope);

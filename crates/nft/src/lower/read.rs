@@ -141,7 +141,14 @@ fn of_keyed(keyed: &Keyed) -> Option<Loads> {
 
 fn of_ct(ct: &Ct) -> Option<Loads> {
     let six = ct.family.map(|family| family == "ip6");
-    Some(Box::new(Connection::find(ct.key.0, ct.direction, six)?))
+    // Constants that labels are compared with are numbers of bits, which the comparison has to know.
+    let found = Connection::find(ct.key.0, ct.direction, six).filter(|_| ct.key.0 != "label")?;
+    Some(Box::new(found))
+}
+
+/// The labels of the connection, as bits.
+pub(crate) fn labels() -> Option<Loads> {
+    Some(Box::new(Connection::find("label", None, None)?))
 }
 
 fn of_part(part: &expr::Part) -> Part {

@@ -110,6 +110,7 @@ impl Builder<'_, '_> {
                         if test.lacks().is_some() { Support::Parsed } else { Support::Evaluated };
                     self.before_a_test();
                     if !self.acts.is_empty() && test.may_drop() {
+                        self.track(test.tracks());
                         self.end(End::Unevaluated(format!("{name} after a statement").into()));
                         ended = true;
                         break;
@@ -127,7 +128,8 @@ impl Builder<'_, '_> {
                         self.acts.push(act);
                     }
                 }
-                Item::End(End::Map(_)) if items.peek().is_some() => {
+                Item::End(End::Map(map)) if items.peek().is_some() => {
+                    self.track(map.key.iter().any(|part| part.tracks()));
                     self.end(End::Unevaluated("statements after a verdict map".into()));
                     ended = true;
                     break;
@@ -143,6 +145,11 @@ impl Builder<'_, '_> {
                     let goes_on = |(_, effect): &(_, Effect)| *effect == Effect::Continue;
                     if items.peek().is_some() && choices.iter().any(goes_on) {
                         let why = "statements after a verdict map that goes on";
+                        self.track(
+                            choices
+                                .iter()
+                                .any(|(test, _)| test.as_ref().is_some_and(|test| test.tracks())),
+                        );
                         self.end(End::Unevaluated(why.into()));
                     } else {
                         self.choose(name, choices);
@@ -169,6 +176,14 @@ impl Builder<'_, '_> {
         let held = test.header().filter(|_| self.repeats());
         if !held.is_some_and(|held| held.put(&mut self.header)) {
             self.matches.push(MatchUse::new(name, support, test));
+        }
+    }
+
+    /// Keeps of what is not evaluated that it makes the kernel track connections.
+    fn track(&mut self, tracks: bool) {
+        if tracks {
+            let name = "ct".into();
+            self.acts.push(Box::new(Unevaluated { name, tracks, harm: Harm::Nothing }));
         }
     }
 

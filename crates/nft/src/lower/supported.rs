@@ -126,7 +126,9 @@ fn fields(scope: &Scope<'_>) -> Vec<Supported> {
         for (key, _) in table.iter().filter(|key| key.0 != "secpath" && key.0 != "count") {
             let body = Json::object(vec![("key", Json::text(key))]);
             let field = Field::read(of, &body);
-            add(of, (*key).to_owned(), field.is_some_and(evaluated));
+            // Labels are read by comparisons alone.
+            let is_label = (of, *key) == ("ct", "label");
+            add(of, (*key).to_owned(), is_label || field.is_some_and(evaluated));
         }
     }
     for (name, text) in [

@@ -377,3 +377,67 @@ fn a_number_that_is_drawn_leads_to_each_element() {
     assert_eq!(of("numgen random mod 3 vmap { 0 : accept, 1 : accept }"), None, "2 has no element");
     assert_eq!(of("jhash ip saddr mod 1 seed 0x5 vmap { 0 : accept }"), Some(Accept));
 }
+
+#[test]
+fn labels_are_numbers_of_bits() {
+    let untracked = Frame { states: States::of(CtState::Invalid), ..Frame::syn(22) };
+    assert_eq!(untracked.says("ct label 1"), Outcome::NO, "no connection, no label");
+    let unknown = |rule: &str| !lowered(&forward(rule), Family::Ipv4).unknown.is_empty();
+    assert!(!unknown("ct label 1 accept"));
+    assert!(unknown("ct label & 0x3e == 0x0 accept"));
+    assert!(unknown("ct label . tcp dport { 1 . 22 } accept"));
+    assert!(unknown("ct label vmap { 1 : accept }"));
+}
+
+/// Where the last byte ends that a rule loads of a packet of IPv4 with a bare header, in its Ethernet frame.
+fn needed(rule: &str) -> usize {
+    let table = crate::model::Table::new(crate::model::Family::Ip, "t");
+    let mut around = crate::model::Ruleset::default();
+    around.tables.push(table.clone());
+    let read = crate::text::parse_rule(crate::model::Family::Ip, rule, around).expect("a rule");
+    let loads = crate::lower::loads(&read, &table, Family::Ipv4).expect("evaluated");
+    let end = |load: &String| {
+        let rest = load.strip_prefix("payload load ")?;
+        let (len, rest) = rest.split_once("b @ ")?;
+        let (base, offset) = rest.split_once(" header + ")?;
+        let start = if base == "network" { 14 } else { 34 };
+        Some(start + len.parse::<usize>().ok()? + offset.parse::<usize>().ok()?)
+    };
+    loads.iter().filter_map(end).max().unwrap_or(0)
+}
+
+#[test]
+fn a_cut_packet_leaves_open_only_what_it_lacks() {
+    let rules = [
+        "tcp dport 22",
+        "tcp dport != 22",
+        "tcp sport 1000 tcp dport 22",
+        "tcp sport . tcp dport { 1000 . 22, 5 . 6 }",
+        "tcp dport { 20-30, 80 }",
+        "tcp dport != { 20-30, 80 }",
+        "tcp flags & (syn|ack) == syn",
+        "tcp flags syn",
+        "tcp sequence 1",
+        "tcp window > 1000",
+        "tcp doff 5",
+        "@th,32,32 1",
+        "@th,104,8 & 2 != 0",
+        "@nh,96,64 != 0",
+        "ip saddr 10.0.0.0/8 tcp dport 22",
+        "meta l4proto tcp th dport 22",
+        "tcp dport < 1024 tcp window 65535",
+        "tcp checksum != 0",
+    ];
+    for rule in rules {
+        let whole = Frame::syn(22);
+        let (says, needed) = (whole.says(rule), needed(rule));
+        for captured in 34..=whole.bytes.len() {
+            let cut = whole.clone().cut(captured).says(rule);
+            assert_eq!(cut.or(says), cut, "{rule} of {captured} bytes");
+            if captured >= needed {
+                assert_eq!(cut, says, "{rule} of {captured} bytes needs {needed}");
+            }
+        }
+        assert!(needed <= 34 || !whole.clone().cut(34).says(rule).is_known(), "{rule}");
+    }
+}

@@ -54,7 +54,12 @@ impl Drawing<'_> {
                 self.test(field, format!("{name} {op}{text}"), value, "op interval set")
             }
             (_, 14 | 15) => self.named(field),
+            (_, 16..) if field.item.starts_with("payload") && self.about.plain => {
+                let (text, value) = self.anonymous(field, false);
+                self.test(field, format!("{name} {text}"), value, "op set")
+            }
             (_, choice) => {
+                self.about.plain |= field.item.starts_with("payload");
                 let value = (field.draw)(self);
                 let (op, item) = if choice == 16 { ("!= ", "op ne") } else { ("", "op eq") };
                 self.test(field, format!("{name} {op}{}", field.kind.show(value)), value, item)

@@ -145,6 +145,8 @@ pub struct About {
     pub upper: Option<&'static str>,
     /// Family of the packets.
     pub family: Option<Family>,
+    /// A header's field was compared with one value: nft 1.0.6 makes one test of two such, whatever stands between.
+    pub plain: bool,
 }
 
 impl Drawing<'_> {

@@ -72,6 +72,7 @@ fn protocol(d: &mut Drawing<'_>) -> u128 {
 }
 
 const DSCP: Kind = Kind::Hex(6);
+const DSCP_WORDS: Kind = Kind::Words(&["cs0", "cs1", "ef", "af11", "cs7"]);
 const ECN: Kind = Kind::Words(&["not-ect", "ect1", "ect0", "ce"]);
 /// Names that nft has for bits, in the order of [`tcp_flag`].
 const TCP_FLAGS: Kind = Kind::Flags(&["fin", "syn", "rst", "psh", "ack", "urg", "ecn", "cwr"]);
@@ -107,7 +108,16 @@ pub(super) const FIELDS: &[Field] = &[
     v6("payload ip6", "ip6 daddr", Kind::V6, address6, |p, v| p.destination = v.to_be_bytes()),
     v6("payload ip6", "ip6 nexthdr", Kind::Number(8), protocol, |p, v| p.protocol = v as u8),
     v6("payload ip6", "ip6 hoplimit", Kind::Number(8), byte, |p, v| p.ttl = v as u8),
-    v6("payload ip6", "ip6 dscp", DSCP, dscp, |p, v| p.tos = (v as u8) << 2),
+    // nft 1.0.6 makes wrong bytecode of all else that may be asked of its bits.
+    v6(
+        "payload ip6",
+        "ip6 dscp",
+        DSCP_WORDS,
+        |d| u128::from(d.draw.rng.u8(..)),
+        |p, v| {
+            p.tos = [0, 8, 46, 10, 56][v as usize % 5] << 2;
+        },
+    ),
     v6("payload ip6", "ip6 ecn", ECN, bits3, |p, v| p.tos = v as u8 & 3),
     v6("payload ip6", "ip6 length", Kind::Number(16), length, |p, v| {
         p.total_len = Some(v as usize + 40);

@@ -61,7 +61,7 @@ fn is_upper(item: &str) -> bool {
     item.strip_prefix("payload ").is_some_and(|name| !matches!(name, "ip" | "ip6" | "th" | "raw"))
 }
 
-/// Some fields with plain values, to be concatenated: nft 1.0.6 ends by an assertion where it lists one of less than a byte.
+/// Some fields with plain values, to be concatenated, but those for which nft asks for a type first: nft 1.0.6 ends by an assertion where it lists one of less than a byte.
 pub(super) fn fields(drawing: &mut Drawing<'_>, most: usize) -> Vec<Field> {
     let count = 1 + drawing.draw.rng.usize(..most);
     let mut fields: Vec<Field> = Vec::new();
@@ -70,6 +70,10 @@ pub(super) fn fields(drawing: &mut Drawing<'_>, most: usize) -> Vec<Field> {
             && (field.kind.bits().is_some_and(|bits| bits % 8 == 0)
                 || matches!(field.kind, Kind::Words(words) if !words[0].contains('-')))
             && !field.name.starts_with('@')
+            && !matches!(
+                field.name,
+                "ip6 dscp" | "icmp id" | "icmp sequence" | "icmpv6 id" | "icmpv6 sequence"
+            )
             && !fields.iter().any(|other| other.name == field.name)
         {
             fields.push(field);

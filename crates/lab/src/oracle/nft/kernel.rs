@@ -70,6 +70,7 @@ impl NftKernel {
                 if let Err(error) = self.counters() {
                     refusals.push(error.to_string());
                     *ruleset = NftRuleset::default();
+                    continue;
                 }
                 return Ok(refusals);
             }

@@ -15,6 +15,9 @@ use rules::model::{Family, Hook};
 use rules::predicate::possible_types;
 use rules::{Iface, Transit};
 
+/// The type of addresses of everybody on a link, as a bit.
+const BROADCAST: u16 = 1 << 3;
+
 /// What is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Result {
@@ -81,6 +84,10 @@ impl Fib {
         let (source, destination) = addresses(transit)?;
         if source.is_unspecified() && source.is_ipv6() {
             return is_solicitation(transit, destination).then_some(true);
+        }
+        // A route to everybody on a link is one, and by which device is not asked of it.
+        if possible_types(transit.host, source, None, false) & BROADCAST != 0 {
+            return None;
         }
         let input = match transit.input {
             Iface::Named(name) => Some(name),

@@ -144,8 +144,8 @@ fn inner(transit: &Transit<'_, '_>) -> Read<usize> {
         6 => {
             return transit
                 .packet
-                .upper::<1>(&upper, 12)
-                .map(|[words]| upper.offset + usize::from(words >> 4) * 4);
+                .upper::<20>(&upper, 0)
+                .map(|header| upper.offset + usize::from(header[12] >> 4) * 4);
         }
         17 => 8,
         // GRE, whose header has options, and protocols without an inner header.

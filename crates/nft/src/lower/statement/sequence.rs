@@ -100,6 +100,11 @@ impl Target for Sequence {
         }
         match self.finish(transit) {
             Effect::Continue => Effect::Continue,
+            Effect::Unknown if !self.chains.is_empty() => {
+                // The chains that it may lead to may change what is known of the connection.
+                transit.ct.change(false, |_| {});
+                Effect::Unknown
+            }
             _ if may_end => Effect::Unknown,
             effect => effect,
         }

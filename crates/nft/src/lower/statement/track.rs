@@ -5,7 +5,7 @@
 
 use super::{Act, Next};
 use crate::lower::read::Loads;
-use conntrack::{CtState, CtView, Direction, Helper, States, Template, Zone};
+use conntrack::{CtState, Direction, Helper, States, Template, Zone};
 use rules::{KnownFlow, Request, Transit};
 
 /// Exempts packets from tracking.
@@ -14,23 +14,15 @@ pub(crate) struct Notrack;
 
 impl Act for Notrack {
     fn act(&self, transit: &mut Transit<'_, '_>) -> Next {
-        if transit.ct.tracker.is_none() || transit.ct.view.flow.is_some() {
-            // Before tracking, or with a connection that it has.
-            if transit.ct.view.flow.is_none() {
-                transit.ct.request(Request::Untracked, transit.certain);
-            }
+        if transit.ct.view.flow.is_some() {
             return Next::On;
         }
-        let untracked = States::of(CtState::Untracked);
         let states = transit.ct.view.states;
-        let without = States::of(CtState::Invalid);
-        if states == without {
-            transit.ct.view = match transit.certain {
-                true => CtView::UNTRACKED,
-                false => CtView::without_flow(states.or(untracked)),
-            };
+        if transit.ct.tracker.is_none() || states == States::of(CtState::Invalid) {
+            // Before tracking, or after it found no connection.
+            transit.ct.request(Request::Untracked, transit.certain);
         } else if states.may_be(CtState::Invalid) {
-            transit.ct.view.states = states.or(untracked);
+            transit.ct.view.states = states.or(States::of(CtState::Untracked));
         }
         Next::On
     }

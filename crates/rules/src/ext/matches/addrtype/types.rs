@@ -231,6 +231,8 @@ pub fn possible_types(
             let Known { sure, possible } = types_v6(host, address, device);
             let kinds = match () {
                 () if address.is_multicast() => MULTICAST | UNICAST | UNSPEC,
+                // Which device's link is meant decides.
+                () if address.is_unicast_link_local() => UNICAST | TOLD_BY_ROUTE,
                 () if is_of_kinds(address, UNICAST) => UNICAST,
                 () => UNSPEC | UNICAST,
             };
