@@ -54,7 +54,7 @@ impl Drawing<'_> {
                 self.test(field, format!("{name} {op}{text}"), value, "op interval set")
             }
             (_, 14 | 15) => self.named(field),
-            (_, 16..) if field.item.starts_with("payload") && self.about.plain => {
+            _ if field.item.starts_with("payload") && self.about.plain => {
                 let (text, value) = self.anonymous(field, false);
                 self.test(field, format!("{name} {text}"), value, "op set")
             }
