@@ -46,8 +46,8 @@ Examples:
   tcpdump -i any -U -w - | tamis replay rules.v4 - --follow --list drop
   tamis replay rules.v4 office.pcap --net eth0=0.0.0.0/0 --net eth1=10.0.0.0/8 --list drop")]
 pub(crate) struct ReplayArgs {
-    /// Rules, as iptables-save or its siblings (ip6tables, arptables, ebtables) print them, - for standard input; or a
-    /// folder that `tamis collect` wrote
+    /// Rules, as iptables-save or its siblings (ip6tables, arptables, ebtables) or nft list ruleset (text or JSON) print
+    /// them, - for standard input; or a folder that `tamis collect` wrote
     #[arg(value_name = "RULES|HOST")]
     pub rules: String,
     /// Captures (pcap or pcapng, plain, gzip or zstd), merged by time: FILE, - for standard input, or IFACE=FILE

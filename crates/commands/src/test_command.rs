@@ -45,8 +45,8 @@ Examples:
   tamis test --record office.pcap --net lan0=10.20.0.0/24 -o cases.toml rules.v4"
 )]
 pub(crate) struct TestArgs {
-    /// Rules, as iptables-save or ip6tables-save prints them, - for standard input; or a folder that `tamis collect`
-    /// wrote [default: what the cases file names]
+    /// Rules, as iptables-save, ip6tables-save or nft list ruleset prints them, - for standard input; or a folder that
+    /// `tamis collect` wrote [default: what the cases file names]
     #[arg(value_name = "RULES|HOST")]
     pub rules: Option<String>,
     /// Cases; with --record the rules

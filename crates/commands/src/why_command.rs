@@ -36,8 +36,8 @@ as one conversation, those of one trace id as one packet:
   tamis why rules.v4 < /var/log/kern.log
 Exit codes: 0 accept, 1 drop or reject, 2 usage or input error, 4 unknown.")]
 pub(crate) struct WhyArgs {
-    /// Rules, as iptables-save or its siblings (ip6tables, arptables, ebtables) print them, - for standard input; or a
-    /// folder that `tamis collect` wrote
+    /// Rules, as iptables-save or its siblings (ip6tables, arptables, ebtables) or nft list ruleset (text or JSON) print
+    /// them, - for standard input; or a folder that `tamis collect` wrote
     #[arg(value_name = "RULES|HOST")]
     pub rules: String,
     /// Captures that --packet NUMBER counts in: FILE, or IFACE=FILE for one that was recorded on one interface

@@ -41,7 +41,7 @@ mod tests {
     #[test]
     fn a_state_is_made_once_and_may_be_lost() {
         let mut state = State::default();
-        let mut add = |state: &mut State| {
+        let add = |state: &mut State| {
             state.ask(
                 || 0,
                 |count: &mut u32| {
