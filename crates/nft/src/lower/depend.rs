@@ -219,9 +219,10 @@ impl Known {
 
     /// nft puts what an extension header or an option needs before all else, counters included.
     fn network_at_start(&mut self, family: u128) {
-        let mut needs = std::mem::take(&mut self.at_start);
-        self.network(family, &mut needs);
-        self.at_start = needs;
+        if self.network != Some(family) {
+            self.network.get_or_insert(family);
+            self.at_start.push(Need::Network(family));
+        }
     }
 
     fn upper(&mut self, protocol: u128, needs: &mut Vec<Need>) {

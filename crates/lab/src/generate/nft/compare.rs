@@ -54,7 +54,7 @@ impl Drawing<'_> {
                 self.test(field, format!("{name} {op}{text}"), value, "op interval set")
             }
             (_, 14 | 15) => self.named(field),
-            (_, 16..) if field.item.starts_with("payload") && self.about.plain => {
+            _ if field.item.starts_with("payload") && self.about.plain => {
                 let (text, value) = self.anonymous(field, false);
                 self.test(field, format!("{name} {text}"), value, "op set")
             }
@@ -99,7 +99,14 @@ impl Drawing<'_> {
             Kind::Number(_) => Kind::Hex(bits).show(value),
             kind => kind.show(value),
         };
-        let (name, operation) = (field.name, self.draw.pick(&["&", "&", "&", "^", "|"]));
+        let is_payload = field.item.starts_with("payload");
+        let operations: &[&str] = match is_payload && self.about.plain {
+            true => &["&", "|"],
+            false => &["&", "&", "&", "^", "|"],
+        };
+        let (name, operation) = (field.name, self.draw.pick(operations));
+        // nft takes the constant to the other side, which makes it a plain comparison.
+        self.about.plain |= is_payload && operation == "^";
         let result = match operation {
             "^" => value ^ mask,
             "|" => value | mask,
@@ -115,6 +122,9 @@ impl Drawing<'_> {
         let name = field.name;
         let value = (field.draw)(self) % words.len() as u128;
         let (first, other) = (field.kind.show(value), self.draw.pick(words));
+        let is_payload = field.item.starts_with("payload");
+        let choice = if is_payload && self.about.plain { 15 } else { choice };
+        self.about.plain |= is_payload;
         let text = match choice {
             0..=4 => format!("{name} {first}"),
             5..=8 => format!("{name} {first},{other}"),

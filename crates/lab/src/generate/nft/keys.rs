@@ -15,7 +15,7 @@ const DEVICES: Kind =
     Kind::Words(&["\"t0\"", "\"t1\"", "\"lo\"", "\"t*\"", "\"t0*\"", "\"t00\"", "\"r0\""]);
 const INDEXED: Kind = Kind::Words(&["\"t0\"", "\"t1\"", "\"lo\""]);
 const PACKET_TYPES: Kind = Kind::Words(&["host", "unicast", "broadcast", "multicast", "other"]);
-const LINK_TYPES: Kind = Kind::Words(&["ether", "loopback", "ppp", "65534"]);
+const LINK_TYPES: Kind = Kind::Words(&["loopback", "ppp", "65534"]);
 const ETHER_TYPES: Kind = Kind::Words(&["ip", "ip6", "arp", "vlan"]);
 const FAMILIES: Kind = Kind::Words(&["ipv4", "ipv6"]);
 const ADDRESS_TYPES: Kind = Kind::Words(&[

@@ -247,20 +247,20 @@ fn table(drawing: &mut Drawing<'_>, name: String, ending: Ending) -> Table {
         let name = format!("{}{index}", if base.is_some() { "b" } else { "c" });
         chains.push(Chain { name, base, rules: Vec::new() });
     }
-    for index in 0..count {
+    for (index, chain) in chains.iter_mut().enumerate() {
         let is_base = index < bases;
         let callees: Vec<usize> = (index.max(bases - 1) + 1..count).collect();
         let rules =
             if is_base { 3 + drawing.draw.rng.usize(..5) } else { 1 + drawing.draw.rng.usize(..5) };
         if is_base {
             // Counts every packet that comes here.
-            chains[index].rules.push(Rule { parts: vec![Part::counter()], to: None });
+            chain.rules.push(Rule { parts: vec![Part::counter()], to: None });
         }
         for _ in 0..rules {
             let rule = rule(drawing, &callees, is_base);
-            chains[index].rules.push(rule);
+            chain.rules.push(rule);
         }
-        chains[index].rules.push(Rule { parts: vec![Part::counter()], to: None });
+        chain.rules.push(Rule { parts: vec![Part::counter()], to: None });
     }
     Table { family: drawing.family, name, chains, sets: std::mem::take(&mut drawing.sets) }
 }

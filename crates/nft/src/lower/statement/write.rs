@@ -128,6 +128,14 @@ impl LowerSegment {
     }
 }
 
+/// Whether a packet has a whole header of TCP.
+fn has_header(transit: &Transit<'_, '_>) -> bool {
+    let L4::Upper(upper) = transit.upper_layer() else { return false };
+    let Read::Known(header) = transit.packet.upper::<20>(&upper, 0) else { return false };
+    let len = usize::from(header[12] >> 4) * 4;
+    upper.protocol == 6 && len >= 20 && upper.offset + len <= transit.packet.headers().end
+}
+
 impl Act for LowerSegment {
     fn act(&self, transit: &mut Transit<'_, '_>) -> Next {
         let loaded = self.0.load(transit);
@@ -140,9 +148,7 @@ impl Act for LowerSegment {
             Place::At(..) => return Next::Ends,
             // A packet without a TCP header ends the rule, one without the option does not.
             Place::Missing => {
-                let is_tcp =
-                    matches!(transit.upper_layer(), L4::Upper(upper) if upper.protocol == 6);
-                return if is_tcp { ending } else { Next::Ends };
+                return if has_header(transit) { ending } else { Next::Ends };
             }
             Place::Unknown => {
                 Self::forget(transit, None);
