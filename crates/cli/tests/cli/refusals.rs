@@ -12,7 +12,7 @@ fn rules_are_refused_at_file_line_and_column() {
         ("option.v4", b"*filter\n-A INPUT --nonsense 3\nCOMMIT\n", "2:10", "--nonsense"),
         ("quote.v4", b"*filter\n-A INPUT -m comment --comment \"x\nCOMMIT\n", "2:31", "quote"),
         ("commit.v4", b"*filter\n:INPUT DROP [0:0]\n", "3:1", "COMMIT"),
-        ("nft.v4", b"table ip filter {\n chain x { }\n}\n", "1:1", "nft"),
+        ("nft.v4", b"table ip filter {\n chain x { nonsense }\n}\n", "2:12", "nonsense"),
         ("list.v4", b"Chain INPUT (policy ACCEPT)\n", "1:1", "iptables -L"),
         ("empty.v4", b"", "1:1", "iptables-save text"),
         ("loop.v4", b"*filter\n:a - [0:0]\n-A INPUT -j a\n-A a -j a\nCOMMIT\n", "4:1", "a -> a"),

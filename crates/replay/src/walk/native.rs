@@ -69,6 +69,7 @@ impl Native {
                 }
             }
         }
+        own.iter_mut().for_each(detach_ingress);
         listing.ruleset.tables = own;
         let native = Self { file, listing, order };
         Ok(native.is_in_order(files)?.then_some(native).filter(Self::is_any))
@@ -126,6 +127,14 @@ impl Native {
         let is_of_ip =
             matches!(chain.family, ForeignFamily::Ip | ForeignFamily::Ip6 | ForeignFamily::Inet);
         is_of_ip && !matches!(chain.hook, ForeignHook::Ingress | ForeignHook::Egress)
+    }
+}
+
+/// Takes the chains of devices from their hooks: what a device receives may be another's packet to the rules (a bridge's, a
+/// VLAN's), so these chains stay [`super::foreign`].
+fn detach_ingress(table: &mut nft::model::Table) {
+    for chain in &mut table.chains {
+        chain.attached.take_if(|attached| &*attached.hook == "ingress");
     }
 }
 
