@@ -253,6 +253,9 @@ fn a_flow_with_a_helper_concerns_other_workers() {
     }
 }
 
+/// When a packet may have been recorded, in nanoseconds since the Unix epoch: in 2020.
+const RECORDED: u64 = 1_600_000_000_000_000_000;
+
 #[test]
 fn the_end_of_a_flow_that_no_list_has_begins_none() {
     let nothing = Some(Arc::new(Listing::default()));
@@ -260,6 +263,7 @@ fn the_end_of_a_flow_that_no_list_has_begins_none() {
     for (start, flows) in [(None, 1), (nothing, 0), (later, 1)] {
         let midstream = Config { mode: Mode::Midstream, ..kernel() };
         let mut net = Net { tracker: Tracker::starting(midstream, start), ..Net::kernel() };
+        net.tracker.begin(RECORDED);
         Line::new(V4).there(FIN_ACK, 1001, 5001).pass(&mut net);
         assert_eq!(net.tracker.len(), flows);
     }
