@@ -258,7 +258,7 @@ fn own_parts(world: &World, worker: usize) {
             if *source < BATCHES {
                 *source += 1;
                 stager.parts().iter_mut().for_each(|part| part.0.push(*source));
-                drop(source);
+                // Before it lets go of the source: the other worker ends once that is empty, and the lane too.
                 stager.put(Duration::ZERO, false);
             }
         }
