@@ -186,6 +186,7 @@ impl<'n> HostFolder<'n> {
             let family = of_family.ruleset.family;
             let file = RulesFile::of_family(&native.file, &listing, of_family);
             match files.iter_mut().find(|own| own.ruleset.family == family) {
+                Some(own) if native.stands_for(&own.ruleset) => *own = file.given_as(self.name),
                 Some(own) => own.join_native(file, &sort),
                 None => {
                     let place = files.iter().position(|own| own.ruleset.family > family);

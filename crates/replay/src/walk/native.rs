@@ -6,6 +6,7 @@
 //! chains of nft act at one hook with one priority, nft's are [`super::foreign`] to the rules.
 
 use host::foreign::{ForeignChain, ForeignFamily, ForeignHook};
+use rules::Backend;
 use rules::model::{Chain, Family, Policy, Ruleset, Table};
 use rules::save::{LoadOptions, load};
 
@@ -115,6 +116,16 @@ impl Native {
         families.filter(|of_family| !of_family.ruleset.tables.is_empty()).collect()
     }
 
+    /// Whether these are no tables of iptables-nft, but what its save tool prints in place of nft's own: it names a table
+    /// whose chains it does not know, with chains that nothing attached.
+    pub(super) fn stands_for(&self, ruleset: &Ruleset) -> bool {
+        let is_made_up = |table: &Table| {
+            let is_listed = self.order.iter().any(|name| table.name == **name);
+            !is_listed && !table.chains.iter().any(acts)
+        };
+        ruleset.backend == Backend::Nft && ruleset.tables.iter().all(is_made_up)
+    }
+
     /// Puts tables in the order in which they were made.
     pub(super) fn sort(&self, ruleset: &mut Ruleset) {
         let place = |table: &Table| self.order.iter().position(|name| table.name == **name);
@@ -138,14 +149,16 @@ fn detach_ingress(table: &mut nft::model::Table) {
     }
 }
 
+/// Whether a base chain does anything but let packets go.
+fn acts(chain: &Chain) -> bool {
+    chain.base.is_some_and(|base| !chain.rules.is_empty() || base.policy == Policy::Drop)
+}
+
 /// Whether chains of both act at one hook with one priority.
 fn meets(one: &Ruleset, other: &Ruleset) -> bool {
-    let acts = |chain: &&Chain| {
-        chain.base.is_some_and(|base| !chain.rules.is_empty() || base.policy == Policy::Drop)
-    };
     let bases = |ruleset: &Ruleset| -> Vec<_> {
         let chains = ruleset.tables.iter().flat_map(|table| &table.chains);
-        let bases = chains.filter(acts).filter_map(|chain| chain.base);
+        let bases = chains.filter(|chain| acts(chain)).filter_map(|chain| chain.base);
         bases.map(|base| (base.hook, base.priority)).collect()
     };
     let others = bases(other);
