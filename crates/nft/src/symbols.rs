@@ -347,82 +347,13 @@ pub(crate) const MPTCP: Symbols = &[
 pub(crate) const GRE_FLAGS: Symbols =
     &[("checksum", 16), ("routing", 8), ("key", 4), ("sequence", 2), ("strict", 1)];
 
-/// Services that `/etc/services` names everywhere.
-const SERVICES: Symbols = &[
-    ("ftp-data", 20),
-    ("ftp", 21),
-    ("ssh", 22),
-    ("telnet", 23),
-    ("smtp", 25),
-    ("time", 37),
-    ("domain", 53),
-    ("bootps", 67),
-    ("bootpc", 68),
-    ("tftp", 69),
-    ("http", 80),
-    ("kerberos", 88),
-    ("pop3", 110),
-    ("sunrpc", 111),
-    ("auth", 113),
-    ("nntp", 119),
-    ("ntp", 123),
-    ("netbios-ns", 137),
-    ("netbios-dgm", 138),
-    ("netbios-ssn", 139),
-    ("imap2", 143),
-    ("imap", 143),
-    ("snmp", 161),
-    ("snmp-trap", 162),
-    ("bgp", 179),
-    ("irc", 194),
-    ("ldap", 389),
-    ("https", 443),
-    ("microsoft-ds", 445),
-    ("submissions", 465),
-    ("isakmp", 500),
-    ("syslog", 514),
-    ("printer", 515),
-    ("rip", 520),
-    ("dhcpv6-client", 546),
-    ("dhcpv6-server", 547),
-    ("submission", 587),
-    ("ipp", 631),
-    ("ldaps", 636),
-    ("domain-s", 853),
-    ("rsync", 873),
-    ("ftps", 990),
-    ("imaps", 993),
-    ("pop3s", 995),
-    ("socks", 1080),
-    ("openvpn", 1194),
-    ("ms-sql-s", 1433),
-    ("l2f", 1701),
-    ("radius", 1812),
-    ("radius-acct", 1813),
-    ("nfs", 2049),
-    ("iscsi-target", 3260),
-    ("mysql", 3306),
-    ("ipsec-nat-t", 4500),
-    ("sip", 5060),
-    ("sip-tls", 5061),
-    ("xmpp-client", 5222),
-    ("xmpp-server", 5269),
-    ("mdns", 5353),
-    ("postgresql", 5432),
-    ("x11", 6000),
-    ("redis", 6379),
-    ("http-alt", 8080),
-    ("git", 9418),
-    ("zabbix-agent", 10050),
-];
-
 fn find(symbols: Symbols, word: &str) -> Option<u128> {
     symbols.iter().find(|(name, _)| *name == word).map(|(_, value)| u128::from(*value))
 }
 
 /// Reads the name of a service.
 pub(crate) fn service(word: &str) -> Option<u128> {
-    find(SERVICES, word)
+    rules::port_of_service(word).map(u128::from)
 }
 
 /// Reads a user or group that every host has.

@@ -44,4 +44,4 @@ pub use names::{protocol_name, protocol_number};
 pub use outcome::Outcome;
 pub use parallel::{Because, Class};
 pub use transit::{BridgeNote, Iface, Transit};
-pub use value::port as port_number;
+pub use value::{port as port_number, service as port_of_service};

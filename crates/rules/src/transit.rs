@@ -4,14 +4,22 @@
 //! Changes made on a branch that may not have been taken ([`Transit::certain`] is false) join the old
 //! value and the new one, so what is known afterwards holds on either branch.
 
+use std::net::IpAddr;
+
 use crate::backend::Backend;
 use crate::connection::Connection;
 use crate::family::{Family, Hook};
 use crate::ipset::Sets;
 use conntrack::Chance;
-use host::{Change, Host};
+use host::{Change, Host, Outgoing, Routed};
 use packet::ipv6_ext::{AUTH, Find};
 use packet::{L3, L4, Mark, Packet, Read, Upper, ipv4, ipv6, ipv6_ext};
+
+/// Packets to this host, to all and to many, and sent by it, as the link layer has them (`linux/if_packet.h`).
+const PACKET_HOST: u8 = 0;
+const PACKET_BROADCAST: u8 = 1;
+const PACKET_MULTICAST: u8 = 2;
+const PACKET_OUTGOING: u8 = 4;
 
 /// One packet at one hook.
 #[derive(Debug)]
@@ -183,6 +191,59 @@ impl Transit<'_, '_> {
         match self.packet.headers().overrun {
             false => Some(false),
             true => self.host.has(Change::UpperLayerWithinPacket),
+        }
+    }
+
+    /// The smaller MTU of the packet's way and of the way back to its source (`get_tcpmss`). No way back counts for none.
+    #[must_use]
+    pub fn least_mtu(&self) -> Option<u32> {
+        if self.path_mtu.is_some() {
+            return self.path_mtu;
+        }
+        let source = match self.family {
+            Family::Ipv6 => IpAddr::from(self.net::<16>(ipv6::SOURCE.start).known()?),
+            _ => IpAddr::from(self.net::<4>(ipv4::SOURCE.start).known()?),
+        };
+        let (mark, protocol, ports) = (Some(0), Some(0), Some([0; 2]));
+        let back = Outgoing { tos: Some(0), mark, protocol, ports, ..Outgoing::to(source) };
+        let there = self.mtu?;
+        match self.host.route_out(&back) {
+            Routed::Forward { mtu, .. } => Some(mtu?.min(there)),
+            Routed::Refused(_) => Some(there),
+            Routed::Input(_) | Routed::Unknown(_) => None,
+        }
+    }
+
+    /// `skb->pkt_type` at this hook, a number of `linux/if_packet.h`. A packet that this host sends is one to the host at
+    /// every hook, and so is a packet without an Ethernet header; no hook sees the `outgoing` of a cooked capture.
+    #[must_use]
+    pub fn packet_type(&self) -> Option<u8> {
+        match self.hook {
+            Hook::Output => return Some(PACKET_HOST),
+            // A router forwards no others; a bridge does, and they stay what they were.
+            Hook::Postrouting if self.to_host != Some(false) => return Some(PACKET_HOST),
+            _ if self.packet.described().is_some() => return self.packet_type_by_address(),
+            _ => {}
+        }
+        Some(match self.packet.headers().link.packet_type {
+            None | Some(PACKET_OUTGOING) => PACKET_HOST,
+            Some(kind) => kind,
+        })
+    }
+
+    /// The type of a packet that somebody described without its frame, where its destination tells.
+    fn packet_type_by_address(&self) -> Option<u8> {
+        match self.packet.headers().l3 {
+            L3::Ipv4 { .. } => match self.net::<4>(ipv4::DESTINATION.start).known()? {
+                [255, 255, 255, 255] => Some(PACKET_BROADCAST),
+                [224..=239, ..] => Some(PACKET_MULTICAST),
+                _ => None,
+            },
+            L3::Ipv6 => match self.net::<1>(ipv6::DESTINATION.start).known()? {
+                [0xff] => Some(PACKET_MULTICAST),
+                _ => None,
+            },
+            _ => None,
         }
     }
 

@@ -8,7 +8,7 @@ mod ports;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-pub use ports::port;
+pub use ports::{port, service};
 pub(crate) use ports::{port_ends, port_range};
 
 /// An unsigned number in C notation (`10`, `0x0a`, `012`) of at most `max`.

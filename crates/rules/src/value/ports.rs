@@ -69,26 +69,47 @@ const SERVICES: &[(&str, u16)] = &[
     ("ldap", 389),
     ("https", 443),
     ("microsoft-ds", 445),
+    ("submissions", 465),
     ("isakmp", 500),
     ("syslog", 514),
+    ("printer", 515),
+    ("rip", 520),
+    ("dhcpv6-client", 546),
+    ("dhcpv6-server", 547),
     ("submission", 587),
+    ("ipp", 631),
     ("ldaps", 636),
+    ("domain-s", 853),
     ("rsync", 873),
+    ("ftps", 990),
     ("imaps", 993),
     ("pop3s", 995),
     ("socks", 1080),
     ("openvpn", 1194),
+    ("ms-sql-s", 1433),
+    ("l2f", 1701),
     ("radius", 1812),
     ("radius-acct", 1813),
     ("nfs", 2049),
+    ("iscsi-target", 3260),
     ("mysql", 3306),
-    ("postgresql", 5432),
+    ("ipsec-nat-t", 4500),
     ("sip", 5060),
+    ("sip-tls", 5061),
+    ("xmpp-client", 5222),
+    ("xmpp-server", 5269),
+    ("mdns", 5353),
+    ("postgresql", 5432),
     ("x11", 6000),
+    ("redis", 6379),
     ("http-alt", 8080),
+    ("git", 9418),
+    ("zabbix-agent", 10050),
 ];
 
-fn service(name: &str) -> Option<u16> {
+/// The port of a service that has the same name on every system.
+#[must_use]
+pub fn service(name: &str) -> Option<u16> {
     SERVICES.iter().find(|(known, _)| *known == name).map(|(_, port)| *port)
 }
 

@@ -6,8 +6,8 @@
 
 use super::Load;
 use crate::lower::word::{Loaded, Word};
-use packet::{L3, L4, Read, ipv4, ipv6};
-use rules::model::{Family, Hook};
+use packet::L4;
+use rules::model::Family;
 use rules::{Iface, Transit};
 
 /// A key of `meta` that is evaluated.
@@ -58,10 +58,6 @@ const KEYS: [(&str, &str, Meta); 13] = [
     ("pkttype", "pkttype", Meta::PacketType),
 ];
 
-const HOST: u8 = 0;
-const BROADCAST: u8 = 1;
-const MULTICAST: u8 = 2;
-const OUTGOING: u8 = 4;
 /// `ARPHRD_ETHER` and `ARPHRD_LOOPBACK`.
 const ETHERNET: u128 = 1;
 const LOOPBACK: u128 = 772;
@@ -90,7 +86,7 @@ impl Load for Meta {
             Self::InputType => kind(transit),
             Self::InputGroup => group(transit.input, transit),
             Self::OutputGroup => group(transit.output, transit),
-            Self::PacketType => match packet_type(transit) {
+            Self::PacketType => match transit.packet_type() {
                 Some(kind) => Loaded::known(kind.into()),
                 None => Loaded::unknown(8),
             },
@@ -179,36 +175,5 @@ fn group(device: Iface<'_>, transit: &Transit<'_, '_>) -> Loaded {
                 None => Loaded::unknown(32),
             }
         }
-    }
-}
-
-/// `skb->pkt_type` at this hook: packets that this host sends have that of a packet to it.
-fn packet_type(transit: &Transit<'_, '_>) -> Option<u8> {
-    match transit.hook {
-        Hook::Output => return Some(HOST),
-        // A router forwards no others; a bridge does, and they stay what they were.
-        Hook::Postrouting if transit.to_host != Some(false) => return Some(HOST),
-        _ if transit.packet.described().is_some() => return by_address(transit),
-        _ => {}
-    }
-    Some(match transit.packet.headers().link.packet_type {
-        None | Some(OUTGOING) => HOST,
-        Some(kind) => kind,
-    })
-}
-
-/// The type of a packet that somebody described without its frame, where its destination tells.
-fn by_address(transit: &Transit<'_, '_>) -> Option<u8> {
-    match transit.packet.headers().l3 {
-        L3::Ipv4 { .. } => match transit.net::<4>(ipv4::DESTINATION.start) {
-            Read::Known([255, 255, 255, 255]) => Some(BROADCAST),
-            Read::Known([224..=239, ..]) => Some(MULTICAST),
-            _ => None,
-        },
-        L3::Ipv6 => match transit.net::<1>(ipv6::DESTINATION.start) {
-            Read::Known([0xff]) => Some(MULTICAST),
-            _ => None,
-        },
-        _ => None,
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::ext::{Args, BRIDGE, IP, Match, MatchKind, Opt, Printer, Support};
 use crate::value;
-use packet::{L3, Read, ethernet, ipv4, ipv6};
+use packet::{Read, ethernet};
 
 use crate::error::What;
 use crate::family::Hook;
@@ -25,7 +25,6 @@ pub(crate) static KIND: MatchKind = MatchKind {
 };
 
 const HOST: u8 = 0;
-const OUTGOING: u8 = 4;
 
 /// Types by name; the first name of each is printed.
 const NAMES: [(&str, u8); 7] = [
@@ -102,37 +101,6 @@ fn parse(args: &Args<'_>) -> Result<Box<dyn Match>, What> {
     Ok(Box::new(PacketType { kind: *kind, invert: given.invert }))
 }
 
-/// `skb->pkt_type` at this hook.
-fn packet_type(transit: &Transit<'_, '_>) -> Option<u8> {
-    match transit.hook {
-        Hook::Output => return Some(HOST),
-        // A router forwards no others; a bridge does, and they stay what they were.
-        Hook::Postrouting if transit.to_host != Some(false) => return Some(HOST),
-        _ if transit.packet.described().is_some() => return by_address(transit),
-        _ => {}
-    }
-    Some(match transit.packet.headers().link.packet_type {
-        None | Some(OUTGOING) => HOST,
-        Some(kind) => kind,
-    })
-}
-
-/// The type of a packet that somebody described without its frame, where its destination tells.
-fn by_address(transit: &Transit<'_, '_>) -> Option<u8> {
-    match transit.packet.headers().l3 {
-        L3::Ipv4 { .. } => match transit.packet.net::<4>(ipv4::DESTINATION.start).known()? {
-            [255, 255, 255, 255] => Some(BROADCAST),
-            [224..=239, ..] => Some(MULTICAST),
-            _ => None,
-        },
-        L3::Ipv6 => match transit.packet.net::<16>(ipv6::DESTINATION.start).known()? {
-            [0xff, ..] => Some(MULTICAST),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
 impl Match for PacketType {
     fn print(&self, to: &mut Printer) {
         let named = NAMES.iter().find(|(_, kind)| *kind == self.kind);
@@ -140,7 +108,7 @@ impl Match for PacketType {
     }
 
     fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
-        let kind = packet_type(transit);
+        let kind = transit.packet_type();
         kind.map_or(Outcome::MAYBE, |kind| Outcome::from_bool((kind == self.kind) != self.invert))
     }
 

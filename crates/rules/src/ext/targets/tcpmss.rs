@@ -19,9 +19,7 @@ use crate::family::{Family, Hook};
 use crate::predicate::{Change, Field};
 use crate::transit::Transit;
 use crate::value;
-use host::{Outgoing, Routed};
 use packet::{L4, Read, ipv4, ipv6};
-use std::net::IpAddr;
 
 pub(crate) static KIND: TargetKind = TargetKind {
     name: "TCPMSS",
@@ -93,32 +91,13 @@ impl SetMss {
         let headers = if transit.family == Family::Ipv6 { 60 } else { 40 };
         match self {
             Self::To(mss) => Size::To(mss),
-            Self::PathMtu => match path_mtu(transit) {
+            Self::PathMtu => match transit.least_mtu() {
                 None => Size::Unknown,
                 Some(mtu) if mtu <= headers => Size::None,
                 // The kernel takes the lower half, too.
                 Some(mtu) => Size::To((mtu - headers) as u16),
             },
         }
-    }
-}
-
-/// The smaller MTU of the packet's way and of the way back to its source. No way back counts for none.
-fn path_mtu(transit: &Transit<'_, '_>) -> Option<u32> {
-    if transit.path_mtu.is_some() {
-        return transit.path_mtu;
-    }
-    let source = match transit.family {
-        Family::Ipv6 => IpAddr::from(transit.net::<16>(ipv6::SOURCE.start).known()?),
-        _ => IpAddr::from(transit.net::<4>(ipv4::SOURCE.start).known()?),
-    };
-    let (mark, protocol, ports) = (Some(0), Some(0), Some([0; 2]));
-    let back = Outgoing { tos: Some(0), mark, protocol, ports, ..Outgoing::to(source) };
-    let there = transit.mtu?;
-    match transit.host.route_out(&back) {
-        Routed::Forward { mtu, .. } => Some(mtu?.min(there)),
-        Routed::Refused(_) => Some(there),
-        Routed::Input(_) | Routed::Unknown(_) => None,
     }
 }
 
