@@ -14,3 +14,4 @@ mod recorded;
 mod shards;
 mod spec;
 mod threads;
+mod traced;
