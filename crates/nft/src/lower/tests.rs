@@ -4,8 +4,9 @@ use super::probe::{Frame, craft, lowered, only};
 use conntrack::{CtState, States};
 use packet::craft::Message;
 use packet::{Mark, tcp};
-use rules::Outcome;
 use rules::eval::Verdict::{self, Accept, Drop, Reject};
+use rules::eval::{Alive, Memories, RuleRef, walk};
+use rules::{Outcome, Transit};
 use rules::model::{Action, Family, Hook, Policy};
 
 /// The rules of a forward chain of family inet, whose policy is drop.
@@ -174,6 +175,55 @@ fn a_key_that_is_not_known_leaves_open_what_it_may_find() {
     let cut = Frame::syn(22).cut(36);
     assert_eq!(verdict(&cut, "tcp dport vmap { 22 : accept, 80 : drop }"), None);
     assert_eq!(verdict(&cut, "tcp dport vmap { 0-65535 : accept }"), Some(Accept));
+}
+
+/// Rules that a walk hit, by chain and number, and whether that was certain.
+#[derive(Default)]
+struct Hits(Vec<(u32, u32, bool)>);
+
+impl rules::eval::Observer for Hits {
+    fn hit(&mut self, at: RuleRef, certain: bool, _: &Transit<'_, '_>) {
+        self.0.push((at.chain, at.rule + 1, certain));
+    }
+}
+
+/// Where the key of a verdict map is not known, the rules of each chain that it may lead to count the packet, perhaps.
+#[test]
+fn chains_behind_a_key_that_is_not_known_are_walked() {
+    let walked = |frame: &Frame, rule: &str| {
+        let text = format!(
+            "table inet t {{\nmap m {{ type inet_service : verdict; flags dynamic,timeout; elements = {{ 22 : jump a, 80 : \
+             goto b }} }}\nchain f {{ type filter hook forward priority 0; policy drop;\n{rule}\ncounter accept\n}}\n\
+             chain a {{\ncounter\nip saddr 10.9.9.9 counter\n}}\nchain b {{\ncounter accept\n}}\nchain c {{\ncounter\ndrop\n}}\n}}\n"
+        );
+        let ruleset = lowered(&text, frame.family()).ruleset;
+        let (mut memories, mut hits) = (Memories::of(&ruleset), Hits::default());
+        let verdicts = frame
+            .see(|transit| walk(&ruleset, 0, transit, Alive::Certain, &mut memories, &mut hits));
+        // The rule of the map itself is not of interest.
+        hits.0.retain(|(chain, rule, _)| (*chain, *rule) != (0, 1));
+        (hits.0, only(&verdicts))
+    };
+    let (cut, whole) = (Frame::syn(22).cut(36), Frame::syn(22));
+    let (a, b, c, last) = ((1, 1, false), (2, 1, false), (3, 1, false), (0, 2, false));
+    let dropped = (3, 2, false);
+    for (frame, rule, hits, verdict) in [
+        (&whole, "tcp dport vmap { 22 : jump a, 80 : jump b }", vec![(1, 1, true), (0, 2, true)], Some(Accept)),
+        // Whoever goes into a chain that lets all packets out again is at the next rule for certain.
+        (&cut, "tcp dport vmap { 22 : jump a }", vec![a, (0, 2, true)], Some(Accept)),
+        (&cut, "tcp dport vmap { 22 : jump a, 80 : jump b }", vec![a, b, last], Some(Accept)),
+        (&cut, "tcp dport vmap { 22 : jump b, 80 : jump c }", vec![b, c, dropped, last], None),
+        (&cut, "tcp dport vmap { 22 : goto a, 80 : jump b }", vec![a, b, last], None),
+        (&cut, "tcp dport vmap { 22 : accept, 80 : goto c }", vec![c, dropped, last], None),
+        // One part of the key is known.
+        (&cut, "ip daddr . tcp dport vmap { 10.0.0.2 . 22 : jump a, 10.0.0.3 . 22 : jump c }", vec![a, (0, 2, true)], Some(Accept)),
+        // Maps that change, and keys that are not evaluated.
+        (&whole, "tcp dport vmap @m", vec![a, b, last], None),
+        (&whole, "symhash mod 2 vmap { 0 : jump a, 1 : jump b }", vec![a, b, last], Some(Accept)),
+        (&cut, "meta mark set 1 tcp dport vmap { 22 : jump a, 80 : jump b }", vec![a, b, last], Some(Accept)),
+    ] {
+        assert_eq!(walked(frame, rule), (hits, verdict), "{rule}");
+    }
 }
 
 #[test]
