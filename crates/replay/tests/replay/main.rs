@@ -6,6 +6,7 @@ mod described;
 mod either;
 mod layouts;
 mod lines;
+mod listings;
 mod logged;
 mod not_given;
 mod owned;
