@@ -21,11 +21,8 @@ const JSON: &str = include_str!("listing.json");
 
 /// Each chain, and its effects.
 fn told(text: &str) -> Vec<(String, Effects)> {
-    let mut told: Vec<_> = parsed(text)
-        .unwrap()
-        .into_iter()
-        .map(|chain| (chain.to_string(), chain.effects))
-        .collect();
+    let mut told: Vec<_> =
+        parsed(text).unwrap().into_iter().map(|chain| (chain.to_string(), chain.effects)).collect();
     told.sort_by(|a, b| a.0.cmp(&b.0));
     told
 }

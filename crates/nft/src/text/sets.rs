@@ -35,7 +35,11 @@ impl Parser<'_> {
             if self.directive()? {
                 continue;
             }
+            let is_line = !self.is("elements") && !self.is("auto-merge");
             self.set_line(&mut set)?;
+            if is_line {
+                self.separator()?;
+            }
         }
         if set.elements.is_empty()
             && self.lex.count.take().is_some_and(|count| count > 0)
@@ -70,6 +74,9 @@ impl Parser<'_> {
         let word = self.peek().to_owned();
         if let Some(stmt) = Stmt::state(&word, self)? {
             set.stmts.push(stmt);
+            while let Some(stmt) = Stmt::state(&self.peek().to_owned(), self)? {
+                set.stmts.push(stmt);
+            }
             return Ok(());
         }
         let word = self.word("a line of a set or }")?;
