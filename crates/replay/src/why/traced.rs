@@ -21,10 +21,7 @@ use crate::spec::{Passed, What};
 
 /// Tells the story of a packet, which `walked` tells with what is known of what came before it, so that it agrees with what
 /// a trace says that it passed.
-pub(super) fn hold(
-    passed: &[(u64, Passed)],
-    walked: impl Fn(&Known, Detail) -> Story,
-) -> Story {
+pub(super) fn hold(passed: &[(u64, Passed)], walked: impl Fn(&Known, Detail) -> Story) -> Story {
     let first = walked(&Known::default(), Detail::End);
     let agrees = |story: &Story| differs(story, passed).is_none();
     if first.untold > 0 || agrees(&first) {
@@ -42,8 +39,7 @@ pub(super) fn hold(
         return walked(&Known::past(None), Detail::End);
     }
     let story = walked(&Known::default(), Detail::Steps);
-    let contradiction =
-        differs(&story, passed).map(|what| Contradiction { by: "the trace", what });
+    let contradiction = differs(&story, passed).map(|what| Contradiction { by: "the trace", what });
     Story { contradiction, ..story }
 }
 
@@ -94,8 +90,15 @@ struct Place {
 /// A rule or a policy of a trace among the rules.
 enum Is {
     /// Rules of a chain by their numbers: several may have one text.
-    Rules { table: u32, chain: u32, numbers: Vec<u32> },
-    Policy { table: u32, chain: u32 },
+    Rules {
+        table: u32,
+        chain: u32,
+        numbers: Vec<u32>,
+    },
+    Policy {
+        table: u32,
+        chain: u32,
+    },
 }
 
 /// What a trace says, held to the rules.

@@ -10,7 +10,8 @@ use rules::model::Family;
 use crate::described::{on, story};
 use crate::traced::nft;
 
-const OF_IP: &str = "table ip t {\n\tchain c {\n\t\ttype filter hook input priority filter; policy drop;\n\t}\n}\n";
+const OF_IP: &str =
+    "table ip t {\n\tchain c {\n\t\ttype filter hook input priority filter; policy drop;\n\t}\n}\n";
 
 /// A listing is all that the kernel has: without a table for it a packet meets no rule.
 #[test]
@@ -31,7 +32,8 @@ fn a_family_without_tables_in_a_listing_has_no_rules() {
     }
     // Of a part that is asked for, or beside other rules, a listing says nothing of the rest.
     let folder = tempfile::tempdir().unwrap();
-    let [listing, saved] = ["r.nft", "r.v6"].map(|name| folder.path().join(name).display().to_string());
+    let [listing, saved] =
+        ["r.nft", "r.v6"].map(|name| folder.path().join(name).display().to_string());
     std::fs::write(&listing, OF_IP).unwrap();
     std::fs::write(&saved, "*filter\n:INPUT DROP [0:0]\nCOMMIT\n").unwrap();
     let families = |options: WalkOptions| -> Vec<(Family, usize)> {
@@ -59,7 +61,9 @@ fn chains_before_defragmentation_see_fragments() {
     };
     let told = |priority: i32, rule: &str| -> [String; 2] {
         let [first, last] = ["1:5 > 10.0.0.2:53 frag=0+ len=44", "> 10.0.0.2 frag=24 len=44"];
-        let first = parse(&format!("in=eth0 udp 10.0.0.1:{} path=input id=7", first.replace("1:5", "5"))).unwrap();
+        let first =
+            parse(&format!("in=eth0 udp 10.0.0.1:{} path=input id=7", first.replace("1:5", "5")))
+                .unwrap();
         let last = parse(&format!("in=eth0 17 10.0.0.1 {last} path=input id=7")).unwrap();
         let rules = rules(priority, rule);
         let setup = on(Host::default());

@@ -134,7 +134,10 @@ fn a_trace_agrees_with_the_rules_that_it_ran_under() {
             lines(
                 "udp",
                 99,
-                &[(IN, "rule ct state established,related counter packets 0 bytes 0 accept (verdict accept)")],
+                &[(
+                    IN,
+                    "rule ct state established,related counter packets 0 bytes 0 accept (verdict accept)",
+                )],
             ),
             "ACCEPT by L14",
         ),
@@ -154,7 +157,12 @@ fn where_a_trace_and_the_rules_part_is_said() {
     let trace = |id: &str| lines("udp", 80, &[SET, LET, (IN, id)]);
     for (from, to, lines, why) in [
         ("jump ssh", "jump dns", ssh(), "a rule that its chain lacks here"),
-        ("policy drop", "policy accept", ssh(), "line 8 has policy drop of inet fw input, but here"),
+        (
+            "policy drop",
+            "policy accept",
+            ssh(),
+            "line 8 has policy drop of inet fw input, but here",
+        ),
         (
             "iifname \"lo\" tcp",
             "iifname \"eth*\" tcp",
@@ -162,8 +170,18 @@ fn where_a_trace_and_the_rules_part_is_said() {
             "line 5 has inet fw input iifname \"eth*\" tcp dport { 22, 23 } counter packets 0 bytes 0 comment \"ssh\" \
              (verdict continue), which does not match the packet here: ",
         ),
-        ("127.0.0.0/8 return", "127.0.0.0/8 drop", ssh(), "line 7 has inet fw ssh counter packets 5"),
-        ("\t\tiifname", "\t\ttcp dport 1-99 counter\n\t\tiifname", ssh(), "but here L15 inet fw input tcp dport 1-99"),
+        (
+            "127.0.0.0/8 return",
+            "127.0.0.0/8 drop",
+            ssh(),
+            "line 7 has inet fw ssh counter packets 5",
+        ),
+        (
+            "\t\tiifname",
+            "\t\ttcp dport 1-99 counter\n\t\tiifname",
+            ssh(),
+            "but here L15 inet fw input tcp dport 1-99",
+        ),
         ("\t\taccept\n", "\t\taccept\n", trace("policy drop"), "to which the packet does not come"),
         ("", "", trace("rule drop (verdict drop)"), "a rule that its chain lacks here"),
         (
@@ -172,14 +190,24 @@ fn where_a_trace_and_the_rules_part_is_said() {
             lines("udp", 80, &[("ip other c", "policy drop"), WEB]),
             "policy drop of ip other c, a table that is not here",
         ),
-        ("", "", lines("udp", 80, &[("inet fw none", "rule accept (verdict accept)")]), "a chain that is not here"),
+        (
+            "",
+            "",
+            lines("udp", 80, &[("inet fw none", "rule accept (verdict accept)")]),
+            "a chain that is not here",
+        ),
         (
             "",
             "",
             lines("udp", 443, &[SET, LET, WEB]),
             "udp dport 443 drop comes after what the trace has at this hook",
         ),
-        ("", "", lines("udp", 80, &[(IN, "unknown rule handle 9 (verdict drop)"), DROP]), "does not come here"),
+        (
+            "",
+            "",
+            lines("udp", 80, &[(IN, "unknown rule handle 9 (verdict drop)"), DROP]),
+            "does not come here",
+        ),
     ] {
         let changed = if from.is_empty() { RULES.to_owned() } else { RULES.replace(from, to) };
         let decision = decision(&nft(&changed), &lines);
@@ -200,13 +228,17 @@ fn lines_of_the_target_trace_are_held_to_the_rules() {
         )
     };
     let of = |places: &[&str]| -> String { places.iter().map(|place| line(place)).collect() };
-    let all = ["filter:INPUT:rule:1", "filter:A:rule:1", "filter:A:return:2", "filter:INPUT:rule:3"];
+    let all =
+        ["filter:INPUT:rule:1", "filter:A:rule:1", "filter:A:return:2", "filter:INPUT:rule:3"];
     let rules = rules(text);
     let own = decision(&rules, &of(&all));
     assert!(own.starts_with("ACCEPT by L6"), "{own}");
     for (places, why) in [
         (vec![all[0], all[2], all[3]], "but here L7 -A A -p udp -m udp --dport 9 comes before it"),
-        (vec![all[0], all[1], all[2], "filter:INPUT:policy:4"], "to which the packet does not come"),
+        (
+            vec![all[0], all[1], all[2], "filter:INPUT:policy:4"],
+            "to which the packet does not come",
+        ),
         (vec![all[0], "filter:INPUT:rule:2"], "which does not match the packet here: -p tcp"),
     ] {
         let decision = decision(&rules, &of(&places));
@@ -235,7 +267,10 @@ fn traces_of_the_real_nft_agree_with_what_it_lists() {
     let folder = tempfile::tempdir().unwrap();
     let [script, trace] = ["rules.nft", "trace.txt"].map(|name| folder.path().join(name));
     std::fs::write(&script, RULES).unwrap();
-    let run = Command::new("unshare").args(["-n", "sh", "-c", PLAYED, "sh"]).args([&script, &trace]).output();
+    let run = Command::new("unshare")
+        .args(["-n", "sh", "-c", PLAYED, "sh"])
+        .args([&script, &trace])
+        .output();
     let Some(run) = run.ok().filter(|run| run.status.success()) else {
         eprintln!("SKIPPED: needs root, unshare, bash and nft");
         return;

@@ -126,7 +126,10 @@ mod tests {
             verdict: verdict.to_owned(),
         };
         for (line, what) in [
-            ("rule tcp dport 22 accept (verdict accept)", rule("tcp dport 22 accept", None, "accept")),
+            (
+                "rule tcp dport 22 accept (verdict accept)",
+                rule("tcp dport 22 accept", None, "accept"),
+            ),
             ("rule jump a (verdict jump a)", rule("jump a", None, "jump a")),
             ("rule drop # handle 7 (verdict drop)", rule("drop", Some(7), "drop")),
             ("unknown rule handle 9 (verdict continue)", rule("handle 9", Some(9), "continue")),
@@ -141,7 +144,10 @@ mod tests {
             assert_eq!(Passed::of_line(line), None, "{line}");
         }
         let place = Passed::of_place("filter:INPUT:rule:3").unwrap();
-        assert_eq!((&*place.table, &*place.chain, place.what), ("filter", "INPUT", What::Number(3)));
+        assert_eq!(
+            (&*place.table, &*place.chain, place.what),
+            ("filter", "INPUT", What::Number(3))
+        );
         assert_eq!(Passed::of_place("filter:INPUT"), None);
     }
 }
