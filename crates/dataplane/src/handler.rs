@@ -233,10 +233,11 @@ impl Handler {
         let came = || Carried { mark: arrival.came_with(), ..Carried::default() };
         let mut carried = below.as_ref().map_or_else(came, Below::carried);
         let room_of = (plan, &mut *state);
-        let apart = match fragments::pass(&mut packet, room_of, given, &mut global, carried, observer) {
-            Ok(apart) => apart,
-            Err(verdict) => return end.because(verdict),
-        };
+        let apart =
+            match fragments::pass(&mut packet, room_of, given, &mut global, carried, observer) {
+                Ok(apart) => apart,
+                Err(verdict) => return end.because(verdict),
+            };
         carried = apart.unwrap_or(carried);
         let apart = apart.is_some();
         let room_of = (plan, &mut *state);

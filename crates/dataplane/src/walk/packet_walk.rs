@@ -233,7 +233,11 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
     }
 
     /// The turns before defragmentation, of a fragment that comes in.
-    pub(crate) fn before_defragmentation(&mut self, input: Iface<'p>, observer: &mut impl Observer) {
+    pub(crate) fn before_defragmentation(
+        &mut self,
+        input: Iface<'p>,
+        observer: &mut impl Observer,
+    ) {
         self.stands_at(Hook::Prerouting, input, Iface::Absent);
         let (before_tracking, _) = self.tables.at(Hook::Prerouting);
         for turn in before_tracking.iter().filter(|turn| turn.sees_fragments) {

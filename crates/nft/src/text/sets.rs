@@ -71,12 +71,13 @@ impl Parser<'_> {
     }
 
     fn set_line(&mut self, set: &mut Set) -> Result<()> {
-        let word = self.peek().to_owned();
-        if let Some(stmt) = Stmt::state(&word, self)? {
+        let before = set.stmts.len();
+        loop {
+            let word = self.peek().to_owned();
+            let Some(stmt) = Stmt::state(&word, self)? else { break };
             set.stmts.push(stmt);
-            while let Some(stmt) = Stmt::state(&self.peek().to_owned(), self)? {
-                set.stmts.push(stmt);
-            }
+        }
+        if set.stmts.len() > before {
             return Ok(());
         }
         let word = self.word("a line of a set or }")?;
