@@ -34,7 +34,7 @@ A line of the kernel's log, of tcpdump -n, of nft monitor trace or of conntrack 
 of a log line names the rule that wrote it. Without --packet, such lines are read from standard input, those of tcpdump
 as one conversation, those of one trace id as one packet:
   tamis why rules.v4 < /var/log/kern.log
-Exit codes: 0 accept, 1 drop or reject, 2 usage or input error, 4 unknown.")]
+Exit codes: 0 accept, 1 drop or reject, 2 usage or input error, 4 unknown, or lines that contradict the rules.")]
 pub(crate) struct WhyArgs {
     /// Rules, as iptables-save or its siblings (ip6tables, arptables, ebtables) or nft list ruleset (text or JSON) print
     /// them, - for standard input; or a folder that `tamis collect` wrote
@@ -166,6 +166,9 @@ fn lines(args: &WhyArgs, files: &[RulesFile], setup: &Setup) -> Result<ExitCode>
             None => Ok(()),
         }
     })?;
+    if judged.contradicted() > 0 {
+        return Ok(ExitCode::from(4));
+    }
     Ok(match judged.verdicts() {
         [_, 0, 0] => ExitCode::SUCCESS,
         [_, 0, _] => ExitCode::from(4),

@@ -97,7 +97,7 @@ pub(crate) fn admit<'a>(
     }
 }
 
-/// Puts fragments together where connections are tracked: the last one brings the packet.
+/// Puts fragments together where connections are tracked, with what goes with this one: the last one brings the packet.
 ///
 /// # Errors
 /// The verdict of a fragment that brings none.
@@ -106,14 +106,13 @@ pub(crate) fn reassemble(
     packet: &mut Packet<'_>,
     (plan, state): (&Plan, &mut FamilyState),
     (arrival, config): (&Arrival<'_>, &Config),
-    below: Option<&mut Below<'_>>,
+    (carried, below): (Carried, Option<&mut Below<'_>>),
     observer: &mut impl Observer,
 ) -> Result<Option<Whole>, FinalVerdict> {
     // What a rule recorded is whole.
     if arrival.link == Link::Nflog {
         return Ok(None);
     }
-    let carried = below.as_ref().map_or_else(Carried::default, |below| below.carried());
     match state.defrag(plan, packet, arrival, carried, config) {
         Defragged::Pass => Ok(None),
         Defragged::Held => Err(FinalVerdict::Skip(Skip::Fragment)),

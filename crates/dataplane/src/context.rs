@@ -32,6 +32,8 @@ pub(crate) struct Context<'n, 's> {
     pub(crate) before: &'s Before,
     /// Length of the largest fragment, if it was put together.
     pub(crate) fragment: Option<u32>,
+    /// Its fragments passed the chains before defragmentation by themselves.
+    pub(crate) apart: bool,
     pub(crate) note: &'s BridgeNote<'n>,
     /// Its mark when it came.
     pub(crate) mark: Mark,
@@ -110,6 +112,7 @@ impl<'n> Context<'n, '_> {
     {
         let Self { arrival, config, way, found, .. } = *self;
         let is_tapped = arrival.origin == Origin::Host && arrival.link != Link::Nflog;
+        walk.came_apart(self.apart);
         walk.seen_leaving(arrival.left.as_ref());
         walk.recorded_leaving(is_tapped, arrival.was_let_go);
         if arrival.unrecorded || arrival.ctstate.is_some() {

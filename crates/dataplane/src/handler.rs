@@ -6,6 +6,7 @@
 //! Source: the order of hooks and tables is that of `nf_hook` calls in the kernel's `net/ipv4/ip_input.c`,
 //! `ip_forward.c`, `ip_output.c` and their IPv6 siblings, and of `NF_IP_PRI_*`.
 
+use conntrack::defrag::Carried;
 use conntrack::steer::Shard;
 use conntrack::{Listing, Tracker, Zone};
 use packet::{Checksums, Headers, Link, Packet, Snap};
@@ -20,6 +21,7 @@ use crate::delivery::{self, Delivered};
 use crate::direct::{self, direct_of};
 use crate::disposition::{Disposition, FinalVerdict, Outcome, Skip, Why};
 use crate::egress::{self, Egress, Exit, Parts};
+use crate::fragments;
 use crate::headers::{checksums_of, find_headers, find_headers_into};
 use crate::hooked;
 use crate::hooks::{self, StateParts};
@@ -228,12 +230,23 @@ impl Handler {
         }
 
         // Reassemble.
+        let came = || Carried { mark: arrival.came_with(), ..Carried::default() };
+        let mut carried = below.as_ref().map_or_else(came, Below::carried);
+        let room_of = (plan, &mut *state);
+        let apart =
+            match fragments::pass(&mut packet, room_of, given, &mut global, carried, observer) {
+                Ok(apart) => apart,
+                Err(verdict) => return end.because(verdict),
+            };
+        carried = apart.unwrap_or(carried);
+        let apart = apart.is_some();
         let room_of = (plan, &mut *state);
         let (mut fragment, mut parts) = (None, None);
-        match reassemble(&mut packet, room_of, given, below.as_mut(), observer) {
+        match reassemble(&mut packet, room_of, given, (carried, below.as_mut()), observer) {
             Err(verdict) => return end.because(verdict),
             Ok(None) => {}
             Ok(Some(mut together)) => {
+                carried = together.carried;
                 parts = Some(Parts::of(&mut together));
                 fragment = Some(together.largest);
                 whole = together.frame;
@@ -259,16 +272,24 @@ impl Handler {
 
         // Walk, settle, leave.
         end.path = Some(way.path);
-        observer.starts(plan.family(), way.path, way.input, way.output);
+        if !apart {
+            observer.starts(plan.family(), way.path, way.input, way.output);
+        }
         packet.lend(room);
-        let mark = below.as_ref().map_or_else(|| arrival.came_with(), Below::mark);
+        let mark = match apart {
+            true => carried.mark,
+            false => below.as_ref().map_or_else(|| arrival.came_with(), Below::mark),
+        };
+        let is_missing = apart && !carried.is_certain;
         let note = match plan.asks_for_ports {
             true => bridge::note(&way, arrival, &config.host, plan.family()),
             false => BridgeNote::Unknown,
         };
         let (way, before, note) = (&way, &before, &note);
-        let context = Context { plan, config, arrival, way, before, fragment, note, mark, found };
-        let lent = Lent { state, global, below, exit, may_be_kept: is_kept.is_none() };
+        let context =
+            Context { plan, config, arrival, way, before, fragment, apart, note, mark, found };
+        let may_be_kept = is_kept.is_none();
+        let lent = Lent { state, global, below, exit, may_be_kept, is_missing };
         leave(&context, packet, lent, (came_at, parts.as_mut()), end, observer)
     }
 
@@ -310,6 +331,8 @@ struct Lent<'h, 'w> {
     exit: &'h mut Option<Exit>,
     /// A bridge may pass the packet on without rules.
     may_be_kept: bool,
+    /// Some part of it may have been dropped before it was put together.
+    is_missing: bool,
 }
 
 /// Walks a packet through its hooks, settles what is expected after it, and lets it leave.
@@ -317,7 +340,7 @@ struct Lent<'h, 'w> {
 fn leave<'h, 'a>(
     context: &Context<'a, '_>,
     packet: Packet<'_>,
-    Lent { state, global, mut below, exit, may_be_kept }: Lent<'h, '_>,
+    Lent { state, global, mut below, exit, may_be_kept, is_missing }: Lent<'h, '_>,
     lies: (*const u8, Option<&mut Parts>),
     mut end: Disposition,
     observer: &mut impl Observer,
@@ -341,6 +364,9 @@ fn leave<'h, 'a>(
     context.recorded(&mut walk);
     if may_be_kept {
         walk.may_be_kept(observer);
+    }
+    if is_missing {
+        walk.may_be_missing(observer);
     }
 
     // The rules, hook after hook. A connection is confirmed where its packet leaves.

@@ -176,6 +176,7 @@ fn again<'n>(
     let ct = Connection { tracker: tracked, again: true, ..Connection::before_tracking() };
     let mut transit = context.transit(&mut packet, sets.as_mut(), chance, ct);
     let mut walk = Walk::again(&mut transit, view, &plan.tables, memories);
+    walk.came_apart(context.apart);
     pass(&mut walk, &mut { *way }, context, answers, None, &mut Nobody);
     let (verdict, either) = walk.end();
     if let (Some(exit), Some((made, leaving))) = (exit, left) {

@@ -6,6 +6,7 @@
 
 pub mod expr;
 mod family;
+pub mod foreign;
 pub mod headers;
 pub mod json;
 pub mod lower;

@@ -40,6 +40,55 @@ fn no_files(pattern: &str) -> Result<Vec<(String, String)>, String> {
     Err(format!("no file {pattern}"))
 }
 
+/// What stands in a table, by form and by sense: nft and tamis both take it, or neither does.
+const TAKEN: [&str; 8] = [
+    "chain c { accept; };",
+    "chain c { type filter hook input priority 0; policy drop; accept; }",
+    "chain c { }; chain d { }",
+    "chain c { jump { accept; }; }",
+    "set s { type ipv4_addr; elements = { 1.2.3.4 } }",
+    "counter c { packets 1 bytes 2 }",
+    "chain c { continue counter; }",
+    "chain c { ip dscp 63 ip ttl { 1, 255 }; }",
+];
+const REFUSED: [&str; 14] = [
+    "chain c { accept }",
+    "chain c {\naccept }",
+    "chain c { type filter hook input priority 0; policy drop }",
+    "chain c { comment \"x\" }",
+    "chain c { } chain d { }",
+    "chain c { jump { accept } }",
+    "set s { type ipv4_addr }",
+    "chain c { accept counter; }",
+    "chain c { reject counter; }",
+    "chain c { tcp dport { } accept; }",
+    "chain c { ip ttl 300; }",
+    "chain c { tcp dport { 1 : drop }; }",
+    "chain c { type route hook input priority 0; }",
+    "chain c { type filter hook middle priority 0; }",
+];
+
+#[test]
+fn what_nft_refuses_is_refused() {
+    let table = |text: &str| format!("table ip t {{\n{text}\n}}\n");
+    for (texts, is_taken) in [(&TAKEN[..], true), (&REFUSED[..], false)] {
+        for text in texts {
+            let read = nft::text::parse("text", &table(text), &no_files);
+            assert_eq!(read.is_ok(), is_taken, "{text}: {read:?}");
+        }
+    }
+    if let Err(why) = listed(&table(TAKEN[0])) {
+        eprintln!("SKIPPED: needs root, unshare and nft: {why}");
+        return;
+    }
+    for (texts, is_taken) in [(&TAKEN[..], true), (&REFUSED[..], false)] {
+        for text in texts {
+            let by_nft = listed(&table(text));
+            assert_eq!(by_nft.is_ok(), is_taken, "{text}: {by_nft:?}");
+        }
+    }
+}
+
 fn bare(mut ruleset: Ruleset) -> Ruleset {
     for table in &mut ruleset.tables {
         table.handle = None;

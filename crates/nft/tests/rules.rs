@@ -198,6 +198,40 @@ fn errors_say_where_and_what_was_expected() {
             "lacks its elements: expected a listing without -t",
         ),
         ("iptables", "expected table, chain, rule"),
+        (
+            "table ip t {\n chain c { accept }\n}\n",
+            "f:2:19: expected ; or the end of the line instead of }",
+        ),
+        (
+            "table ip t {\n set s { type ipv4_addr }\n}\n",
+            "f:2:25: expected ; or the end of the line instead of }",
+        ),
+        (
+            "table ip t {\n chain c { }  chain d { }\n}\n",
+            "f:2:15: expected ; or the end of the line instead of chain",
+        ),
+        (
+            "table ip t {\n chain c {\n accept counter\n",
+            "f:3:9: expected the end of the rule after what ends it instead of counter",
+        ),
+        ("table ip t {\n chain c {\n tcp dport { }\n", "f:3:14: expected an element instead of }"),
+        ("table ip t {\n chain c {\n ip ttl 300\n", "f:3:9: expected a number of 8 bits"),
+        (
+            "table ip t {\n chain c {\n ip version { 4, 16 }\n",
+            "f:3:13: expected a number of 4 bits",
+        ),
+        (
+            "table ip t {\n chain c {\n tcp dport { 1 : drop }\n",
+            "expected elements of a set, found those of a map",
+        ),
+        (
+            "table ip t {\n chain c {\n type nat hook forward",
+            "f:3:16: expected prerouting, input, output or postrouting",
+        ),
+        (
+            "table ip t {\n chain c {\n type filter hook middle",
+            "f:3:19: expected a hook instead of middle",
+        ),
     ] {
         let error = nft::text::parse("f", text, &no_files).expect_err(text).to_string();
         assert!(error.contains(wanted), "{error}\n{wanted}");

@@ -96,6 +96,9 @@ pub struct Attachment {
 /// Where connections are tracked (`NF_IP_PRI_CONNTRACK`): what is attached before it sees packets without one.
 pub const CONNTRACK: i32 = -200;
 
+/// Where fragments are put together (`NF_IP_PRI_CONNTRACK_DEFRAG`): what is attached before it sees each by itself.
+pub const DEFRAG: i32 = -400;
+
 impl TableKind {
     /// Decides what passes.
     pub const FILTER: &str = "filter";

@@ -39,7 +39,7 @@ mod value;
 pub use backend::Backend;
 pub use connection::{Connection, KnownFlow, Request};
 pub use conntrack::{Chance, Entropy};
-pub use family::{Attachment, CONNTRACK, Role, TableKind};
+pub use family::{Attachment, CONNTRACK, DEFRAG, Role, TableKind};
 pub use names::{protocol_name, protocol_number};
 pub use outcome::Outcome;
 pub use parallel::{Because, Class};

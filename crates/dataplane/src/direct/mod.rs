@@ -116,7 +116,9 @@ pub(crate) fn forward<'h, 'a>(
     let before = routed.map_or_else(Before::default, |_| Before::of(packet, config));
     let (found, fragment) = (Found::Nothing, None);
     let (way, before, note) = (&way, &before, &note);
-    let context = Context { plan, config, arrival, way, before, fragment, note, mark, found };
+    let apart = false;
+    let context =
+        Context { plan, config, arrival, way, before, fragment, apart, note, mark, found };
     let ct = context.connection(tracker);
     let mut transit = context.transit(packet, sets.as_mut(), chance.as_ref(), ct);
     let mut walk = Walk::new(&mut transit, context.visit(), tables, memories);

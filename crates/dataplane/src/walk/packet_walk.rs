@@ -25,6 +25,8 @@ pub(crate) struct Walk<'p, 'b, 'w> {
     pub(super) recorded: Recorded,
     pub(super) moved: Moved,
     pub(super) ways: Ways,
+    /// Its fragments passed the chains before defragmentation by themselves.
+    pub(super) apart: bool,
     /// The port by which a bridge passes it on.
     pub(super) port: Iface<'p>,
     /// The rules of a bridge that it crosses.
@@ -140,6 +142,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
             },
             moved: Moved { redirected: Redirected::No, moves_source: false },
             ways: Ways::One,
+            apart: false,
             port: Iface::Absent,
             below: None,
             taken_by: (None, None),
@@ -229,6 +232,24 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         }
     }
 
+    /// The turns before defragmentation, of a fragment that comes in.
+    pub(crate) fn before_defragmentation(
+        &mut self,
+        input: Iface<'p>,
+        observer: &mut impl Observer,
+    ) {
+        self.stands_at(Hook::Prerouting, input, Iface::Absent);
+        let (before_tracking, _) = self.tables.at(Hook::Prerouting);
+        for turn in before_tracking.iter().filter(|turn| turn.sees_fragments) {
+            self.turn(turn, observer);
+        }
+    }
+
+    /// Its fragments may have had those turns by themselves.
+    pub(crate) fn came_apart(&mut self, apart: bool) {
+        self.apart = apart;
+    }
+
     /// It is at a hook from here on, and between these interfaces.
     #[inline(always)]
     pub(super) fn stands_at(&mut self, hook: Hook, input: Iface<'p>, output: Iface<'p>) {
@@ -247,7 +268,8 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         (before_tracking, after): (&[Attached], &[Attached]),
         observer: &mut impl Observer,
     ) {
-        for turn in before_tracking {
+        let is_past = self.apart && self.transit.hook == Hook::Prerouting;
+        for turn in before_tracking.iter().filter(|turn| !(is_past && turn.sees_fragments)) {
             self.turn(turn, observer);
         }
         if matches!(self.transit.hook, Hook::Prerouting | Hook::Output) {

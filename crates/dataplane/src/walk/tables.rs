@@ -6,7 +6,7 @@ use host::Host;
 use rules::eval::{self, Alive, Memories, RuleRef, Turn, Verdicts};
 use rules::model::{Family, Hook, Policy, Rule, Ruleset};
 use rules::revision::Revision;
-use rules::{CONNTRACK, Role, Transit};
+use rules::{CONNTRACK, DEFRAG, Role, Transit};
 
 use super::foreign::{self, Met, Placed};
 
@@ -19,6 +19,8 @@ pub(super) struct Attached {
     pub(super) table: u32,
     /// The base chain, by its index in the table, and its policy.
     pub(super) base: Option<(u32, Policy)>,
+    /// It comes before fragments are put together.
+    pub(super) sees_fragments: bool,
 }
 
 impl Attached {
@@ -49,7 +51,8 @@ impl Turns {
             let met = placed.filter(|placed| (from..=to).contains(&placed.priority));
             let met: Vec<Met> = met.map(|placed| placed.met.clone()).collect();
             if !met.is_empty() {
-                all.push(Attached { role: None, table: slots.len() as u32, base: None });
+                let (table, sees_fragments) = (slots.len() as u32, false);
+                all.push(Attached { role: None, table, base: None, sees_fragments });
                 slots.push(met);
             }
             from = to;
@@ -61,7 +64,8 @@ impl Turns {
                 before_tracking = Some(std::mem::take(&mut all));
             }
             between(&mut all, priority);
-            all.push(Attached { role: Some(role), table, base });
+            let sees_fragments = priority < DEFRAG;
+            all.push(Attached { role: Some(role), table, base, sees_fragments });
         }
         let before_tracking = before_tracking.unwrap_or_else(|| {
             between(&mut all, CONNTRACK);
@@ -179,6 +183,12 @@ impl Tables {
     /// Whether the packets may show a host that opens connections in the place of clients.
     pub(super) fn shows_proxy(&self) -> bool {
         self.tracks && self.revision.proxies()
+    }
+
+    /// Whether some chain sees fragments that come in before they are put together.
+    pub(crate) fn see_fragments(&self) -> bool {
+        let (before_tracking, _) = self.at(Hook::Prerouting);
+        before_tracking.iter().any(|turn| turn.sees_fragments)
     }
 
     /// Whether some rule translates.

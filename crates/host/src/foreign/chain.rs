@@ -137,7 +137,9 @@ impl ForeignFamily {
         Self::NAMES.iter().find(|(_, family)| *family == self).map_or("", |(name, _)| name)
     }
 
-    pub(super) fn named(name: &str) -> Option<Self> {
+    /// Finds a family by its name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
         Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, family)| *family)
     }
 }
@@ -178,7 +180,9 @@ impl ForeignHook {
         Self::NAMES.iter().find(|(_, hook)| *hook == self).map_or("", |(name, _)| name)
     }
 
-    pub(super) fn named(name: &str) -> Option<Self> {
+    /// Finds a hook by its name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
         Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, hook)| *hook)
     }
 }

@@ -1,4 +1,4 @@
-//! [`Effects`]: what a chain, or a statement of nft, may do to a packet.
+//! [`Effects`]: what a chain may do to a packet.
 
 /// What a chain may do to a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -37,29 +37,4 @@ impl Effects {
     pub fn add(&mut self, others: Self) {
         self.0 |= others.0;
     }
-}
-
-/// Returns the effects of setting a field of this name of `meta` or `ct`: not all, if packets only carry the field.
-pub(super) fn of_meta(of: &str, key: &str) -> Effects {
-    match (of, key) {
-        ("meta", "nftrace" | "priority") => Effects::default(),
-        ("meta" | "ct", "mark") => Effects::MARKS,
-        _ => Effects::ALL,
-    }
-}
-
-/// What a statement of this name does, whatever its arguments; `None` if nobody knows it.
-pub(super) fn of_statement(name: &str) -> Option<Effects> {
-    Some(match name {
-        "match" | "counter" | "quota" | "limit" | "last" | "ct count" | "log" | "accept"
-        | "continue" | "return" | "set" | "map" | "meter" | "comment" => Effects::default(),
-        "drop" | "reject" | "fwd" | "synproxy" => Effects::DROPS,
-        "snat" | "masquerade" => Effects(Effects::SOURCE.0 | Effects::TRACKS.0),
-        "dnat" | "redirect" => Effects(Effects::DESTINATION.0 | Effects::TRACKS.0),
-        "reset" => Effects::OPTIONS,
-        "queue" | "dup" | "flow" | "notrack" | "tproxy" | "secmark" | "tunnel" | "xt" => {
-            Effects::ALL
-        }
-        _ => return None,
-    })
 }

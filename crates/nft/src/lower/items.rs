@@ -139,7 +139,7 @@ fn state_of(sort: &'static str, kind: Kind, text: &str, scope: &Scope<'_>) -> It
 }
 
 fn unevaluated_end(why: &str) -> Item {
-    Item::End(End::Unevaluated(why.into()))
+    Item::End(End::unevaluated(why))
 }
 
 /// A use of a named object: counters only watch.
@@ -208,15 +208,16 @@ fn vmap(key: &Expr, data: &Expr, scope: &Scope<'_>) -> Item {
     if let Some(choice) = choice(key, data, scope) {
         return choice;
     }
+    let unevaluated = |why: &str| Item::End(End::Unevaluated(why.into(), scope.effects(data)));
     match scope.vmap(data, &width::of_parts(key)) {
         Ok(map) => {
             let key = read::parts(key, scope);
             match key.iter().find_map(|part| part.lacks()) {
-                Some(why) => unevaluated_end(why),
+                Some(why) => unevaluated(why),
                 None => Item::End(End::Map(Lookup { key, map })),
             }
         }
-        Err(why) => unevaluated_end(why),
+        Err(why) => unevaluated(why),
     }
 }
 

@@ -14,7 +14,7 @@ mod constants;
 mod depend;
 mod items;
 mod load;
-mod read;
+pub(crate) mod read;
 mod rule;
 mod scope;
 mod set;

@@ -111,7 +111,7 @@ impl Builder<'_, '_> {
                     self.before_a_test();
                     if !self.acts.is_empty() && test.may_drop() {
                         self.track(test.tracks());
-                        self.end(End::Unevaluated(format!("{name} after a statement").into()));
+                        self.end(End::unevaluated(&format!("{name} after a statement")));
                         ended = true;
                         break;
                     }
@@ -130,7 +130,7 @@ impl Builder<'_, '_> {
                 }
                 Item::End(End::Map(map)) if items.peek().is_some() => {
                     self.track(map.key.iter().any(|part| part.tracks()));
-                    self.end(End::Unevaluated("statements after a verdict map".into()));
+                    self.end(End::unevaluated("statements after a verdict map"));
                     ended = true;
                     break;
                 }
@@ -150,7 +150,7 @@ impl Builder<'_, '_> {
                                 .iter()
                                 .any(|(test, _)| test.as_ref().is_some_and(|test| test.tracks())),
                         );
-                        self.end(End::Unevaluated(why.into()));
+                        self.end(End::unevaluated(why));
                     } else {
                         self.choose(name, choices);
                     }
@@ -229,7 +229,7 @@ impl Builder<'_, '_> {
     }
 
     fn end(&mut self, end: End) {
-        if let End::Unevaluated(why) = &end {
+        if let End::Unevaluated(why, _) = &end {
             self.lacks.push(why.to_string());
             // Its key may be of the connection.
             let reads_ct = self.text.starts_with("ct ") || self.text.contains(" ct ");
@@ -246,7 +246,7 @@ impl Builder<'_, '_> {
             End::Reject(_) => "reject",
             End::Nat(_) => "nat",
             End::Queue(_) => "queue",
-            End::Unevaluated(_) => "unknown",
+            End::Unevaluated(..) => "unknown",
         };
         let action = plain.unwrap_or_else(|| self.target(name, acts, end));
         let counter = self.counter.take();
@@ -262,7 +262,10 @@ impl Builder<'_, '_> {
         if !acts.is_empty() || !self.repeats() {
             // Statements are done once, and states asked once: what a part of it would do again is not known.
             self.acts = acts;
-            return self.end(End::Unevaluated("a verdict map after a statement".into()));
+            let effects: Vec<Effect> = choices.iter().map(|(_, effect)| *effect).collect();
+            let effects = effects.into_iter().chain([Effect::Continue]).collect();
+            let why = "a verdict map after a statement".into();
+            return self.end(End::Unevaluated(why, Some(effects)));
         }
         for (test, effect) in choices {
             self.matches.clone_from(&matches);
@@ -275,7 +278,7 @@ impl Builder<'_, '_> {
 
     fn target(&self, name: &'static str, acts: Vec<Box<dyn Act>>, end: End) -> Action {
         let evaluated =
-            !matches!(end, End::Unevaluated(_)) && acts.iter().all(|act| act.lacks().is_none());
+            !matches!(end, End::Unevaluated(..)) && acts.iter().all(|act| act.lacks().is_none());
         let support = if evaluated { Support::Evaluated } else { Support::Parsed };
         let sequence = Sequence::new(acts, end, self.scope.family);
         let body = Arc::new(sequence);

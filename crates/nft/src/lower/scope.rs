@@ -1,7 +1,7 @@
 //! [`Scope`]: the table whose rules are lowered: its sets, maps and chains, each prepared once and shared by all rules.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::constants;
@@ -127,14 +127,32 @@ impl<'r> Scope<'r> {
     }
 
     fn verdicts(&self, elements: &[Element], key: &[u32]) -> Result<Map<Effect>, Lacks> {
+        let Some(data) = self.effects_of(elements) else {
+            return Err("a verdict map to a chain that is not there");
+        };
+        Ok(Map { search: search(elements, key)?, data })
+    }
+
+    /// What may come of a map of verdicts whose key is not evaluated, or whose elements change: the key may have none.
+    pub(crate) fn effects(&self, of: &Expr) -> Option<Box<[Effect]>> {
+        let elements = match of {
+            Expr::Set(elements) => elements,
+            Expr::Named(name) => &self.sets.get(&**name)?.elements,
+            _ => return None,
+        };
+        let mut all = self.effects_of(elements)?.into_vec();
+        all.push(Effect::Continue);
+        let mut known = HashSet::new();
+        all.retain(|effect| known.insert(*effect));
+        Some(all.into())
+    }
+
+    fn effects_of(&self, elements: &[Element]) -> Option<Box<[Effect]>> {
         let effect = |element: &Element| match &element.data {
             Some(Expr::Verdict(verdict)) => self.effect(verdict),
             _ => None,
         };
-        let Some(data) = elements.iter().map(effect).collect::<Option<Vec<Effect>>>() else {
-            return Err("a verdict map to a chain that is not there");
-        };
-        Ok(Map { search: search(elements, key)?, data: data.into() })
+        elements.iter().map(effect).collect()
     }
 
     fn named<T>(

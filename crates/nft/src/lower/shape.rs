@@ -313,7 +313,7 @@ mod tests {
     use rules::model::Action;
 
     fn rule(text: &str) -> rules::model::Rule {
-        let text = format!("table ip t {{ chain c {{ {text}; }} }}");
+        let text = format!("table ip t {{ chain c {{ {text}; }}; }}");
         let rule = &lowered(&text, Family::Ipv4).ruleset.tables[0].chains[0].rules[0];
         rules::model::Rule::clone(rule)
     }

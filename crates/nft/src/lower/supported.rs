@@ -159,7 +159,7 @@ fn statement(name: &str, rule: &str, around: &Ruleset, scope: &Scope<'_>) -> Opt
     let lacks = rule.stmts.iter().any(|stmt| match items::item(stmt, "", scope) {
         Item::Test(_, test) => test.lacks().is_some(),
         Item::Act(act) => act.lacks().is_some() && !act.watches(),
-        Item::End(super::statement::sequence::End::Unevaluated(_)) => true,
+        Item::End(super::statement::sequence::End::Unevaluated(..)) => true,
         Item::End(_) | Item::State(..) | Item::Count(_) | Item::Choice(..) => false,
     });
     Some(Supported { of: "statement", name: name.to_owned(), evaluated: !lacks })

@@ -4,9 +4,10 @@ use super::probe::{Frame, craft, lowered, only};
 use conntrack::{CtState, States};
 use packet::craft::Message;
 use packet::{Mark, tcp};
-use rules::Outcome;
 use rules::eval::Verdict::{self, Accept, Drop, Reject};
+use rules::eval::{Alive, Memories, RuleRef, walk};
 use rules::model::{Action, Family, Hook, Policy};
+use rules::{Outcome, Transit};
 
 /// The rules of a forward chain of family inet, whose policy is drop.
 fn forward(rules: &str) -> String {
@@ -176,6 +177,70 @@ fn a_key_that_is_not_known_leaves_open_what_it_may_find() {
     assert_eq!(verdict(&cut, "tcp dport vmap { 0-65535 : accept }"), Some(Accept));
 }
 
+/// Rules that a walk hit, by chain and number, and whether that was certain.
+#[derive(Default)]
+struct Hits(Vec<(u32, u32, bool)>);
+
+impl rules::eval::Observer for Hits {
+    fn hit(&mut self, at: RuleRef, certain: bool, _: &Transit<'_, '_>) {
+        self.0.push((at.chain, at.rule + 1, certain));
+    }
+}
+
+/// Where the key of a verdict map is not known, the rules of each chain that it may lead to count the packet, perhaps.
+#[test]
+fn chains_behind_a_key_that_is_not_known_are_walked() {
+    let walked = |frame: &Frame, rule: &str| {
+        let text = format!(
+            "table inet t {{\nmap m {{ type inet_service : verdict; flags dynamic,timeout; elements = {{ 22 : jump a, 80 : \
+             goto b }} }}\nchain f {{ type filter hook forward priority 0; policy drop;\n{rule}\ncounter accept\n}}\n\
+             chain a {{\ncounter\nip saddr 10.9.9.9 counter\n}}\nchain b {{\ncounter accept\n}}\nchain c {{\ncounter\ndrop\n}}\n}}\n"
+        );
+        let ruleset = lowered(&text, frame.family()).ruleset;
+        let (mut memories, mut hits) = (Memories::of(&ruleset), Hits::default());
+        let verdicts = frame
+            .see(|transit| walk(&ruleset, 0, transit, Alive::Certain, &mut memories, &mut hits));
+        // The rule of the map itself is not of interest.
+        hits.0.retain(|(chain, rule, _)| (*chain, *rule) != (0, 1));
+        (hits.0, only(&verdicts))
+    };
+    let (cut, whole) = (Frame::syn(22).cut(36), Frame::syn(22));
+    let (a, b, c, last) = ((1, 1, false), (2, 1, false), (3, 1, false), (0, 2, false));
+    let dropped = (3, 2, false);
+    for (frame, rule, hits, verdict) in [
+        (
+            &whole,
+            "tcp dport vmap { 22 : jump a, 80 : jump b }",
+            vec![(1, 1, true), (0, 2, true)],
+            Some(Accept),
+        ),
+        // Whoever goes into a chain that lets all packets out again is at the next rule for certain.
+        (&cut, "tcp dport vmap { 22 : jump a }", vec![a, (0, 2, true)], Some(Accept)),
+        (&cut, "tcp dport vmap { 22 : jump a, 80 : jump b }", vec![a, b, last], Some(Accept)),
+        (&cut, "tcp dport vmap { 22 : jump b, 80 : jump c }", vec![b, c, dropped, last], None),
+        (&cut, "tcp dport vmap { 22 : goto a, 80 : jump b }", vec![a, b, last], None),
+        (&cut, "tcp dport vmap { 22 : accept, 80 : goto c }", vec![c, dropped, last], None),
+        // One part of the key is known.
+        (
+            &cut,
+            "ip daddr . tcp dport vmap { 10.0.0.2 . 22 : jump a, 10.0.0.3 . 22 : jump c }",
+            vec![a, (0, 2, true)],
+            Some(Accept),
+        ),
+        // Maps that change, and keys that are not evaluated.
+        (&whole, "tcp dport vmap @m", vec![a, b, last], None),
+        (&whole, "symhash mod 2 vmap { 0 : jump a, 1 : jump b }", vec![a, b, last], Some(Accept)),
+        (
+            &cut,
+            "meta mark set 1 tcp dport vmap { 22 : jump a, 80 : jump b }",
+            vec![a, b, last],
+            Some(Accept),
+        ),
+    ] {
+        assert_eq!(walked(frame, rule), (hits, verdict), "{rule}");
+    }
+}
+
 #[test]
 fn marks_are_set_and_read() {
     let of = |rules: &str| verdict(&Frame::syn(22), rules);
@@ -249,7 +314,7 @@ fn base_chains_say_where_they_are() {
         chain pre { type nat hook prerouting priority dstnat; dnat ip to 10.0.0.9; }
         chain out { type route hook output priority mangle; policy drop; }
         chain other { accept; }
-    }\ntable ip6 other { flags dormant; chain in { type filter hook input priority 0; } }";
+    }\ntable ip6 other { flags dormant; chain in { type filter hook input priority 0; }; }";
     let four = lowered(text, Family::Ipv4).ruleset;
     assert_eq!(four.tables.len(), 1);
     let [pre, out, other] = &four.tables[0].chains[..] else { panic!("three chains") };
@@ -355,7 +420,7 @@ fn chains_at_ingress_see_what_their_devices_receive() {
 #[test]
 fn the_input_device_is_known_after_routing() {
     let text = "table ip t { chain post { type nat hook postrouting priority srcnat; policy accept;
-        iifname \"eth0\" oifname \"eth1\" drop; } }";
+        iifname \"eth0\" oifname \"eth1\" drop; }; }";
     let mut frame = Frame::syn(22);
     frame.hook = Hook::Postrouting;
     assert_eq!(only(&frame.walk(text)), Some(Drop));
@@ -367,7 +432,7 @@ fn the_input_device_is_known_after_routing() {
 fn a_number_that_is_drawn_leads_to_each_element() {
     let rules = |rules: &str| {
         format!(
-            "table ip t {{ chain a {{ accept; }}\nchain b {{ ip ttl 64 accept; }}\nchain f {{ type filter hook forward priority 0; policy drop;\n{rules}\n}} }}"
+            "table ip t {{ chain a {{ accept; }}\nchain b {{ ip ttl 64 accept; }}\nchain f {{ type filter hook forward priority 0; policy drop;\n{rules}\n}}; }}"
         )
     };
     let of = |text: &str| only(&Frame::syn(22).walk(&rules(text)));

@@ -1,6 +1,6 @@
 //! Comparisons, and what else begins with an expression: `vmap` and `set`.
 
-use crate::expr::{Expr, Field, Operator};
+use crate::expr::{Expr, Field, Operator, Part, Payload};
 use crate::json::Json;
 use crate::text::{Parser, Printer, Result};
 use crate::types::Kind;
@@ -14,6 +14,40 @@ pub struct Compare {
     pub left: Expr,
     /// What it is compared with.
     pub right: Expr,
+}
+
+/// Refuses numbers that have more bits than what they are compared with, and maps.
+fn fits(left: &Expr, right: &Expr) -> std::result::Result<(), String> {
+    let bits = match left {
+        Expr::Field(field) => bits_of(field),
+        _ => 128,
+    };
+    let is_wide =
+        |expr: &Expr| bits < 128 && expr.as_number().is_some_and(|number| number >> bits != 0);
+    let wide = |expr: &Expr| match expr {
+        Expr::Range(ends) => is_wide(&ends.0) || is_wide(&ends.1),
+        other => is_wide(other),
+    };
+    let found = match right {
+        Expr::Set(elements) if elements.iter().any(|element| element.data.is_some()) => {
+            return Err("expected elements of a set, found those of a map".to_owned());
+        }
+        Expr::Set(elements) => elements.iter().any(|element| wide(&element.key)),
+        other => wide(other),
+    };
+    match found {
+        true => Err(format!("expected a number of {bits} bits")),
+        false => Ok(()),
+    }
+}
+
+/// The width of a field of a header.
+fn bits_of(field: &Field) -> u32 {
+    match field {
+        Field::Payload(Payload::Field(_, field)) => field.bits,
+        Field::Part(Part::Field(_, _, field, _)) => field.bits,
+        _ => 128,
+    }
 }
 
 /// A relation. Equality covers being within a range, a prefix or a set.
@@ -69,7 +103,9 @@ impl Compare {
         if p.is("exists") || p.is("missing") {
             Self::asks_for_route(&mut left);
         }
+        let place = p.place();
         let right = p.right(&left.types())?;
+        fits(&left, &right).map_err(|what| p.refused_at(place, &what))?;
         if p.eat("/") {
             let mask = p.right(&left.types())?;
             let left = crate::expr::fold(Operator::And, left, mask);

@@ -230,6 +230,9 @@ impl Parser<'_> {
         self.deeper()?;
         self.open()?;
         let mut elements = Vec::new();
+        if self.is("}") {
+            return Err(self.wanted("an element"));
+        }
         while !self.is("}") {
             let want = Want { types: key, fields: false, comma: false, first: false };
             // All that no other element is: of elements alone.

@@ -94,6 +94,16 @@ impl<'a> Parser<'a> {
         self.lex.error_at(self.last, message)
     }
 
+    /// The place of the current word.
+    pub fn place(&self) -> Position {
+        self.lex.at
+    }
+
+    /// Makes an error about what stands at a place.
+    pub fn refused_at(&self, place: Position, message: &str) -> Error {
+        self.lex.error_at(place, message)
+    }
+
     /// Takes a word, in quotes or not.
     pub fn word(&mut self, what: &str) -> Result<String> {
         if !matches!(self.lex.kind, Kind::Word | Kind::Quoted) {
@@ -178,6 +188,12 @@ impl<'a> Parser<'a> {
         while self.lex.kind == Kind::Newline || self.is(";") {
             self.next();
         }
+    }
+
+    /// Says that a line ends here, as it has to before a closing brace, too.
+    pub(super) fn separator(&self) -> Result<()> {
+        let ends = self.lex.kind == Kind::Newline || self.is(";");
+        if ends { Ok(()) } else { Err(self.wanted("; or the end of the line")) }
     }
 
     /// Says whether a statement ends here.

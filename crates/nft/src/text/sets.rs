@@ -35,7 +35,11 @@ impl Parser<'_> {
             if self.directive()? {
                 continue;
             }
+            let is_line = !self.is("elements") && !self.is("auto-merge");
             self.set_line(&mut set)?;
+            if is_line {
+                self.separator()?;
+            }
         }
         if set.elements.is_empty()
             && self.lex.count.take().is_some_and(|count| count > 0)
@@ -67,9 +71,13 @@ impl Parser<'_> {
     }
 
     fn set_line(&mut self, set: &mut Set) -> Result<()> {
-        let word = self.peek().to_owned();
-        if let Some(stmt) = Stmt::state(&word, self)? {
+        let before = set.stmts.len();
+        loop {
+            let word = self.peek().to_owned();
+            let Some(stmt) = Stmt::state(&word, self)? else { break };
             set.stmts.push(stmt);
+        }
+        if set.stmts.len() > before {
             return Ok(());
         }
         let word = self.word("a line of a set or }")?;

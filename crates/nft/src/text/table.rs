@@ -4,11 +4,29 @@ use super::lexer::Kind as Token;
 use super::{Parser, Result};
 use crate::json::Json;
 use crate::model::{Attached, Chain, Family, Flowtable, Rule, Table, priority};
-use crate::stmt::Stmt;
+use crate::stmt::{Stmt, Verdict};
 
 /// Words that begin an object of a table.
 pub(super) const OBJECTS: [&str; 7] =
     ["counter", "quota", "limit", "ct", "synproxy", "secmark", "tunnel"];
+
+/// Whether nft takes no statement after this one.
+fn ends(stmt: &Stmt) -> bool {
+    match stmt {
+        Stmt::Verdict(Verdict::Continue) => false,
+        // After a chain without a name it takes others.
+        Stmt::Verdict(Verdict::Jump(chain)) => !chain.starts_with(NAMELESS),
+        Stmt::Verdict(_) | Stmt::Reject(_) | Stmt::Nat(_) | Stmt::Queue(_) => true,
+        _ => false,
+    }
+}
+
+/// Hooks: of chains that route again the first, of chains that translate the first four.
+const HOOKS: [&str; 7] =
+    ["output", "prerouting", "input", "postrouting", "forward", "ingress", "egress"];
+
+/// What the names of chains without a name begin with.
+const NAMELESS: &str = "__chain";
 
 impl Parser<'_> {
     /// The table that is read.
@@ -67,6 +85,7 @@ impl Parser<'_> {
                     )));
                 }
             }
+            self.separator()?;
         }
     }
 
@@ -131,11 +150,14 @@ impl Parser<'_> {
             if self.lex.kind == Token::End {
                 return Err(self.wanted("a rule or }"));
             }
-            if self.directive()? || self.chain_line(chain)? {
+            if self.directive()? {
                 continue;
             }
-            let rule = self.rule()?;
-            self.here().chains[chain].rules.push(rule);
+            if !self.chain_line(chain)? {
+                let rule = self.rule()?;
+                self.here().chains[chain].rules.push(rule);
+            }
+            self.separator()?;
         }
     }
 
@@ -174,9 +196,14 @@ impl Parser<'_> {
 
     fn attached(&mut self) -> Result<Attached> {
         self.next();
-        let kind = self.word("filter, nat or route")?.into();
+        let kind = self.one_of(&["filter", "nat", "route"], "filter, nat or route")?;
         self.expect("hook")?;
-        let hook = self.word("a hook")?.into();
+        let (hooks, names) = match kind {
+            "nat" => (&HOOKS[..4], "prerouting, input, output or postrouting"),
+            "route" => (&HOOKS[..1], "output"),
+            _ => (&HOOKS[..], "a hook"),
+        };
+        let (kind, hook) = (kind.into(), self.one_of(hooks, names)?.into());
         let mut devices = Vec::new();
         while self.is("device") || self.is("devices") {
             devices.extend(self.devices()?);
@@ -236,7 +263,7 @@ impl Parser<'_> {
 
     /// Reads a chain without a name, the target of a jump.
     pub fn nameless_chain(&mut self) -> Result<String> {
-        let name = format!("__chain{}", self.nameless);
+        let name = format!("{NAMELESS}{}", self.nameless);
         self.nameless += 1;
         if self.ruleset.tables.is_empty() {
             return Err(self.refused("a chain without a name needs a table"));
@@ -256,6 +283,9 @@ impl Parser<'_> {
             if self.eat("comment") {
                 rule.comment = Some(self.word("a comment")?.into());
                 break;
+            }
+            if rule.stmts.last().is_some_and(ends) {
+                return Err(self.wanted("the end of the rule after what ends it"));
             }
             rule.stmts.push(Stmt::parse(self)?);
         }

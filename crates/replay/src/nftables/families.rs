@@ -36,8 +36,8 @@ pub(crate) fn of_family(listing: &Listing, family: Family) -> OfFamily {
     OfFamily { ruleset, warnings: warnings(&unknown), lacking: unknown.into() }
 }
 
-/// The rules of each family that a listing has tables for, or of the family that is asked for. With a table only that
-/// table is kept.
+/// The rules of each family, or of the family that is asked for: a listing is a whole ruleset, and a family for which it has
+/// no table has no rules. With a table only that table is kept, and the families that have it.
 pub(crate) fn families(
     file: &str,
     listing: &Listing,
@@ -49,9 +49,13 @@ pub(crate) fn families(
         let OfFamily { mut ruleset, lacking, warnings } = of_family(listing, family);
         has.extend(ruleset.tables.iter().map(|table| table.name.clone()));
         ruleset.tables.retain(|table| options.table.is_none_or(|name| table.name == name));
-        if !ruleset.tables.is_empty() && options.family.is_none_or(|asked| asked == family) {
+        let has_rules = !ruleset.tables.is_empty() || options.table.is_none();
+        if has_rules && options.family.is_none_or(|asked| asked == family) {
             all.push(OfFamily { ruleset, lacking, warnings });
         }
+    }
+    if all.iter().all(|of_family: &OfFamily| of_family.ruleset.tables.is_empty()) {
+        all.clear();
     }
     if let (true, Some(table)) = (all.is_empty(), options.table) {
         has.sort_unstable();

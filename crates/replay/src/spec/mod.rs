@@ -23,7 +23,7 @@ pub use described::{CT, Spec};
 pub(crate) use lack::Lack;
 pub(crate) use read::{OfLine, of_line};
 pub use read::{parse, parse_with};
-pub(crate) use spelt::{Among, Captured};
+pub(crate) use spelt::{Among, Captured, Passed, What};
 pub(crate) use talk::Talk;
 pub use talk::arrivals;
 pub use word::SpecError;

@@ -1,6 +1,5 @@
 //! [`Files`]: the texts of a host's folder by their names, and whose tables a saved one has.
 
-use host::TextError;
 use host::foreign::ForeignChain;
 
 use crate::error::Error;
@@ -11,12 +10,6 @@ pub(super) struct Files<'f> {
     pub(super) text: &'f dyn Fn(&str) -> Result<Option<String>, Error>,
     /// Gives the name of one for messages.
     pub(super) path: &'f dyn Fn(&str) -> String,
-}
-
-impl Files<'_> {
-    pub(super) fn refused(&self, name: &str, why: &TextError) -> Error {
-        Error::Read { file: (self.path)(name), what: why.to_string() }
-    }
 }
 
 /// The text of a save tool, as far as it tells whose tables it has.

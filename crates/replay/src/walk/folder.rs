@@ -22,7 +22,6 @@ use super::{foreign, geoip};
 use crate::bans_file;
 use crate::error::Error;
 use crate::input::text_of;
-use crate::nftables::OfFamily;
 use crate::rules_file::RulesFile;
 
 /// Rulesets by family, in the order in which they are asked for.
@@ -175,18 +174,18 @@ impl<'n> HostFolder<'n> {
             return Ok(());
         }
         let Some(native) = self.with_files(Native::of)? else { return Ok(()) };
-        let families = native.families();
-        let families = families.into_iter().filter(|of_family| {
+        let families = native.families().filter(|of_family| {
             options.family.is_none_or(|asked| asked == of_family.ruleset.family)
         });
         let sort = |ruleset: &mut Ruleset| native.sort(ruleset);
-        let families: Vec<OfFamily> = families.collect();
         let listing = Arc::new(native.listing.clone());
         for of_family in families {
             let family = of_family.ruleset.family;
+            let is_empty = of_family.ruleset.tables.is_empty();
             let file = RulesFile::of_family(&native.file, &listing, of_family);
             match files.iter_mut().find(|own| own.ruleset.family == family) {
                 Some(own) if native.stands_for(&own.ruleset) => *own = file.given_as(self.name),
+                Some(_) if is_empty => {}
                 Some(own) => own.join_native(file, &sort),
                 None => {
                     let place = files.iter().position(|own| own.ruleset.family > family);

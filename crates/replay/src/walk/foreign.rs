@@ -3,6 +3,8 @@
 //!
 //! Contract: chains that `iptables.save` and its siblings have are theirs, and not reported again.
 
+use std::collections::BTreeMap;
+
 use host::foreign::{Effects, ForeignChain, ForeignFamily, ForeignHook, ForeignProgram};
 use rules::ext::{Course, Effect, TargetUse};
 use rules::model::{Action, Chain, Family, Hook, Policy, Table};
@@ -11,8 +13,9 @@ use rules::save::LoadOptions;
 
 use super::files::{Files, Saved};
 use super::legacy::Legacy;
-use super::native::Native;
+use super::native::{LISTINGS, Native};
 use crate::error::Error;
+use crate::nftables::{self, Language};
 
 /// The chains of a folder that no packet walks; with `joins` chains of nft and of iptables-legacy that can be
 /// are walked.
@@ -41,17 +44,13 @@ pub(super) fn chains(files: &Files<'_>, joins: bool) -> Result<Vec<ForeignChain>
 }
 
 fn of_nft(files: &Files<'_>) -> Result<Vec<ForeignChain>, Error> {
-    for name in ["nft.json", "rules.nft"] {
-        let Some(text) = (files.text)(name)?.filter(|text| !text.trim().is_empty()) else {
-            continue;
-        };
-        let mut chains = ForeignChain::parse(&text).map_err(|error| files.refused(name, &error))?;
-        if name == "nft.json"
-            && let Some(text) = (files.text)("rules.nft")?
-        {
-            let named = ForeignChain::take_devices(&mut chains, &text);
-            named.map_err(|error| files.refused("rules.nft", &error))?;
+    for (name, language) in LISTINGS {
+        let Some(mut ruleset) = listed(files, name, language)? else { continue };
+        if language == Language::Json && has_nameless(&ruleset) {
+            let text = listed(files, "rules.nft", Language::Text)?;
+            text.iter().for_each(|text| take_devices(&mut ruleset, text));
         }
+        let mut chains = nft::foreign::chains(&ruleset);
         let families = [
             (ForeignFamily::Ip, "iptables.save"),
             (ForeignFamily::Ip6, "ip6tables.save"),
@@ -69,6 +68,48 @@ fn of_nft(files: &Files<'_>) -> Result<Vec<ForeignChain>, Error> {
         return Ok(chains);
     }
     Ok(Vec::new())
+}
+
+/// What a listing of a folder has, if it is there.
+fn listed(
+    files: &Files<'_>,
+    name: &str,
+    language: Language,
+) -> Result<Option<nft::model::Ruleset>, Error> {
+    let text = (files.text)(name)?.filter(|text| !text.trim().is_empty());
+    text.map(|text| nftables::read(&(files.path)(name), &text, language)).transpose()
+}
+
+/// The hooks of chains of devices.
+const OF_DEVICES: [&str; 2] = ["ingress", "egress"];
+
+/// Whether it has chains of devices of which it does not name the devices: nft 1.0 leaves them out of JSON.
+fn has_nameless(ruleset: &nft::model::Ruleset) -> bool {
+    let mut chains = ruleset.tables.iter().flat_map(|table| &table.chains);
+    chains.any(|chain| {
+        let attached = chain.attached.as_ref();
+        attached.is_some_and(|at| OF_DEVICES.contains(&&*at.hook) && at.devices.is_empty())
+    })
+}
+
+/// Gives chains of devices the devices that another listing of the same ruleset names.
+fn take_devices(ruleset: &mut nft::model::Ruleset, named: &nft::model::Ruleset) {
+    let mut devices = BTreeMap::new();
+    for table in &named.tables {
+        for chain in &table.chains {
+            if let Some(attached) = &chain.attached {
+                devices.insert((table.family, &*table.name, &*chain.name), &attached.devices);
+            }
+        }
+    }
+    for table in &mut ruleset.tables {
+        for chain in &mut table.chains {
+            let key = (table.family, &*table.name, &*chain.name);
+            if let (Some(attached), Some(devices)) = (&mut chain.attached, devices.get(&key)) {
+                attached.devices = (*devices).clone();
+            }
+        }
+    }
 }
 
 /// The built-in chains of a table of iptables-legacy that may do anything; `tracks` is whether its ruleset does.

@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::nftables::{self, Language, Listing, OfFamily};
 
 /// The files of a listing, and the files of iptables' rules.
-const LISTINGS: [(&str, Language); 2] =
+pub(super) const LISTINGS: [(&str, Language); 2] =
     [("nft.json", Language::Json), ("rules.nft", Language::Text)];
 const SAVED: [(Family, nft::model::Family, &str); 2] = [
     (Family::Ipv4, nft::model::Family::Ip, "iptables.save"),
@@ -110,10 +110,9 @@ impl Native {
         Ok(true)
     }
 
-    /// What packets of each family walk.
-    pub(super) fn families(&self) -> Vec<OfFamily> {
-        let families = SAVED.iter().map(|(family, ..)| nftables::of_family(&self.listing, *family));
-        families.filter(|of_family| !of_family.ruleset.tables.is_empty()).collect()
+    /// What packets of each family walk, which may be nothing.
+    pub(super) fn families(&self) -> impl Iterator<Item = OfFamily> {
+        SAVED.iter().map(|(family, ..)| nftables::of_family(&self.listing, *family))
     }
 
     /// Whether these are no tables of iptables-nft, but what its save tool prints in place of nft's own: it names a table

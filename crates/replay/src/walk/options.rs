@@ -229,6 +229,8 @@ impl WalkOptions {
             None => RulesFile::open_all(rules, by(rules), &self.load_options())?,
         };
         let Some(rules6) = rules6 else { return Ok(files.into_iter().map(evaluated).collect()) };
+        let is_empty = |file: &RulesFile| file.listing.is_some() && file.ruleset.tables.is_empty();
+        files.retain(|file| !is_empty(file));
         if HostFolder::at(rules).is_some() {
             // It stands for the file of the folder.
             files.retain(|file| file.ruleset.family != Family::Ipv6);

@@ -51,7 +51,7 @@ impl Story {
             story["left"] = json!(seen.left.map(number));
         }
         if let Some(contradiction) = &self.contradiction {
-            story["contradiction"] = json!(contradiction);
+            story["contradiction"] = json!(contradiction.what);
         }
         if !self.logged.is_empty() {
             story["logged_by"] = json!(self.logged);

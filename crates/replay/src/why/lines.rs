@@ -21,11 +21,12 @@ use super::past::Past;
 use super::story::{Detail, Story, of_spec};
 use super::teller::tell_knowing;
 use super::together::{Capture, OnePacket, Showing, Traces, Waiting};
-use super::witness;
+use super::traced;
+use super::witness::{self, Known};
 use crate::logged::Loggers;
 use crate::rules_file::{RulesFile, program};
 use crate::shell;
-use crate::spec::{self, Among, Lack, OfLine, SpecError};
+use crate::spec::{self, Among, Lack, OfLine, Passed, SpecError};
 use crate::walk::{Setup, names};
 
 /// Bytes of a line that are read.
@@ -59,6 +60,8 @@ pub struct Judged {
     /// How many there are.
     refusals: u64,
     verdicts: [u64; 3],
+    /// Packets whose lines contradict the rules.
+    contradicted: u64,
     /// Packets of a capture, and lines that show one of them again.
     captured: u64,
     again: u64,
@@ -154,14 +157,22 @@ impl Judge<'_> {
     fn line(&mut self, number: u64, text: &str) {
         let read = match spec::of_line(text) {
             Ok(Some(read)) => read,
-            Ok(None) => return,
+            Ok(None) => {
+                if let Some((id, passed)) = Passed::of_line(text) {
+                    self.traces.passes(&id, number, passed);
+                }
+                return;
+            }
             Err(error) => return self.judged.refuse(number, error),
         };
         let OfLine { packet, spec, among } = read;
-        let packet = OnePacket { line: number, text: text.to_owned(), packet, spec };
+        let passed = Vec::new();
+        let packet = OnePacket { line: number, text: text.to_owned(), packet, spec, passed };
         match among {
             Among::None => self.alone(packet),
             Among::Trace { id, chain } => {
+                let passed = Passed::of_place(&chain).map(|passed| (number, passed));
+                let packet = OnePacket { passed: passed.into_iter().collect(), ..packet };
                 for packet in self.traces.take(packet, id, &chain) {
                     self.alone(packet);
                 }
@@ -194,16 +205,21 @@ impl Judge<'_> {
         if !self.fits(&packet) {
             return;
         }
-        let OnePacket { line, text, packet, spec } = packet;
-        let story = witness::hold(&self.loggers, &spec, |known| {
+        let OnePacket { line, text, packet, spec, passed } = packet;
+        let walked = |known: &Known, detail: Detail| {
             let mut evaluator = Evaluator::new(self.program);
             let arrival = known.arrival(spec.arrival(1, 0, &self.setup.config));
             let (mut bytes, mut past) = (spec.frame.clone(), Past::default());
             let (files, past) = (&self.files, &mut past);
             let (story, met) =
-                tell_knowing(&mut evaluator, files, &mut bytes, &arrival, Detail::End, past, known);
+                tell_knowing(&mut evaluator, files, &mut bytes, &arrival, detail, past, known);
             (of_spec(story, &spec), met)
-        });
+        };
+        let story = match passed.is_empty() {
+            true => witness::hold(&self.loggers, &spec, |known| walked(known, Detail::End)),
+            false => traced::hold(&passed, |known, detail| walked(known, detail).0),
+        };
+        self.judged.contradicted += u64::from(story.contradiction.is_some());
         // A prefix has no place in a packet spec.
         let has_prefix = spec.logged.is_some() && !self.loggers.is_empty();
         let typed = if has_prefix { &text } else { &packet };
@@ -327,6 +343,12 @@ impl Judged {
         self.verdicts
     }
 
+    /// Packets whose lines say what cannot be under these rules.
+    #[must_use]
+    pub fn contradicted(&self) -> u64 {
+        self.contradicted
+    }
+
     /// Packets that were found.
     #[must_use]
     pub fn packets(&self) -> u64 {
@@ -420,6 +442,7 @@ impl Judged {
             })).collect::<Vec<_>>(),
             "captured": self.captured,
             "again": self.again,
+            "contradicted": self.contradicted,
             "untold": self.untold,
             "refusals": self.refusals,
             "refused": self.refused.iter().map(|(line, error)| json!({

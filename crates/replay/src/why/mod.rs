@@ -11,6 +11,7 @@ mod story;
 mod teller;
 mod text;
 mod together;
+mod traced;
 mod witness;
 
 pub(crate) use again::paths;

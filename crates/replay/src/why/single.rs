@@ -70,7 +70,7 @@ impl Singles {
         });
         let told = if story.contradiction.is_some() { None } else { Some(&story.end) };
         let reasons = told.map_or_else(Vec::new, |_| story.report.unknown_places());
-        let contradiction = story.contradiction.iter().cloned();
+        let contradiction = story.contradiction.iter().map(|it| it.what.clone());
         Ok(Single {
             verdict: story.verdict().word(),
             by: told.and_then(|end| story.report.decided_by(end)),

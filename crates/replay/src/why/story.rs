@@ -49,8 +49,17 @@ pub struct Story {
     pub(super) seen: Option<SeenAs>,
     /// Rules that may have recorded it, where it is a record of the firewall's, or a line of the log.
     pub(super) logged: Vec<String>,
-    /// What the log says of it and the rules do not, in words.
-    pub(super) contradiction: Option<String>,
+    /// What lines say of it and the rules do not.
+    pub(super) contradiction: Option<Contradiction>,
+}
+
+/// What other programs' lines say of a packet that cannot be under these rules.
+#[derive(Debug)]
+pub(super) struct Contradiction {
+    /// Which lines.
+    pub(super) by: &'static str,
+    /// What, in words.
+    pub(super) what: String,
 }
 
 impl Story {

@@ -14,7 +14,7 @@ use rules::model::Action;
 use rules::nat::Translated;
 
 use super::past::Expired;
-use super::story::{FlowStory, SeenAs, Step, Story};
+use super::story::{Contradiction, FlowStory, SeenAs, Step, Story};
 use crate::near::{Misses, NearMiss, asks_for_state};
 use crate::report::{duration, ways};
 use crate::rules_file::RulesFile;
@@ -277,13 +277,11 @@ impl Story {
     pub(super) fn conclusion(&self) -> String {
         let conclusion = self.conclusion_of(&self.end);
         match &self.contradiction {
-            Some(what) if self.end.verdict == FinalVerdict::Unknown => {
-                format!("UNKNOWN: the line of the log contradicts these rules: {what}")
+            Some(Contradiction { by, what }) if self.end.verdict == FinalVerdict::Unknown => {
+                format!("UNKNOWN: {by} contradicts these rules: {what}")
             }
-            Some(what) => {
-                format!(
-                    "UNKNOWN: the line of the log contradicts these rules, which say {conclusion}: {what}"
-                )
+            Some(Contradiction { by, what }) => {
+                format!("UNKNOWN: {by} contradicts these rules, which say {conclusion}: {what}")
             }
             None => conclusion,
         }

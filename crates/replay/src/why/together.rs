@@ -20,7 +20,7 @@ use super::teller::tell;
 use crate::report::ct_name;
 use crate::rules_file::{RulesFile, program};
 use crate::shell;
-use crate::spec::{Captured, Spec, Talk};
+use crate::spec::{Captured, Passed, Spec, Talk};
 use crate::walk::Setup;
 use conntrack::SECOND;
 
@@ -29,6 +29,8 @@ const TRACES: usize = 1 << 14;
 const TRACED: usize = 1 << 25;
 /// Places of a trace that are kept; a packet that comes to more of them goes on.
 const PLACES: usize = 1 << 8;
+/// Rules and policies that a packet passed which are kept.
+pub(super) const PASSED: usize = 1 << 10;
 /// Packets of a capture that a line may show again.
 const RECENT: usize = 64;
 /// Packets of a conversation that are typed again before the last.
@@ -46,12 +48,22 @@ pub(super) struct OnePacket {
     /// The packet in words that build it.
     pub(super) packet: String,
     pub(super) spec: Spec,
+    /// What a trace says that it passed, each by its line: the first of it.
+    pub(super) passed: Vec<(u64, Passed)>,
 }
 
 impl OnePacket {
     /// Bytes of what its line says, and of its frame.
     fn size(&self) -> usize {
-        self.text.len() + self.packet.len() + self.spec.frame.len()
+        let passed = self.passed.iter().map(|(_, passed)| passed.size()).sum::<usize>();
+        self.text.len() + self.packet.len() + self.spec.frame.len() + passed
+    }
+
+    /// Notes what it passed.
+    fn passes(&mut self, line: u64, passed: Passed) {
+        if self.passed.len() < PASSED {
+            self.passed.push((line, passed));
+        }
     }
 
     /// Notes the output interface of a packet that came in.
@@ -89,7 +101,7 @@ impl Traces {
         let known = self.open.get_mut(&id).map(|known| (known.comes_to(place), known));
         if let Some((true, known)) = known {
             let before = known.packet.size();
-            known.learn(packet.spec);
+            known.learn(packet);
             self.bytes += known.packet.size() - before;
         } else {
             whole.extend(self.close(&id));
@@ -102,6 +114,14 @@ impl Traces {
             whole.extend(self.close(&oldest));
         }
         whole
+    }
+
+    /// Takes what a packet of a trace passed; of a packet that is not known it is nothing.
+    pub(super) fn passes(&mut self, id: &str, line: u64, passed: Passed) {
+        let Some(known) = self.open.get_mut(id) else { return };
+        let before = known.packet.size();
+        known.packet.passes(line, passed);
+        self.bytes = (self.bytes + known.packet.size()).saturating_sub(before);
     }
 
     /// Takes a packet out.
@@ -129,10 +149,13 @@ impl Traced {
         }
     }
 
-    /// A packet that came in goes out as a later chain saw it.
-    fn learn(&mut self, later: Spec) {
-        if let Some(output) = later.output {
+    /// A packet that came in goes out as a later chain saw it, which may say what it passed.
+    fn learn(&mut self, later: OnePacket) {
+        if let Some(output) = later.spec.output {
             self.packet.goes_out(&output);
+        }
+        for (line, passed) in later.passed {
+            self.packet.passes(line, passed);
         }
     }
 }

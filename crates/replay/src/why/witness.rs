@@ -13,7 +13,7 @@ use rules::ext::MatchUse;
 use rules::model::{Action, Family, Hook};
 use rules::{Outcome, Transit};
 
-use super::story::{Step, Story};
+use super::story::{Contradiction, Step, Story};
 use crate::logged::{Logger, Loggers};
 use crate::rules_file::RulesFile;
 use crate::spec::Spec;
@@ -34,6 +34,11 @@ pub(super) struct Known {
 }
 
 impl Known {
+    /// Packets came before it, which left its connection in this state, if that is known.
+    pub(super) fn past(state: Option<CtState>) -> Self {
+        Self { has_past: true, state, ..Self::default() }
+    }
+
     /// Whether this rule may have logged the packet.
     pub(super) fn may_be(&self, family: Family, at: RuleRef) -> bool {
         self.family == Some(family) && self.rules.contains(&at)
@@ -66,7 +71,7 @@ impl Known {
         let hangs = |used: &MatchUse| match used.body.states() {
             Some(_) => self.state.is_none(),
             None if &*used.name == "set" => changes_sets(file),
-            None => used.memory.is_some() || OF_PAST.contains(&&*used.name),
+            None => used.memory.is_some() || is_of_past(&used.name),
         };
         let (.., rule) = file.rule(at);
         if !rule.matches.iter().any(&hangs) {
@@ -79,9 +84,18 @@ impl Known {
     }
 }
 
+/// What contradicts rules here.
+const LOG: &str = "the line of the log";
+
 /// Matches of what packets before left, besides matches that remember it themselves. Marks may be a connection's.
 const OF_PAST: [&str; 7] =
     ["connbytes", "connlabel", "connmark", "conntrack", "helper", "mark", "rateest"];
+
+/// Whether a match asks for what packets before left; those of nft have the names of what they read.
+fn is_of_past(name: &str) -> bool {
+    let reads = |part: &str| part.starts_with("ct ") || part.starts_with("meta mark");
+    OF_PAST.contains(&name) || name.split(" . ").any(reads)
+}
 
 /// Matches that say the same of a packet wherever it comes in a table that rewrites none.
 const LASTING: [&str; 14] = [
@@ -166,7 +180,7 @@ pub(super) fn hold(
             "no rule here that logs at this place has the prefix of the line, \"{}\"",
             prefix.text.trim_end()
         );
-        return Story { contradiction: Some(what), ..plain() };
+        return Story { contradiction: Some(Contradiction { by: LOG, what }), ..plain() };
     }
     let is_before = |logger: &&Logger| {
         logger.hooks.iter().all(|hook| *hook == Hook::Prerouting || !hooks.contains(hook))
@@ -192,9 +206,8 @@ pub(super) fn hold(
     let mut told = match met[..] {
         [] => {
             let rules = shown(&|_| true).join(" or ");
-            let contradiction =
-                Some(format!("{rules} wrote the line, {}", story.not_there(&known)));
-            Story { contradiction, ..story }
+            let what = format!("{rules} wrote the line, {}", story.not_there(&known));
+            Story { contradiction: Some(Contradiction { by: LOG, what }), ..story }
         }
         [rule] => {
             known.rules = vec![rule];

@@ -349,8 +349,8 @@ fn lines_of_the_target_trace_are_one_packet() {
         )
     };
     let lines = [
-        line("raw:PREROUTING:policy:2", "IN=lan0 OUT="),
-        line("filter:FORWARD:rule:2", "IN=lan0 OUT=wan0"),
+        line("raw:PREROUTING:policy:4", "IN=lan0 OUT="),
+        line("filter:FORWARD:rule:1", "IN=lan0 OUT=wan0"),
         line("mangle:POSTROUTING:policy:1", "IN=lan0 OUT=wan0"),
     ]
     .concat();

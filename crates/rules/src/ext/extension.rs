@@ -155,6 +155,12 @@ pub trait Target: fmt::Debug + Send + Sync {
         &[]
     }
 
+    /// What may become of a packet whose effect is unknown, where it is one of these, each once, and the packet and its
+    /// connection are as the target left them; `None` where it may be anything.
+    fn possible(&self, _transit: &Transit<'_, '_>) -> Option<Vec<Effect>> {
+        None
+    }
+
     /// The prefix of the lines that it writes to a log, if it does.
     fn log_prefix(&self) -> Option<&str> {
         None
@@ -261,7 +267,7 @@ pub enum Answer {
 }
 
 /// How a walk goes on after a target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Effect {
     /// With the next rule (`XT_CONTINUE`).
     Continue,

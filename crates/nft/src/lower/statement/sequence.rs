@@ -24,8 +24,8 @@ pub(crate) enum End {
     Nat(Box<Nat>),
     /// A program gets the packet.
     Queue(Queue),
-    /// With something that is not evaluated.
-    Unevaluated(Box<str>),
+    /// With something that is not evaluated, of which these may come, or anything.
+    Unevaluated(Box<str>, Option<Box<[Effect]>>),
 }
 
 /// The statements of a rule.
@@ -45,7 +45,8 @@ impl Sequence {
         let chains = match &end {
             End::Verdict(effect) => verdict::chains([*effect]),
             End::Map(lookup) => verdict::chains(lookup.map.data.iter().copied()),
-            End::Reject(_) | End::Nat(_) | End::Queue(_) | End::Unevaluated(_) => Box::default(),
+            End::Unevaluated(_, effects) => verdict::chains(effects.iter().flatten().copied()),
+            End::Reject(_) | End::Nat(_) | End::Queue(_) => Box::default(),
         };
         Self { acts: acts.into(), end, family, chains }
     }
@@ -66,12 +67,17 @@ impl Sequence {
                 Resolved::Unknown => Effect::Unknown,
             },
             End::Queue(queue) => queue.apply(transit),
-            End::Unevaluated(_) => Effect::Unknown,
+            End::Unevaluated(..) => Effect::Unknown,
         }
     }
 }
 
 impl End {
+    /// Makes it of something that is not evaluated, of which anything may come.
+    pub(crate) fn unevaluated(why: &str) -> Self {
+        Self::Unevaluated(why.into(), None)
+    }
+
     /// What the bytecode loads for it.
     pub(crate) fn bytecode(&self, show: &mut dyn FnMut(String)) {
         match self {
@@ -100,11 +106,6 @@ impl Target for Sequence {
         }
         match self.finish(transit) {
             Effect::Continue => Effect::Continue,
-            Effect::Unknown if !self.chains.is_empty() => {
-                // The chains that it may lead to may change what is known of the connection.
-                transit.ct.change(false, |_| {});
-                Effect::Unknown
-            }
             _ if may_end => Effect::Unknown,
             effect => effect,
         }
@@ -120,6 +121,17 @@ impl Target for Sequence {
 
     fn leads_to(&self) -> &[u32] {
         &self.chains
+    }
+
+    fn possible(&self, transit: &Transit<'_, '_>) -> Option<Vec<Effect>> {
+        let may_end = self.acts.iter().any(|act| act.may_end());
+        let end = match &self.end {
+            End::Verdict(effect) => vec![*effect],
+            End::Map(lookup) => verdict::possible(lookup, transit),
+            End::Unevaluated(_, effects) => effects.as_ref()?.to_vec(),
+            End::Reject(_) | End::Nat(_) | End::Queue(_) => return None,
+        };
+        Some(end.into_iter().chain(may_end.then_some(Effect::Continue)).collect())
     }
 
     fn log_prefix(&self) -> Option<&str> {

@@ -1,5 +1,7 @@
 //! Verdicts, and maps that give them.
 
+use std::collections::HashSet;
+
 use crate::lower::load::lookup::Lookup;
 use rules::Transit;
 use rules::ext::Effect;
@@ -17,6 +19,19 @@ pub(crate) fn of_map(lookup: &Lookup<Effect>, transit: &Transit<'_, '_>) -> Effe
     }
     let ends = |effect: Effect| matches!(effect, Effect::Accept | Effect::Drop);
     if !goes_on && ends(first) && effects.all(ends) { Effect::Either } else { Effect::Unknown }
+}
+
+/// Everything that may come of a verdict map, each once.
+pub(crate) fn possible(lookup: &Lookup<Effect>, transit: &Transit<'_, '_>) -> Vec<Effect> {
+    let (possible, breaks) = lookup.find(transit);
+    let given = lookup.given(&possible);
+    let goes_on = breaks || possible.misses || given.is_none();
+    let given = given.unwrap_or_else(|| lookup.map.data.iter().collect());
+    let mut all: Vec<Effect> = given.into_iter().copied().collect();
+    all.extend(goes_on.then_some(Effect::Continue));
+    let mut known = HashSet::new();
+    all.retain(|effect| known.insert(*effect));
+    all
 }
 
 /// The chains that effects lead to, each once.

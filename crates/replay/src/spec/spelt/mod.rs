@@ -7,6 +7,7 @@
 mod connection;
 mod line;
 mod log;
+mod passed;
 mod said;
 mod tcpdump;
 #[cfg(test)]
@@ -14,4 +15,5 @@ mod tests;
 mod trace;
 
 pub(super) use line::{Line, line};
+pub(crate) use passed::{Passed, What};
 pub(crate) use said::{Among, Captured};

@@ -509,7 +509,10 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
                     Effect::Either => self.either(at, sure, stack),
                     Effect::Unknown => {
                         self.doubt_taken();
-                        self.anything(at, stack, transit);
+                        match target.body.possible(transit) {
+                            Some(effects) => self.some_of(&effects, at, stack, transit),
+                            None => self.anything(at, stack, transit),
+                        }
                         *self.key = key::<O>(transit);
                         return;
                     }
@@ -549,6 +552,34 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
         self.doubt_taken();
         self.end(Verdict::Accept, Some(By::Rule(at)), sure, stack);
         self.end(Verdict::Drop, Some(By::Rule(at)), sure, stack);
+    }
+
+    /// A target does one of these, and nothing else. Chains are walked one after the other, as if the packet might go into
+    /// each; from where a goto leads it may come back to the caller of this chain.
+    fn some_of(
+        &mut self,
+        effects: &[Effect],
+        at: RuleRef,
+        stack: &mut Stack<S::Cursor>,
+        transit: &mut Transit<'p, '_>,
+    ) {
+        let by = Some(By::Rule(at));
+        self.observer.unknown(at, Cause::Target);
+        self.steps = self.steps.saturating_add(effects.len().try_into().unwrap_or(u32::MAX));
+        for effect in effects {
+            match effect {
+                Effect::Accept => self.end(Verdict::Accept, by, false, stack),
+                Effect::Drop => self.end(Verdict::Drop, by, false, stack),
+                Effect::Return | Effect::Goto(_) => self.go_back(false, stack),
+                _ => {}
+            }
+        }
+        for effect in effects.iter().rev() {
+            if let Effect::Jump(chain) | Effect::Goto(chain) = effect {
+                let to = self.source.chain_at(*chain);
+                self.enter(to, Entry::Jump { sure: false }, false, None, stack, transit);
+            }
+        }
     }
 
     /// A target of which nothing is known.
