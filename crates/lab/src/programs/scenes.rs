@@ -74,6 +74,16 @@ pub const SCENES: &[Scene] = scenes![
     "vpn",
     "groups",
     "changed",
+    "nft-gateway",
+    "nft-docker" = "nft-docker" "docker" "nft-docker-rules",
+    "nft-firewalld" = "nft-firewalld" "firewalld" "nft-firewalld-rules",
+    "nft-fw4",
+    "nft-libvirt",
+    "nft-kube" = "nft-kube" "kube" "nft-kube-rules",
+    "nft-three" = "nft-three" "router" "nft-three-rules",
+    "nft-order" = "nft-order" "router" "nft-order-rules",
+    "nft-unordered" = "nft-unordered" "router" "nft-order-rules" "nft-unordered-rules",
+    "nft-beside" = "nft-beside" "router" "nft-beside-rules",
 ];
 
 /// Programs that every scene runs.
