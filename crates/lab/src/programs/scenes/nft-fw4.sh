@@ -2,6 +2,7 @@
 # SYNs, MSS by the route, invalid packets not to leave untranslated, a forwarded port with reflection, both families.
 # needs: nginx curl dnsmasq dig ping traceroute nmap python3 socat nft
 # one: wan
+# unseen: nft inet fw4 mangle_output 1: nat drops the redirects that a hairpin gives rise to, before they reach a device.
 settle=1.5
 
 nft_alone
@@ -167,6 +168,7 @@ table inet fw4 {
 	}
 	chain mangle_output {
 		type route hook output priority mangle; policy accept;
+		icmp type redirect counter
 		counter
 	}
 	chain mangle_forward {
