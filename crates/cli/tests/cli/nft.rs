@@ -280,7 +280,8 @@ fn saved(version: &str, tables: &str) -> String {
     )
 }
 
-const DROPS_TELNET: &str = "*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -p tcp -m tcp --dport 23 -j DROP\n";
+const DROPS_TELNET: &str =
+    "*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -p tcp -m tcp --dport 23 -j DROP\n";
 
 fn listed(table: &str, chain: &str, priority: &str) -> String {
     format!(
@@ -346,7 +347,9 @@ fn idle_chains_of_iptables_legacy_count_where_nobody_else_acts() {
     let document = report(0, &["replay", &host, &capture, "--path", "forward"]);
     let policies = document["policies"].as_array().unwrap();
     let packets = |table: &str| {
-        let policy = policies.iter().find(|one| (&one["table"], &one["chain"]) == (&table.into(), &"FORWARD".into()));
+        let policy = policies
+            .iter()
+            .find(|one| (&one["table"], &one["chain"]) == (&table.into(), &"FORWARD".into()));
         policy.map(|policy| policy["packets"].as_u64().unwrap())
     };
     // What the idle filter counts depends on whether it comes before the other one, which may drop.

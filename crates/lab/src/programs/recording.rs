@@ -235,7 +235,7 @@ impl Recording {
 
     /// Counters as they were read at one time; none where they were not.
     fn counters(&self, when: &str) -> BTreeMap<CounterName, Counted> {
-        let of_file = |(read, file): (Read, String)| {
+        let of_file = |(read, file): (ReadCounters, String)| {
             read(&fs::read_to_string(self.dir.join(file)).unwrap_or_default())
         };
         counters(when).into_iter().flat_map(of_file).collect()
@@ -255,11 +255,11 @@ impl Recording {
 }
 
 /// How the counters of a file are read.
-type Read = fn(&str) -> BTreeMap<CounterName, Counted>;
+type ReadCounters = fn(&str) -> BTreeMap<CounterName, Counted>;
 
 /// The files of counters that were read at one time.
-fn counters(when: &str) -> [(Read, String); 6] {
-    let files: [(Read, &str); 6] = [
+fn counters(when: &str) -> [(ReadCounters, String); 6] {
+    let files: [(ReadCounters, &str); 6] = [
         (|text| of_save("ip", text), ".save"),
         (|text| of_save("ip6", text), "6.save"),
         (|text| of_save("arp", text), "-arp.save"),

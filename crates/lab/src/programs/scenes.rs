@@ -77,6 +77,7 @@ pub const SCENES: &[Scene] = scenes![
     "nft-gateway",
     "nft-docker" = "nft-docker" "docker" "nft-docker-rules",
     "nft-firewalld" = "nft-firewalld" "firewalld" "nft-firewalld-rules",
+    "nft-firewalld-own" = "nft-firewalld-own" "firewalld" "nft-firewalld-own-rules",
     "nft-fw4",
     "nft-libvirt",
     "nft-kube" = "nft-kube" "kube" "nft-kube-rules",

@@ -3,6 +3,7 @@
 # ports; fib, limits, marks of connections, an accept that a later chain overrules.
 # needs: nginx curl dnsmasq dig ping socat iperf3 python3 nft
 # one: wan0
+# inbound: ct count is not evaluated, and no capture of what came shows that its rule refused nothing.
 settle=1.5
 
 nft_alone
@@ -162,6 +163,15 @@ table ip gate_nat {
 		iifname "wan0" meta l4proto { tcp, udp } counter dnat ip to th dport map @forwards
 		iifname "lan0" udp dport 53 ip daddr != 10.1.0.1 ip daddr != 192.0.2.80 counter redirect
 	}
+	map services {
+		type inet_service : ipv4_addr . inet_service
+		elements = { 7080 : 10.2.0.10 . 80, 7081 : 192.0.2.80 . 80 }
+	}
+	chain output {
+		type nat hook output priority -100; policy accept;
+		ip daddr 192.0.2.99 meta l4proto { tcp, udp } counter dnat ip to th dport map @services
+		counter
+	}
 	chain postrouting {
 		type nat hook postrouting priority srcnat; policy accept;
 		oifname "wan0" ip saddr 10.2.0.0/16 counter snat to 192.0.2.1
@@ -192,6 +202,9 @@ traffic() {
     get s --connect-timeout 0.5 --interface 10.9.0.9 http://192.0.2.1:8080/small
     get r http://192.0.2.80/small
     get r http://10.9.0.9/small
+    get r http://192.0.2.99:7080/small
+    get r http://192.0.2.99:7081/small
+    get r --connect-timeout 0.2 http://192.0.2.99:7082/small
     get c 'http://[2001:db8:2::80]/small'
     get c 'http://[2001:db8:2::80]/big'
     get c 'http://[2001:db8:2::80]:444/small'
