@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::listing::FAMILY;
+/// The family of counters that packets of several families move.
+pub const NFT: &str = "nft";
 
 /// Whose counter it is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -151,7 +152,7 @@ pub fn of_json(document: &serde_json::Value) -> BTreeMap<CounterName, Told> {
                 entry["number"].as_u64().unwrap_or(0),
             );
             if name.table.contains(' ') {
-                name.family = FAMILY.to_owned();
+                name.family = NFT.to_owned();
             }
             let counter = entry.get("counter").unwrap_or(entry);
             let number = |key: &str| counter[key].as_u64().unwrap_or(0);
@@ -236,7 +237,7 @@ mod tests {
         };
         let counters = of_json(&serde_json::json!({ "hits": [hit("ip", 1), hit("ip6", 2)] }));
         let told = Told { packets: 23, maybe: 2 };
-        assert_eq!(counters, BTreeMap::from([(place(FAMILY, "inet fw", "in", 2), told)]));
+        assert_eq!(counters, BTreeMap::from([(place(NFT, "inet fw", "in", 2), told)]));
     }
 
     #[test]

@@ -5,10 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::counters::{Counted, CounterName};
-
-/// The family of counters that packets of several families move.
-pub const FAMILY: &str = "nft";
+use super::counters::{Counted, CounterName, NFT};
 
 /// The counters of a listing; tables are named by their families and names (`inet fw4`).
 pub fn of_listing(text: &str) -> BTreeMap<CounterName, Counted> {
@@ -18,7 +15,7 @@ pub fn of_listing(text: &str) -> BTreeMap<CounterName, Counted> {
             for (number, rule) in (1..).zip(&chain.rules) {
                 let Some((packets, bytes)) = values(rule) else { continue };
                 let name = CounterName {
-                    family: FAMILY.to_owned(),
+                    family: NFT.to_owned(),
                     table: table.name.to_owned(),
                     chain: chain.name.to_owned(),
                     number,

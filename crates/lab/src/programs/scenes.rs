@@ -84,7 +84,7 @@ pub const SCENES: &[Scene] = scenes![
     "nft-three" = "nft-three" "router" "nft-three-rules",
     "nft-order" = "nft-order" "router" "nft-order-rules",
     "nft-unordered" = "nft-unordered" "router" "nft-order-rules" "nft-unordered-rules",
-    "nft-beside" = "nft-beside" "router" "nft-beside-rules",
+    "nft-xtables" = "nft-xtables" "router" "nft-xtables-rules",
 ];
 
 /// Programs that every scene runs.

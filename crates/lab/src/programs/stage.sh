@@ -157,7 +157,7 @@ save4() { at r iptables-legacy-save -c; }
 save6() { at r ip6tables-legacy-save -c; }
 
 # Tables of nft, which a scene with `uses_nft` has; $nft_tables names those whose counters are compared (all), $has_legacy
-# says that iptables-legacy has tables beside those that `save4` prints.
+# says that iptables-legacy has further tables than `save4` prints.
 nft_tables=("")
 nft_rules() { at r nft -f -; }
 nft_alone() {

@@ -36,7 +36,7 @@ pub(super) struct Native {
     unlisted: [Place; SAVED.len()],
 }
 
-/// The place of tables among those of a listing.
+/// The place of tables among the tables of a listing.
 #[derive(Clone, Copy, Default)]
 struct Place {
     /// How many were registered before them.
@@ -115,7 +115,7 @@ impl Native {
         })
     }
 
-    /// Finds out the order of its tables and those that it does not list; whether that is known where it matters.
+    /// Finds out the order of its tables and the tables that it does not list; whether that is known where it matters.
     fn put_in_order(&mut self, files: &Files<'_>) -> Result<bool, Error> {
         for (index, (family, _, name)) in SAVED.into_iter().enumerate() {
             let own = nftables::of_family(&self.listing, family).ruleset;
@@ -185,7 +185,7 @@ impl Native {
         }
     }
 
-    /// The place of a table among those that it lists.
+    /// The place of a table among the listed ones.
     fn place(&self, table: &Table, ruleset: &Ruleset) -> Option<usize> {
         self.order.iter().position(|listed| listed.is(table, ruleset))
     }

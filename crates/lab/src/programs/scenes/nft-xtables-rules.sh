@@ -1,5 +1,5 @@
 
-nft_beside() {
+nft_own() {
     nft_rules <<'R'
 table ip guard {
 	chain forward {
@@ -21,6 +21,6 @@ table ip6 guard6 {
 R
 }
 eval "router_$(declare -f rules)"
-rules() { router_rules; nft_beside; }
+rules() { router_rules; nft_own; }
 uses_nft=1
 nft_tables=("ip guard" "ip6 guard6")
