@@ -300,7 +300,7 @@ fn refuse_saving_two(args: &ReplayArgs, files: &[RulesFile]) -> Result<()> {
     let asked = |option: &Option<String>, name| option.as_ref().map(|_| name);
     let option = asked(&args.save_counters, "--save-counters")
         .or(asked(&args.save_counters6, "--save-counters6"));
-    let second = files.iter().find_map(|file| file.second.as_ref());
+    let second = files.iter().find_map(|file| file.others.first());
     let (Some(option), Some(second)) = (option, second) else { return Ok(()) };
     bail!(
         "{option}: expected rules of one implementation, found those of {}, too: --ignore-nft leaves them out, and the \

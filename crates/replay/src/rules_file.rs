@@ -21,10 +21,10 @@ pub struct RulesFile {
     pub file: String,
     /// What named the file on the command line: itself, or a folder that it lies in.
     pub given: String,
-    /// Text of the file, as read; the text of the second file follows.
+    /// Text of the file, as read; the texts of the other files follow.
     pub text: Arc<str>,
-    /// A file of the same family, whose tables the other implementation holds.
-    pub second: Option<SecondFile>,
+    /// Files of the same family whose tables are evaluated along with these, in the order of their texts.
+    pub others: Vec<OtherFile>,
     /// What the text means.
     pub ruleset: Arc<Ruleset>,
     /// How the family was found.
@@ -39,9 +39,9 @@ pub struct RulesFile {
     pub(crate) lacking: Lacking,
 }
 
-/// A second rules file of a family: where its text begins.
+/// Another rules file of a family: where its text begins.
 #[derive(Debug, Clone)]
-pub struct SecondFile {
+pub struct OtherFile {
     /// Name of the file, as given.
     pub file: String,
     /// Lines of the text before it.
@@ -111,7 +111,7 @@ impl RulesFile {
             file: file.to_owned(),
             given: file.to_owned(),
             text: Arc::clone(&listing.text),
-            second: None,
+            others: Vec::new(),
             ruleset: Arc::new(ruleset),
             family_from: FamilyFrom::Text,
             warnings,
@@ -164,7 +164,7 @@ impl RulesFile {
             file: file.to_owned(),
             given: file.to_owned(),
             text: text.into(),
-            second: None,
+            others: Vec::new(),
             ruleset: Arc::new(ruleset),
             family_from: loaded.family_from,
             warnings: loaded.warnings,
@@ -225,22 +225,22 @@ impl RulesFile {
         self.text = format!("{text}{}", other.text).into();
         let moved = |warning: Warning| Warning { line: warning.line + lines, ..warning };
         self.warnings.extend(other.warnings.into_iter().map(moved));
-        self.second = Some(SecondFile { file: other.file, lines });
+        self.others.push(OtherFile { file: other.file, lines });
     }
 
-    /// The names of the file and of the second one.
+    /// The names of the file and of the others.
     #[must_use]
     pub fn names(&self) -> String {
-        let second = self.second.as_ref().map(|second| format!(" + {}", second.file));
-        format!("{}{}", self.file, second.unwrap_or_default())
+        let others = self.others.iter().map(|other| format!(" + {}", other.file));
+        others.fold(self.file.clone(), |names, other| names + &other)
     }
 
     /// A line of the text by its file, and the number that it has there.
     #[must_use]
     pub fn line(&self, line: u32) -> (&str, u32) {
-        match &self.second {
-            Some(second) if line > second.lines => (&second.file, line - second.lines),
-            _ => (&self.file, line),
+        match self.others.iter().rfind(|other| line > other.lines) {
+            Some(other) => (&other.file, line - other.lines),
+            None => (&self.file, line),
         }
     }
 
@@ -262,7 +262,7 @@ impl RulesFile {
     /// What its rules are for, as reports say.
     #[must_use]
     pub fn tool(&self) -> &'static str {
-        match (&self.listing, self.second.is_some(), self.ruleset.family) {
+        match (&self.listing, !self.others.is_empty(), self.ruleset.family) {
             (Some(_), false, Family::Ipv6) => "nft for IPv6",
             (Some(_), false, _) => "nft for IPv4",
             (Some(_), true, Family::Ipv6) => "ip6tables and nft",

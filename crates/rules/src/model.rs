@@ -230,6 +230,16 @@ impl Chain {
         let number = |at: usize| Some(self.rules.get(at)?.listed.as_ref()?.number);
         number(rule).is_some_and(|own| number(rule + 1) == Some(own))
     }
+
+    /// The index of the part of a rule that has its counter, where that stands before tests of the rule.
+    #[must_use]
+    pub fn counting_part(&self, rule: usize) -> Option<usize> {
+        let listed = |at: usize| self.rules.get(at)?.listed.as_ref();
+        let number = listed(rule)?.number;
+        let parts = (0..rule).rev().map_while(|at| Some((at, listed(at)?)));
+        let mut parts = parts.take_while(|(_, part)| part.number == number);
+        parts.find(|(_, part)| part.counts && part.is_part).map(|(at, _)| at)
+    }
 }
 
 impl Table {

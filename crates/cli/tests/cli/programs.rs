@@ -65,6 +65,16 @@ fn rules_that_changed_midway_count_as_the_kernel_does() {
 }
 
 #[test]
+fn three_kinds_of_rules_at_once_count_as_the_kernel_does() {
+    agree("nft-three", &[Way::Any, Way::Each, Way::One]).unwrap();
+}
+
+#[test]
+fn the_rules_of_a_docker_host_with_nft_count_as_the_kernel_does() {
+    agree("nft-docker", &[Way::Any, Way::Each, Way::One]).unwrap();
+}
+
+#[test]
 fn recordings_that_were_kept_count_as_the_kernel_did() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lab/fixtures/programs");
     let mut compared = 0;

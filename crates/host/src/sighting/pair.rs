@@ -102,7 +102,10 @@ impl Sightings {
         }
         let (lower, upper) = if self.devices.may_feed(other.device, other.upper, device) {
             (twin, index)
-        } else if !other.paired && self.devices.is_below(device, this.upper, other.device) {
+        } else if !other.paired
+            && this.time.abs_diff(other.time) <= JITTER
+            && self.devices.is_below(device, this.upper, other.device)
+        {
             (index, twin)
         } else {
             return None;

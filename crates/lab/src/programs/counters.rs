@@ -3,6 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+/// The family of counters that packets of several families move.
+pub const NFT: &str = "nft";
+
 /// Whose counter it is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CounterName {
@@ -31,19 +34,32 @@ pub struct Counted {
     pub bytes: u64,
     /// The rule, or the policy with its chain.
     pub text: String,
+    /// The hook of its chain, if that is a base chain.
+    pub hook: Option<String>,
+    /// The chains that the rule jumps or goes to.
+    pub calls: Vec<String>,
 }
 
 impl Counted {
-    /// Where the rule jumps or goes to; of a policy, the verdict.
-    fn target(&self) -> Option<&str> {
-        let mut words = self.text.split(' ');
-        words.by_ref().find(|word| matches!(*word, "-j" | "-g" | "policy"))?;
-        words.next()
+    /// A counter of save text.
+    fn saved((packets, bytes): (u64, u64), text: String, is_base: bool, chain: &str) -> Self {
+        let hook = is_base.then(|| chain.to_ascii_lowercase());
+        let mut words = text.split(' ');
+        let jumps = words.by_ref().any(|word| matches!(word, "-j" | "-g"));
+        let calls = words.next().filter(|_| jumps).map(str::to_owned).into_iter().collect();
+        Self { packets, bytes, text, hook, calls }
     }
 
     /// Whether packets that it counts go no further, or may not.
     pub fn ends_packets(&self) -> bool {
-        matches!(self.target(), Some("DROP" | "REJECT" | "NFQUEUE"))
+        let after = |word: &str| {
+            let mut words = self.text.split(' ');
+            words.any(|found| found == word);
+            words.next()
+        };
+        let is_end = |target| matches!(target, Some("DROP" | "REJECT" | "NFQUEUE"));
+        let of_nft = |word| matches!(word, "drop" | "reject" | "queue");
+        is_end(after("-j")) || is_end(after("policy")) || self.text.split(' ').any(of_nft)
     }
 }
 
@@ -69,28 +85,31 @@ pub fn of_save(family: &str, text: &str) -> BTreeMap<CounterName, Counted> {
     let mut counters = BTreeMap::new();
     let mut table = String::new();
     let mut numbers: BTreeMap<String, u64> = BTreeMap::new();
+    let mut bases = BTreeSet::new();
     for line in text.lines() {
         if let Some(name) = line.strip_prefix('*') {
             table = name.to_owned();
             numbers.clear();
+            bases.clear();
         } else if let Some(chain) = line.strip_prefix(':') {
             let mut words = chain.split(' ');
-            if let (Some(chain), Some(policy), Some((packets, bytes))) =
+            if let (Some(chain), Some(policy), Some(values)) =
                 (words.next(), words.next(), words.next().and_then(counts_of))
                 && policy != "-"
             {
                 let text = format!("policy {policy} of {chain}");
-                counters.insert(place(family, &table, chain, 0), Counted { packets, bytes, text });
+                bases.insert(chain);
+                let counted = Counted::saved(values, text, true, chain);
+                counters.insert(place(family, &table, chain, 0), counted);
             }
-        } else if let Some(((packets, bytes), rule)) =
+        } else if let Some((values, rule)) =
             line.split_once("] ").and_then(|(counts, rule)| Some((counts_of(counts)?, rule)))
         {
             let chain = rule.split(' ').nth(1).unwrap_or_default();
             let number = numbers.entry(chain.to_owned()).or_default();
             *number += 1;
-            let text = rule.to_owned();
-            counters
-                .insert(place(family, &table, chain, *number), Counted { packets, bytes, text });
+            let counted = Counted::saved(values, rule.to_owned(), bases.contains(chain), chain);
+            counters.insert(place(family, &table, chain, *number), counted);
         }
     }
     counters
@@ -111,26 +130,41 @@ fn place(family: &str, table: &str, chain: &str, number: u64) -> CounterName {
     }
 }
 
-/// The counters of a document `tamis.replay/1`: `hits` and `policies`.
+/// The counters of tables of iptables-legacy on a host that has others, too, as a document names them.
+pub fn of_legacy(family: &str, text: &str) -> BTreeMap<CounterName, Counted> {
+    let named = |mut name: CounterName| {
+        name.table = format!("legacy:{}", name.table);
+        name
+    };
+    of_save(family, text).into_iter().map(|(name, counted)| (named(name), counted)).collect()
+}
+
+/// The counters of a document `tamis.replay/1`: `hits` and `policies`. A rule of nft has one for packets of all families.
 pub fn of_json(document: &serde_json::Value) -> BTreeMap<CounterName, Told> {
     let mut counters = BTreeMap::new();
     for key in ["hits", "policies"] {
         for entry in document[key].as_array().into_iter().flatten() {
             let word = |name: &str| entry[name].as_str().unwrap_or_default();
-            let place = place(
+            let mut name = place(
                 word("family"),
                 word("table"),
                 word("chain"),
                 entry["number"].as_u64().unwrap_or(0),
             );
-            let number = |name: &str| entry[name].as_u64().unwrap_or(0);
-            counters.insert(place, Told { packets: number("packets"), maybe: number("maybe") });
+            if name.table.contains(' ') {
+                name.family = NFT.to_owned();
+            }
+            let counter = entry.get("counter").unwrap_or(entry);
+            let number = |key: &str| counter[key].as_u64().unwrap_or(0);
+            let told: &mut Told = counters.entry(name).or_default();
+            told.packets += number("packets");
+            told.maybe += number("maybe");
         }
     }
     counters
 }
 
-/// Chains that packets reach from the chains named `roots`, as family, table and chain.
+/// Chains that packets reach from the hooks `roots`, as family, table and chain.
 pub fn reached_from(
     counters: &BTreeMap<CounterName, Counted>,
     roots: &[&str],
@@ -138,14 +172,19 @@ pub fn reached_from(
     let chain_of = |place: &CounterName, chain: &str| {
         (place.family.clone(), place.table.clone(), chain.to_owned())
     };
-    let chains: BTreeSet<_> = counters.keys().map(|place| chain_of(place, &place.chain)).collect();
-    let is_root = |(_, _, chain): &(String, String, String)| roots.contains(&chain.as_str());
-    let mut reached: BTreeSet<_> = chains.iter().filter(|chain| is_root(chain)).cloned().collect();
+    let of = |place: &CounterName| chain_of(place, &place.chain);
+    let chains: BTreeSet<_> = counters.keys().map(of).collect();
+    let is_root =
+        |counted: &Counted| counted.hook.as_deref().is_some_and(|hook| roots.contains(&hook));
+    let of_roots = counters.iter().filter(|(_, counted)| is_root(counted));
+    let mut reached: BTreeSet<_> = of_roots.map(|(place, _)| of(place)).collect();
     loop {
-        let jumps =
-            counters.iter().filter(|(place, _)| reached.contains(&chain_of(place, &place.chain)));
+        let jumps = counters.iter().filter(|(place, _)| reached.contains(&of(place)));
+        let called = |(place, counted): (&CounterName, &Counted)| -> Vec<_> {
+            counted.calls.iter().map(|chain| chain_of(place, chain)).collect()
+        };
         let next: Vec<_> = jumps
-            .filter_map(|(place, counted)| Some(chain_of(place, counted.target()?)))
+            .flat_map(called)
             .filter(|chain| chains.contains(chain) && !reached.contains(chain))
             .collect();
         if next.is_empty() {
@@ -189,6 +228,19 @@ mod tests {
     }
 
     #[test]
+    fn counters_of_nft_are_of_all_families() {
+        let hit = |family: &str, packets: u64| {
+            serde_json::json!({
+                "family": family, "table": "inet fw", "chain": "in", "number": 2, "packets": packets, "maybe": 0,
+                "counter": {"packets": packets + 10, "bytes": 0, "maybe": 1},
+            })
+        };
+        let counters = of_json(&serde_json::json!({ "hits": [hit("ip", 1), hit("ip6", 2)] }));
+        let told = Told { packets: 23, maybe: 2 };
+        assert_eq!(counters, BTreeMap::from([(place(NFT, "inet fw", "in", 2), told)]));
+    }
+
+    #[test]
     fn maybe_widens_upwards_only() {
         let told = Told { packets: 6, maybe: 2 };
         assert_eq!([5, 6, 8, 9].map(|kernel| told.allows(kernel, 0)), [false, true, true, false]);
@@ -200,7 +252,7 @@ mod tests {
         let text = "*filter\n:INPUT ACCEPT [0:0]\n:OUTPUT DROP [2:9]\n:A - [0:0]\n:B - [0:0]\n:C - [0:0]\n\
                     [0:0] -A OUTPUT -p tcp -j A\n[0:0] -A A -g B\n[4:9] -A B -j DROP\n[0:0] -A INPUT -j C\nCOMMIT\n";
         let counters = of_save("ip", text);
-        let reached = reached_from(&counters, &["OUTPUT"]);
+        let reached = reached_from(&counters, &["output"]);
         let chains: Vec<&str> = reached.iter().map(|(_, _, chain)| chain.as_str()).collect();
         assert_eq!(chains, ["A", "B", "OUTPUT"]);
         let ends: Vec<String> = counters

@@ -9,6 +9,7 @@
 
 pub mod compare;
 pub mod counters;
+pub mod listing;
 pub mod recording;
 pub mod scenes;
 pub mod shuffle;

@@ -6,7 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::counters::{Counted, CounterName, of_save};
+use super::counters::{Counted, CounterName, of_legacy, of_save};
+use super::listing::of_listing;
 use super::scenes::Scene;
 use super::shuffle;
 
@@ -234,12 +235,10 @@ impl Recording {
 
     /// Counters as they were read at one time; none where they were not.
     fn counters(&self, when: &str) -> BTreeMap<CounterName, Counted> {
-        let texts =
-            counters(when).map(|(family, file)| (family, fs::read_to_string(self.dir.join(file))));
-        texts
-            .iter()
-            .flat_map(|(family, text)| of_save(family, text.as_deref().unwrap_or_default()))
-            .collect()
+        let of_file = |(read, file): (ReadCounters, String)| {
+            read(&fs::read_to_string(self.dir.join(file)).unwrap_or_default())
+        };
+        counters(when).into_iter().flat_map(of_file).collect()
     }
 
     /// Captures that lost frames by their own count.
@@ -255,10 +254,20 @@ impl Recording {
     }
 }
 
-/// The files of counters that were read at one time, by family.
-fn counters(when: &str) -> [(&'static str, String); 3] {
-    [("ip", ".save"), ("ip6", "6.save"), ("arp", "-arp.save")]
-        .map(|(family, end)| (family, format!("{when}{end}")))
+/// How the counters of a file are read.
+type ReadCounters = fn(&str) -> BTreeMap<CounterName, Counted>;
+
+/// The files of counters that were read at one time.
+fn counters(when: &str) -> [(ReadCounters, String); 6] {
+    let files: [(ReadCounters, &str); 6] = [
+        (|text| of_save("ip", text), ".save"),
+        (|text| of_save("ip6", text), "6.save"),
+        (|text| of_save("arp", text), "-arp.save"),
+        (|text| of_legacy("ip", text), "-legacy.save"),
+        (|text| of_legacy("ip6", text), "6-legacy.save"),
+        (of_listing, ".nft"),
+    ];
+    files.map(|(read, end)| (read, format!("{when}{end}")))
 }
 
 /// Packs a file by gzip(1): `FILE.gz`, the same bytes every time.

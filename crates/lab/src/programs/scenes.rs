@@ -2,7 +2,7 @@
 //!
 //! A scene's text begins with what it shows. Seven kinds of its comments are read: `# needs: PROGRAM...`, `# one: DEVICE`
 //! for the interface that is also recorded alone, `# cut: WHY` where that one shows segments of what the rules see whole,
-//! `# device: KIND` for a kind of link that not every kernel has, `# unseen: FAMILY TABLE CHAIN NUMBER: WHY` for a rule whose
+//! `# device: KIND` for a kind of link that not every kernel has, `# unseen: FAMILY TABLE CHAIN NUMBER: WHY` (of nft: `nft inet fw CHAIN NUMBER`) for a rule whose
 //! counter proves how many packets never reached a tap, `# inbound: WHY` where a recording of what came in leaves
 //! more unknown than elsewhere, `# hidden: SHARE: WHY` where so many packets in a hundred depend on what no recording
 //! shows.
@@ -74,6 +74,17 @@ pub const SCENES: &[Scene] = scenes![
     "vpn",
     "groups",
     "changed",
+    "nft-gateway",
+    "nft-docker" = "nft-docker" "docker" "nft-docker-rules",
+    "nft-firewalld" = "nft-firewalld" "firewalld" "nft-firewalld-rules",
+    "nft-firewalld-own" = "nft-firewalld-own" "firewalld" "nft-firewalld-own-rules",
+    "nft-fw4",
+    "nft-libvirt",
+    "nft-kube" = "nft-kube" "kube" "nft-kube-rules",
+    "nft-three" = "nft-three" "router" "nft-three-rules",
+    "nft-order" = "nft-order" "router" "nft-order-rules",
+    "nft-unordered" = "nft-unordered" "router" "nft-order-rules" "nft-unordered-rules",
+    "nft-xtables" = "nft-xtables" "router" "nft-xtables-rules",
 ];
 
 /// Programs that every scene runs.
@@ -128,9 +139,24 @@ impl Scene {
         self.notes("one: ").next()
     }
 
+    /// Whether a rule asks for what that interface receives.
+    pub fn comes_in_on_one(&self, rule: &str) -> bool {
+        let rule = format!(" {} ", rule.replace("! -i", "!"));
+        self.one().is_none_or(|device| {
+            [format!(" -i {device} "), format!(" iifname \"{device}\" ")]
+                .iter()
+                .any(|test| rule.contains(test))
+        })
+    }
+
     /// Whether a rule asks for what leaves by that interface.
     pub fn leaves_by_one(&self, rule: &str) -> bool {
-        self.one().is_some_and(|device| format!("{rule} ").contains(&format!(" -o {device} ")))
+        let rule = format!(" {rule} ");
+        self.one().is_some_and(|device| {
+            [format!(" -o {device} "), format!(" oifname \"{device}\" ")]
+                .iter()
+                .any(|test| rule.contains(test))
+        })
     }
 
     /// Whether that interface shows each segment of what the rules see in one piece.
@@ -186,7 +212,8 @@ mod tests {
             let notes = scene.notes("unseen:").count();
             assert_eq!(scene.unseen().len(), notes, "{}", scene.name);
             for (rule, _) in scene.unseen() {
-                assert_eq!(rule.split(' ').count(), 4, "{}: {rule}", scene.name);
+                let words = if rule.starts_with("nft ") { 5 } else { 4 };
+                assert_eq!(rule.split(' ').count(), words, "{}: {rule}", scene.name);
             }
         }
     }

@@ -156,6 +156,22 @@ zero() {
 save4() { at r iptables-legacy-save -c; }
 save6() { at r ip6tables-legacy-save -c; }
 
+# Tables of nft, which a scene with `uses_nft` has; $nft_tables names those whose counters are compared (all), $has_legacy
+# says that iptables-legacy has further tables than `save4` prints.
+nft_tables=("")
+nft_rules() { at r nft -f -; }
+nft_alone() {
+    uses_nft=1
+    save4() { at r iptables-nft-save -c; }
+    save6() { at r ip6tables-nft-save -c; }
+}
+counters_nft() {
+    local table
+    for table in "${nft_tables[@]}"; do
+        if [ -z "$table" ]; then at r nft list ruleset; else at r nft list table $table; fi
+    done
+}
+
 # arptables-legacy-save asks whatever is called arptables, and prints no counters; these two list by themselves.
 save_arp() { sed 's|/usr/sbin/arptables|/usr/sbin/arptables-legacy|' /usr/sbin/arptables-legacy-save | at r perl; }
 counters_arp() {
@@ -175,6 +191,15 @@ host_folder() {
     save4 >"$dir/iptables.save"
     save6 >"$dir/ip6tables.save"
     [ -n "${uses_arp:-}" ] && save_arp >"$dir/arptables.save"
+    if [ -n "${uses_nft:-}" ]; then
+        at r nft -j list ruleset >"$dir/nft.json"
+        at r nft list ruleset >"$dir/rules.nft"
+        uname -srv >"$dir/uname.txt"
+    fi
+    if [ -n "${has_legacy:-}" ]; then
+        at r iptables-legacy-save -c >"$dir/iptables-legacy.save"
+        at r ip6tables-legacy-save -c >"$dir/ip6tables-legacy.save"
+    fi
     at r ipset save >"$dir/ipset.save" 2>/dev/null
     { at r ip -4 route show table all; at r ip -6 route show table all; } >"$dir/routes.txt"
     { at r ip -4 rule; at r ip -6 rule; } >"$dir/rule.txt"
@@ -187,6 +212,7 @@ host_folder() {
     { at r conntrack -L -f ipv4; at r conntrack -L -f ipv6; } >"$dir/conntrack.txt" 2>/dev/null
     find "$dir" -type f -empty ! -name conntrack.txt -delete
     [ -n "${unlisted:-}" ] && rm -f "$dir/conntrack.txt"
+    if declare -F folder_too >/dev/null; then folder_too "$dir"; fi
 }
 
 # A tap in the background, and the line by which it says that it listens: tap FILE LINE PROGRAM...
@@ -248,6 +274,11 @@ counters() {
     save4 | grep -v '^#' >"$out/$1.save"
     save6 | grep -v '^#' >"$out/${1}6.save"
     [ -n "${uses_arp:-}" ] && counters_arp >"$out/$1-arp.save"
+    [ -n "${uses_nft:-}" ] && counters_nft >"$out/$1.nft"
+    if [ -n "${has_legacy:-}" ]; then
+        at r iptables-legacy-save -c | grep -v '^#' >"$out/$1-legacy.save"
+        at r ip6tables-legacy-save -c | grep -v '^#' >"$out/${1}6-legacy.save"
+    fi
 }
 
 # counted NAME TIME: what the kernel has counted, and a moment at which it had. The host sends reports of its own
@@ -257,14 +288,16 @@ counted() {
     counters "$1"
     for turn in $(seq 20); do
         now=$(date -u +%FT%T.%NZ)
-        for file in "$out/$1"{,6,-arp}.save; do [ -e "$file" ] && mv "$file" "$file.before"; done
+        for file in "$out/$1"{.save,6.save,-arp.save,.nft,-legacy.save,6-legacy.save}; do
+            [ -e "$file" ] && mv "$file" "$file.before"
+        done
         counters "$1"
-        for file in "$out/$1"{,6,-arp}.save; do
+        for file in "$out/$1"{.save,6.save,-arp.save,.nft,-legacy.save,6-legacy.save}; do
             [ -e "$file" ] && ! cmp -s "$file" "$file.before" && continue 2
         done
         break
     done
-    rm -f "$out/$1"*.save.before
+    rm -f "$out/$1"*.before
     echo "$now" >"$out/$2"
 }
 

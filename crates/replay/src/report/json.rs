@@ -248,6 +248,15 @@ fn hits(
         if let (Some(because), Some(hit)) = (maybe_because(at), hit.as_object_mut()) {
             hit.insert("maybe_because".to_owned(), because);
         }
+        if let Some(part) = chain.counting_part(at.rule as usize) {
+            let RuleRef { table, chain, .. } = at;
+            let tally = counters.rule(RuleRef { table, chain, rule: part as u32 });
+            hit["counter"] = json!({
+                "packets": tally.packets,
+                "bytes": tally.bytes,
+                "maybe": tally.maybe,
+            });
+        }
         hit
     })
 }
@@ -261,8 +270,8 @@ fn rules_of(file: &RulesFile) -> Value {
         "chains": file.ruleset.chain_count(),
         "rules": file.ruleset.rule_count(),
     });
-    if let Some(second) = &file.second {
-        rules["second_file"] = json!(second.file);
+    for (key, other) in ["second_file", "third_file"].into_iter().zip(&file.others) {
+        rules[key] = json!(other.file);
     }
     rules
 }

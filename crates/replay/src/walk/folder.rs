@@ -16,7 +16,7 @@ use rules::model::{Family, Ruleset};
 use rules::save::LoadOptions;
 
 use super::files::{Files, has_tables};
-use super::legacy::Legacy;
+use super::legacy::{self, Legacy};
 use super::native::Native;
 use super::{foreign, geoip};
 use crate::bans_file;
@@ -103,7 +103,7 @@ impl<'n> HostFolder<'n> {
                 continue;
             }
             let legacy = self.with_files(|files| Legacy::of(files, family, options))?;
-            let alone = Legacy::file(family).filter(|_| matches!(legacy, Some(Legacy::Alone)));
+            let alone = legacy::file(family).filter(|_| matches!(legacy, Some(Legacy::Alone)));
             let name = alone.unwrap_or(name);
             let Some(text) = self.text(name)?.filter(|text| has_tables(text)) else { continue };
             let options = LoadOptions { family: Some(family), ..*options };

@@ -19,6 +19,9 @@ const FILES: [(Family, &str, &str); 2] = [
     (Family::Ipv6, "ip6tables.save", "ip6tables-legacy.save"),
 ];
 
+/// The files of tables of nft.
+const LISTINGS: [&str; 2] = ["nft.json", "rules.nft"];
+
 /// The names of rules files in the order in which their tables were registered.
 const REGISTERED: &str = "registered.txt";
 
@@ -71,22 +74,23 @@ impl Legacy {
             if legacy.tables.iter().any(|table| meets(table, &rules.ruleset)) {
                 return Ok(file.into_rules().map(Self::Unordered));
             }
-            legacy.tables.iter_mut().for_each(leave_out_idle);
+            legacy.tables.iter_mut().for_each(|table| leave_out_idle(table, &rules.ruleset));
         }
         Ok(Some(Self::Beside { file, is_earlier: order == Some(true) }))
     }
+}
 
-    /// The file of a family's tables in iptables-legacy.
-    pub(super) fn file(family: Family) -> Option<&'static str> {
-        FILES.iter().find(|(of, ..)| *of == family).map(|(.., name)| *name)
-    }
+/// The file of a family's tables in iptables-legacy.
+pub(super) fn file(family: Family) -> Option<&'static str> {
+    FILES.iter().find(|(of, ..)| *of == family).map(|(.., name)| *name)
 }
 
 /// Whether the tables of the second file were registered before the tables of the first, if the folder says so.
-fn order(files: &Files<'_>, own: &str, name: &str) -> Result<Option<bool>, Error> {
+pub(super) fn order(files: &Files<'_>, own: &str, name: &str) -> Result<Option<bool>, Error> {
     let Some(text) = (files.text)(REGISTERED)? else { return Ok(None) };
     let at = |file: &str| text.lines().position(|line| line.trim() == file);
-    let known: Vec<&str> = FILES.iter().flat_map(|(_, own, name)| [*own, *name]).collect();
+    let saved = FILES.iter().flat_map(|(_, own, name)| [*own, *name]);
+    let known: Vec<&str> = saved.chain(LISTINGS).collect();
     for (number, line) in text.lines().map(str::trim).enumerate() {
         if !line.is_empty() && !line.starts_with('#') && !known.contains(&line) {
             let what = format!("{}:1: expected {}, found \"{line}\"", number + 1, known.join(", "));
@@ -111,17 +115,24 @@ fn is_new_nat(table: &Table, rules: &Ruleset) -> bool {
     table.name == TableKind::NAT && rules.table(TableKind::NAT).is_none()
 }
 
+/// Whether the built-in chain of a table at a hook does anything.
+fn acts_in(table: &Table, hook: Hook) -> bool {
+    table.base_chain(hook).is_some_and(|at| acts_at(&table.chains[at]))
+}
+
 /// Whether both a table and the one of its name in other rules act at a hook, which they share a turn at.
 fn meets(table: &Table, rules: &Ruleset) -> bool {
-    let acts_in =
-        |table: &Table, hook| table.base_chain(hook).is_some_and(|at| acts_at(&table.chains[at]));
     let other = rules.tables.iter().find(|other| other.name == table.name);
     let both =
         |other: &Table| Hook::ALL.iter().any(|at| acts_in(table, *at) && acts_in(other, *at));
     other.is_some_and(both)
 }
 
-/// Has built-in chains that let all packets go see none: what they would count depends on who is first.
-fn leave_out_idle(table: &mut Table) {
-    table.chains.iter_mut().filter(|chain| !acts_at(chain)).for_each(|chain| chain.base = None);
+/// Has built-in chains that let all packets go see none where the other table of the name acts: what they would count depends
+/// on who is first.
+fn leave_out_idle(table: &mut Table, rules: &Ruleset) {
+    let Some(other) = rules.tables.iter().find(|other| other.name == table.name) else { return };
+    for chain in table.chains.iter_mut().filter(|chain| !acts_at(chain)) {
+        chain.base.take_if(|base| acts_in(other, base.hook));
+    }
 }

@@ -160,6 +160,29 @@ fn what_goes_to_a_group_may_leave_by_every_other_port() {
     );
 }
 
+/// As reports of MLD are repeated: the bridge showed the first one above its port, and not the second.
+#[test]
+fn what_a_station_sends_to_a_group_again_is_another_packet() {
+    let mut frame = craft("fe80::2", "ff02::16", Message::udp(5353, 5353)).frame();
+    let mut ethernet = vec![0x33, 0x33, 0, 0, 0, 0x16];
+    ethernet.extend([2, 0, 0, 0, 0, 9, 0x86, 0xdd]);
+    ethernet.append(&mut frame);
+    let mut capture = three_ports();
+    for _ in 0..2 {
+        for (way, device) in [(Way::In, "port0"), (Way::Out, "port2"), (Way::In, "br0")] {
+            capture.bytes(way, device, &ethernet, LinkType::Ethernet);
+        }
+        capture.time += 200_000_000;
+    }
+    let seen = capture.take();
+    let once = |from| [Sighting::Lower { of: Some(from + 2) }, second(from), Sighting::Arrival];
+    assert_eq!(sightings(&seen), [once(1), once(4)].concat());
+    assert_eq!(
+        [2, 5].map(|at| numbers(&seen[at])),
+        [(2, vec![4], 1, false), (2, vec![4], 1, false)]
+    );
+}
+
 #[test]
 fn what_goes_to_a_station_that_was_heard_leaves_by_one_port() {
     let (there, back) = ((CLIENT, "10.0.0.3"), ("10.0.0.3", CLIENT));

@@ -166,6 +166,11 @@ impl Nat {
         }
     }
 
+    /// The translation of a packet of which it is not known what it is translated to.
+    pub(crate) fn somewhere(&self) -> Translation {
+        Translation::somewhere(self.side, Range::default())
+    }
+
     /// First and last address; of a prefix that is translated one to one, what the packet's own becomes.
     fn addresses(&self, span: Span, transit: &Transit<'_, '_>) -> Option<[IpAddr; 2]> {
         let six = transit.family == Family::Ipv6;

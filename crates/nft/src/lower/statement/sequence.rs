@@ -176,7 +176,9 @@ impl Target for Sequence {
         match &self.end {
             End::Nat(nat) => match nat.resolve(transit) {
                 Resolved::To(translation) => Some(translation),
-                _ => None,
+                // What a map gives, if it has the key.
+                Resolved::Unknown => Some(nat.somewhere()),
+                Resolved::Nothing | Resolved::Ends => None,
             },
             _ => None,
         }

@@ -245,7 +245,7 @@ fn canonical(text: &str, files: &[RulesFile]) -> Result<Vec<String>, String> {
         if file.listing.is_some() {
             texts.extend(listed(text, file));
         }
-        if file.listing.is_some() && file.second.is_none() {
+        if file.listing.is_some() && file.others.is_empty() {
             continue;
         }
         for table in &file.ruleset.tables {
