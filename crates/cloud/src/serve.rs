@@ -19,7 +19,7 @@ use signal_hook::flag;
 
 use crate::control::{self, Request};
 use crate::streams::{Streams, is_stream};
-use crate::workers::{Handed, Relaying, Workers};
+use crate::workers::{Relaying, Workers};
 
 /// How long nothing is looked at while nothing comes: timers of the tunnel are not finer.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
@@ -138,26 +138,12 @@ impl Sockets {
 
     /// Sends what workers of the relay handed over.
     fn take_handed(&mut self, server: &mut impl Server, now: Now) -> Result<()> {
-        let Some(relay) = &mut self.relay else { return Ok(()) };
-        relay.hush();
-        while let Some(handed) = relay.take().context("the relay")? {
-            let Handed { port, from, segment, .. } = handed;
-            let to = handed.to.or_else(|| {
-                let first = handed.bytes.chunks(segment).next().unwrap_or_default();
-                server.look_for(port, from, first);
-                relay.forward(&handed, now)
-            });
-            match (to, &mut self.streams) {
-                (Some(to), Some(streams)) if is_stream(to) => {
-                    let datagrams = handed.bytes.chunks(segment);
-                    datagrams.for_each(|it| streams.send(to, Some(port), it, now.nanos));
-                }
-                (Some(to), _) if !is_stream(to) => relay.send_on(&handed, to),
-                _ => {}
-            }
-            Workers::is_done(&handed);
-        }
-        Ok(())
+        let (Some(relay), streams) = (&mut self.relay, &mut self.streams) else { return Ok(()) };
+        let look = |port, from, datagram: &_| server.look_for(port, from, datagram);
+        let by_stream = |to, port, datagram: &_| {
+            streams.iter_mut().for_each(|it| it.send(to, Some(port), datagram, now.nanos));
+        };
+        relay.turn(look, by_stream, now).context("the relay")
     }
 
     /// Takes datagrams that came through TCP connections.

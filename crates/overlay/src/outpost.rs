@@ -248,3 +248,6 @@ impl Outpost {
         self.paths().map(|path| path.pair)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -65,17 +65,27 @@ pub(crate) struct Workers {
 }
 
 /// A message that a worker handed over.
-pub(crate) struct Handed {
-    pub(crate) port: u16,
-    pub(crate) from: SocketAddr,
-    /// Where it goes, if that is known; else its source is to be looked for.
-    pub(crate) to: Option<SocketAddr>,
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) segment: usize,
+struct Handed {
+    port: u16,
+    from: SocketAddr,
+    next: Next,
+    bytes: Vec<u8>,
+    segment: usize,
     at: Option<Source>,
     tos: u8,
     /// Counts what the main thread is done with, of this worker.
     done: Arc<AtomicU64>,
+}
+
+/// What the main thread is to do with a message.
+#[derive(Clone, Copy)]
+enum Next {
+    /// Look for the path of its source, and send it by that.
+    Look,
+    /// Send it by the path of its source, which is being looked for.
+    Follow,
+    /// Send it there.
+    To(SocketAddr),
 }
 
 impl Workers {
@@ -125,47 +135,62 @@ impl Workers {
         self.bell.as_fd()
     }
 
-    /// The next message that was handed over.
+    /// Sends what was handed over: `look` looks for the path of an unknown source, `by_stream` sends to a TCP connection.
     ///
     /// # Errors
     /// A worker has failed.
-    pub(crate) fn take(&mut self) -> io::Result<Option<Handed>> {
-        self.handed.try_recv().ok().transpose()
+    pub(crate) fn turn(
+        &mut self,
+        mut look: impl FnMut(u16, SocketAddr, &[u8]),
+        mut by_stream: impl FnMut(SocketAddr, u16, &[u8]),
+        now: Now,
+    ) -> io::Result<()> {
+        // Before they are taken: what is handed over later rings again.
+        let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+        while let Ok(handed) = self.handed.try_recv() {
+            let Handed { port, from, next, bytes, segment, at, tos, done } = handed?;
+            let datagrams = bytes.chunks(segment).chain(bytes.is_empty().then_some(&*bytes));
+            if let Next::Look = next {
+                look(port, from, datagrams.clone().next().unwrap_or_default());
+            }
+            let to = match next {
+                Next::To(to) => Some(to),
+                Next::Look | Next::Follow => self.forward(port, from, (&bytes, segment), now),
+            };
+            match to {
+                Some(to) if is_stream(to) => datagrams.for_each(|it| by_stream(to, port, it)),
+                Some(to) => {
+                    let message = message((&bytes, segment, at, tos), to);
+                    send(&self.sockets, &mut self.batch, port, message);
+                }
+                None => {}
+            }
+            // What was sent is in the socket by now.
+            done.fetch_add(1, Ordering::Release);
+        }
+        Ok(())
     }
 
-    /// Listens for what is handed over from now on.
-    pub(crate) fn hush(&self) {
-        let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+    /// Where a message goes whose source was looked for.
+    fn forward(
+        &self,
+        port: u16,
+        from: SocketAddr,
+        (bytes, segment): (&[u8], usize),
+        now: Now,
+    ) -> Option<SocketAddr> {
+        let counts = (count(bytes, segment), bytes.len() as u64);
+        let forwarded = self.forwarding.read().forward(port, from, counts, now.nanos);
+        if forwarded == Forwarded::Unknown {
+            self.forwarding.count_dropped(counts.0);
+        }
+        forwarded.to()
     }
 
     /// Sends datagrams from a port of the relay. What is lost is sent again by who waits for it.
     pub(crate) fn send(&mut self, port: u16, to: SocketAddr, bytes: &[u8]) {
         let message = Message { bytes, segment: 0, to, from: None, tos: 0 };
         send(&self.sockets, &mut self.batch, port, message);
-    }
-
-    /// Where what was handed over goes, now that its source was looked for.
-    pub(crate) fn forward(&self, handed: &Handed, now: Now) -> Option<SocketAddr> {
-        let Handed { port, from, bytes, segment, .. } = handed;
-        let counts = (count(bytes, *segment), bytes.len() as u64);
-        match self.forwarding.read().forward(*port, *from, counts, now.nanos) {
-            Forwarded::To(to) => return Some(to),
-            Forwarded::Unknown => self.forwarding.count_dropped(counts.0),
-            Forwarded::Dropped => {}
-        }
-        None
-    }
-
-    /// Sends what was handed over.
-    pub(crate) fn send_on(&mut self, handed: &Handed, to: SocketAddr) {
-        let Handed { port, segment, at, tos, .. } = *handed;
-        let message = message((&handed.bytes, segment, at, tos), to);
-        send(&self.sockets, &mut self.batch, port, message);
-    }
-
-    /// Whatever becomes of what was handed over, it has been sent: its source need no longer wait.
-    pub(crate) fn is_done(handed: &Handed) {
-        handed.done.fetch_add(1, Ordering::Release);
     }
 }
 
@@ -321,19 +346,24 @@ impl Worker {
         let (mut came, mut fates) =
             (std::mem::take(&mut self.came), std::mem::take(&mut self.fates));
         for ((frame, arrived), fate) in came.drain(..).zip(fates.drain(..)) {
-            match fate {
-                Forwarded::To(to) if is_stream(to) || self.is_pending(port, arrived.from) => {
-                    self.hand_over(port, &frame, &arrived, Some(to));
+            let is_pending = self.is_pending(port, arrived.from);
+            let next = match fate {
+                Forwarded::To(to) if is_pending || is_stream(to) => Next::To(to),
+                Forwarded::To(to) => {
+                    self.leaving.push((to, frame, arrived));
+                    continue;
                 }
-                Forwarded::To(to) => self.leaving.push((to, frame, arrived)),
+                Forwarded::Unknown if is_pending => Next::Follow,
                 Forwarded::Unknown if self.forwarding.may_look(arrived.from.ip(), now) => {
-                    self.hand_over(port, &frame, &arrived, None);
+                    Next::Look
                 }
                 Forwarded::Unknown => {
-                    self.forwarding.count_dropped(count(frame.bytes(), arrived.segment))
+                    self.forwarding.count_dropped(count(frame.bytes(), arrived.segment));
+                    continue;
                 }
-                Forwarded::Dropped => {}
-            }
+                Forwarded::Dropped => continue,
+            };
+            self.hand_over(port, &frame, &arrived, next);
         }
         (self.came, self.fates) = (came, fates);
     }
@@ -367,16 +397,10 @@ impl Worker {
     }
 
     /// Hands a message over, unless too many wait.
-    fn hand_over(
-        &mut self,
-        port: u16,
-        frame: &FrameBuf,
-        arrived: &Arrived,
-        to: Option<SocketAddr>,
-    ) {
+    fn hand_over(&mut self, port: u16, frame: &FrameBuf, arrived: &Arrived, next: Next) {
         let Arrived { from, at, tos, segment } = *arrived;
         let (bytes, done) = (frame.bytes().to_vec(), Arc::clone(&self.done));
-        let handed = Handed { port, from, to, bytes, segment, at, tos, done };
+        let handed = Handed { port, from, next, bytes, segment, at, tos, done };
         match self.to_main.0.try_send(Ok(handed)) {
             Ok(()) => {
                 self.handed += 1;
@@ -396,3 +420,8 @@ impl Worker {
 fn count(bytes: &[u8], segment: usize) -> u64 {
     bytes.len().div_ceil(segment).max(1) as u64
 }
+
+#[cfg(test)]
+mod figures;
+#[cfg(test)]
+mod tests;
