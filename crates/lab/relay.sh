@@ -74,8 +74,13 @@ row() {
     sent=$(part a "send $to $length $together $seconds $rate${channel:+ $channel}" 2>/dev/null | grep -E '^[0-9]+$')
     wait $receiver || true
     after=$(on_cpu "$relay_pid")
-    grep -E '^[0-9]+ [0-9]+ ' "$folder/received" | awk -v who="$who" -v length_="$length" -v together="$together" \
-        -v rate="$rate" -v spent=$((after - before)) -v sent="$sent" '{
+    told "$who" "$length" "$together" "$rate" $((after - before)) "$sent"
+}
+
+# Prints a row: who, bytes, together, rate, nanoseconds on a processor, sent; and what was received.
+told() {
+    grep -E '^[0-9]+ [0-9]+ ' "$folder/received" | awk -v who="$1" -v length_="$2" -v together="$3" \
+        -v rate="$4" -v spent="$5" -v sent="$6" '{
             printf "%-12s %5d B  %2d together  rate %7d  sent %9d  arrived %9d  %8.0f/s  %6.2f Gbit/s  %7.0f ns/datagram\n",
                 who, length_, together, rate, sent, $1, $3 ? $1 / $3 : 0, $3 ? $2 * 8 / $3 / 1e9 : 0, $1 ? spent / $1 : 0 }'
 }
@@ -106,9 +111,70 @@ coturn() {
     stop
 }
 
+# Both clients of DERP are of one program: DERP_LOAD URL BYTES SECONDS RATE prints what it sent, and what arrived as `receive` does.
+derp() {
+    [ -x "${DERPER:-}" ] && [ -x "${DERP_LOAD:-}" ] || { echo "derper       missing"; return; }
+    in_ relay "$DERPER" -dev -a 10.0.1.254:3340 -http-port -1 -stun=false >"$folder/derper" 2>&1 &
+    sleep 3
+    relay_pid=$(ip netns pids "$id-relay" | head -1)
+    local length rate before after
+    for load in "200 40000" "1400 80000" "200 0" "1400 0"; do
+        read -r length rate <<<"$load"
+        before=$(on_cpu "$relay_pid")
+        in_ a "$DERP_LOAD" http://10.0.1.254:3340/derp "$length" "$seconds" "$rate" >"$folder/received" 2>&1 || true
+        after=$(on_cpu "$relay_pid")
+        told derper "$length" 1 "$rate" $((after - before)) "$(grep -E '^[0-9]+$' "$folder/received")"
+    done
+    stop
+}
+
+# Three nodes of nebula, of which the one between relays: iperf3 sends by it. Datagrams are those inside.
+nebula() {
+    local nebula=${NEBULA:-nebula} cert=${NEBULA_CERT:-nebula-cert} host address
+    command -v "$nebula" >/dev/null && command -v iperf3 >/dev/null || { echo "nebula       missing"; return; }
+    in_ relay sysctl -qw net.ipv4.ip_forward=0
+    (cd "$folder" && "$cert" ca -name x)
+    for host in relay:10.9.0.3:10.0.1.254 a:10.9.0.1:10.0.1.1 b:10.9.0.2:10.0.2.1; do
+        IFS=: read -r host address _ <<<"$host"
+        (cd "$folder" && "$cert" sign -name $host -ip "$address/24")
+        local lighthouse="am_lighthouse: true" relay="am_relay: true" map=""
+        if [ $host != relay ]; then
+            lighthouse=$'hosts: ["10.9.0.3"]' relay=$'relays: ["10.9.0.3"]\n  use_relays: true'
+            map="\"10.9.0.3\": [\"$([ $host = a ] && echo 10.0.1.254 || echo 10.0.2.254):4242\"]"
+        fi
+        printf 'pki: {ca: %s/ca.crt, cert: %s/%s.crt, key: %s/%s.key}\nstatic_host_map: {%s}\nlighthouse:\n  %s\nrelay:\n  %s\nlisten: {host: 0.0.0.0, port: 4242}\npunchy: {punch: true}\ntun: {dev: neb, mtu: 1430}\nfirewall: {outbound: [{port: any, proto: any, host: any}], inbound: [{port: any, proto: any, host: any}]}\n' \
+            "$folder" "$folder" $host "$folder" $host "$map" "$lighthouse" "$relay" >"$folder/$host.yml"
+        in_ $host "$nebula" -config "$folder/$host.yml" >"$folder/$host.log" 2>&1 &
+    done
+    sleep 3
+    relay_pid=$(ip netns pids "$id-relay" | head -1)
+    in_ a ping -c 5 -i 0.3 -q 10.9.0.2 >/dev/null || { echo "nebula       no path by its relay"; tail -3 "$folder/a.log"; }
+    in_ a ping -c 200 -i 0.005 -q 10.9.0.2 | awk -F/ '/^rtt/ { print "nebula       ping: mean", $5 * 1000, "us" }'
+    local load length rate before after
+    for load in "200 40000" "1380 80000" "200 0" "1380 0"; do
+        read -r length rate <<<"$load"
+        in_ b iperf3 -s -1 >/dev/null 2>&1 &
+        sleep 0.5
+        before=$(on_cpu "$relay_pid")
+        in_ a iperf3 -c 10.9.0.2 -u -l "$length" -b $((rate * length * 8)) -t "$seconds" --json >"$folder/iperf" || true
+        after=$(on_cpu "$relay_pid")
+        python3 - "$folder/iperf" >"$folder/received" <<'END'
+import json, sys
+it = json.load(open(sys.argv[1]))["end"]["sum"]
+arrived = it["packets"] - it["lost_packets"]
+print(it["packets"])
+print(arrived, round(it["bytes"] * arrived / max(it["packets"], 1)), it["seconds"], 0)
+END
+        told nebula "$length" 1 "$rate" $((after - before)) "$(head -1 "$folder/received")"
+    done
+    for host in a b; do ip netns pids "$id-$host" | xargs -r kill 2>/dev/null || true; done
+    stop
+    in_ relay sysctl -qw net.ipv4.ip_forward=1
+}
+
 lay
 echoes 10.0.2.1:9002 "no relay"
-for round in 1 2 3; do
+for round in $(seq "${ROUNDS:-3}"); do
     echo "round $round"
     start "plain 10.0.1.254:$port 10.0.1.1:9001 10.0.2.1:9002"
     rows plain
@@ -116,5 +182,13 @@ for round in 1 2 3; do
     start "trs 10.0.1.254:$port 10.0.1.1:9001 10.0.2.1:9002 1"
     rows trs
     stop
+    for which in plain trs; do
+        # An echo is from the other network, so the relay's address on that one is its own.
+        start "$which 0.0.0.0:$port 10.0.1.1:9001 10.0.2.1:9002 1"
+        echoes "10.0.1.254:$port" $which
+        stop
+    done
     coturn
+    derp
+    nebula
 done

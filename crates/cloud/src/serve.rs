@@ -185,7 +185,12 @@ impl Clock {
     /// What time it is.
     pub(crate) fn now(self) -> Now {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Now { nanos: self.0.elapsed().as_nanos() as u64 + 1, unix: unix.as_secs() }
+        Now { nanos: self.nanos(), unix: unix.as_secs() }
+    }
+
+    /// Nanoseconds of [`Self::now`].
+    pub(crate) fn nanos(self) -> u64 {
+        self.0.elapsed().as_nanos() as u64 + 1
     }
 }
 

@@ -165,7 +165,7 @@ impl Forwarding {
         let Some(path) = slots.paths.get_mut(slot as usize) else { return };
         path.bound[side] = Some(from);
         let port = path.port;
-        let hash = slots.state.hash_one((port, from));
+        let hash = slots.hash(port, from);
         // A source that was of another path is not any more.
         if let Some(before) = slots.sources.insert(hash, slot << 1 | side as u32)
             && let Some(path) = slots.paths.get_mut((before >> 1) as usize)
@@ -190,11 +190,25 @@ impl Forwarding {
 }
 
 impl Slots {
+    /// The secret hash of a source at a port: of as few writes as can be.
+    fn hash(&self, port: u16, from: SocketAddr) -> u64 {
+        let mut hasher = self.state.build_hasher();
+        let ports = u64::from(port) << 48 | u64::from(from.port()) << 32;
+        match from {
+            SocketAddr::V4(from) => hasher.write_u64(ports | u64::from(from.ip().to_bits())),
+            SocketAddr::V6(from) => {
+                hasher.write_u64(ports | u64::from(from.scope_id()));
+                hasher.write_u128(from.ip().to_bits());
+            }
+        }
+        hasher.finish()
+    }
+
     /// Forgets the source of one side of a path.
     fn release(&mut self, slot: u32, side: usize) {
         let Some(path) = self.paths.get_mut(slot as usize) else { return };
         let Some(before) = path.bound[side].take() else { return };
-        let hash = self.state.hash_one((path.port, before));
+        let hash = self.hash(path.port, before);
         if self.sources.get(&hash) == Some(&(slot << 1 | side as u32)) {
             self.sources.remove(&hash);
         }
@@ -211,7 +225,7 @@ impl Reading<'_> {
         now: u64,
     ) -> Forwarded {
         let slots = &*self.slots;
-        let found = slots.sources.get(&slots.state.hash_one((port, from))).and_then(|found| {
+        let found = slots.sources.get(&slots.hash(port, from)).and_then(|found| {
             let (path, side) = (slots.paths.get((found >> 1) as usize)?, (found & 1) as usize);
             (path.port == port && path.bound[side] == Some(from)).then_some((path, side))
         });

@@ -248,10 +248,10 @@ struct Worker {
     pool: Pool,
     spare: Vec<FrameBuf>,
     receive: RecvBatch,
-    /// Messages that came, and where they go.
+    /// Messages that came; of those that go on, where, and which they are; and those for which that is not all.
     came: Vec<(FrameBuf, Arrived)>,
-    fates: Vec<Forwarded>,
-    leaving: Vec<(SocketAddr, FrameBuf, Arrived)>,
+    leaving: Vec<(SocketAddr, usize)>,
+    others: Vec<(Option<SocketAddr>, usize)>,
     send: SendBatch,
 }
 
@@ -283,8 +283,8 @@ impl Worker {
             spare: Vec::new(),
             receive: RecvBatch::new(MESSAGES),
             came: Vec::new(),
-            fates: Vec::new(),
             leaving: Vec::new(),
+            others: Vec::new(),
             send: SendBatch::default(),
         })
     }
@@ -334,54 +334,54 @@ impl Worker {
 
     /// Finds where each message goes that came, and hands over what the main thread has to send.
     fn look_up(&mut self, port: u16) {
-        let now = self.clock.now().nanos;
+        let now = self.clock.nanos();
         let mut reading = self.forwarding.read();
-        let fates = self.came.iter().map(|(frame, arrived)| {
+        for (number, (frame, arrived)) in self.came.iter().enumerate() {
             let bytes = frame.bytes();
             let counts = (count(bytes, arrived.segment), bytes.len() as u64);
-            reading.forward(port, arrived.from, counts, now)
-        });
-        self.fates.extend(fates);
+            match reading.forward(port, arrived.from, counts, now) {
+                Forwarded::To(to) if self.pending.is_empty() && !is_stream(to) => {
+                    self.leaving.push((to, number));
+                }
+                Forwarded::Dropped => {}
+                other => self.others.push((other.to(), number)),
+            }
+        }
         drop(reading);
-        let (mut came, mut fates) =
-            (std::mem::take(&mut self.came), std::mem::take(&mut self.fates));
-        for ((frame, arrived), fate) in came.drain(..).zip(fates.drain(..)) {
+        let (came, mut others) = (std::mem::take(&mut self.came), std::mem::take(&mut self.others));
+        for (to, number) in others.drain(..) {
+            let (frame, arrived) = &came[number];
             let is_pending = self.is_pending(port, arrived.from);
-            let next = match fate {
-                Forwarded::To(to) if is_pending || is_stream(to) => Next::To(to),
-                Forwarded::To(to) => {
-                    self.leaving.push((to, frame, arrived));
+            let next = match to {
+                Some(to) if is_pending || is_stream(to) => Next::To(to),
+                Some(to) => {
+                    self.leaving.push((to, number));
                     continue;
                 }
-                Forwarded::Unknown if is_pending => Next::Follow,
-                Forwarded::Unknown if self.forwarding.may_look(arrived.from.ip(), now) => {
-                    Next::Look
-                }
-                Forwarded::Unknown => {
+                None if is_pending => Next::Follow,
+                None if self.forwarding.may_look(arrived.from.ip(), now) => Next::Look,
+                None => {
                     self.forwarding.count_dropped(count(frame.bytes(), arrived.segment));
                     continue;
                 }
-                Forwarded::Dropped => continue,
             };
-            self.hand_over(port, &frame, &arrived, next);
+            self.hand_over(port, frame, arrived, next);
         }
-        (self.came, self.fates) = (came, fates);
+        (self.came, self.others) = (came, others);
     }
 
     /// Sends what goes on, in the order in which it came to each destination.
     fn send_on(&mut self, socket: &DatagramSocket) {
-        if self.leaving.is_empty() {
-            return;
+        if !self.leaving.is_empty() {
+            // Messages to one destination can be one message.
+            self.leaving.sort_unstable();
+            let messages = self.leaving.drain(..).filter_map(|(to, number)| {
+                let (frame, Arrived { at, tos, segment, .. }) = self.came.get(number)?;
+                Some(message((frame.bytes(), *segment, *at, *tos), to))
+            });
+            socket.send(&mut self.send, messages);
         }
-        // Messages to one destination can be one message.
-        if !self.leaving.is_sorted_by_key(|(to, ..)| *to) {
-            self.leaving.sort_by_key(|(to, ..)| *to);
-        }
-        let messages = self.leaving.iter().map(|(to, frame, arrived)| {
-            message((frame.bytes(), arrived.segment, arrived.at, arrived.tos), *to)
-        });
-        socket.send(&mut self.send, messages);
-        self.leaving.clear();
+        self.came.clear();
     }
 
     /// Whether the main thread has something of a source.
