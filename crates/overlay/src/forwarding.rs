@@ -208,7 +208,8 @@ impl Slots {
     fn release(&mut self, slot: u32, side: usize) {
         let Some(path) = self.paths.get_mut(slot as usize) else { return };
         let Some(before) = path.bound[side].take() else { return };
-        let hash = self.hash(path.port, before);
+        let port = path.port;
+        let hash = self.hash(port, before);
         if self.sources.get(&hash) == Some(&(slot << 1 | side as u32)) {
             self.sources.remove(&hash);
         }
