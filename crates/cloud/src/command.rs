@@ -15,7 +15,7 @@ use tunnel::PublicKey;
 use crate::config::{self, Settings};
 use crate::control::{self, NewPolicy, Request};
 use crate::policy::Written;
-use crate::{authority, service, trs};
+use crate::{authority, paths, service, trs};
 
 /// The configuration that commands speak to where none is given.
 const CONFIG: &str = "/etc/tamis/cloud.toml";
@@ -65,6 +65,14 @@ Begin with what tamis-cloud nms --init prints.")]
     /// List the nodes, and what the relay has done
     Devices {
         /// Print one JSON document, schema tamis.cloud-devices/1
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        of: Of,
+    },
+    /// List the paths of the relay by their bytes, the 1,000 with the most
+    Paths {
+        /// Print one JSON document, schema tamis.cloud-paths/1
         #[arg(long)]
         json: bool,
         #[command(flatten)]
@@ -201,6 +209,15 @@ pub(crate) fn run() -> Result<ExitCode> {
         Command::Trs(args) => relay(&args),
         Command::Enrol { names, of } => enrol(names, &of.of([AS, CONFIG])),
         Command::Devices { json, of } => devices(json, &of.of([CONFIG, AS])),
+        Command::Paths { json, of } => {
+            let answer = asked(&of.of([TRS, CONFIG]), &Request::Paths {})?;
+            if json {
+                println!("{answer:#}")
+            } else {
+                paths::print(&answer)
+            }
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Revoke { name, of } => {
             asked(&of.of([AS, CONFIG]), &Request::Revoke { name: name.to_string() })?;
             println!("revoked {name}");
@@ -288,10 +305,12 @@ fn relay(args: &TrsArgs) -> Result<ExitCode> {
 fn socket(config: &Path) -> Result<PathBuf> {
     let shown = || config.display().to_string();
     let text = read_text(config, NamedBy::Configuration).with_context(shown)?;
-    let has_nms = toml::from_str::<toml::Table>(&text).is_ok_and(|it| it.contains_key("nms"));
-    match has_nms {
-        true => Ok(authority::Settings::read(config)?.control()),
-        false => Ok(Settings::read(config)?.control()),
+    let tables = toml::from_str::<toml::Table>(&text).unwrap_or_default();
+    let has = |table: &str| tables.contains_key(table);
+    match (has("nms"), has("as")) {
+        (true, true) => Ok(authority::Settings::read(config)?.control()),
+        (true, false) => Ok(trs::Settings::read(config)?.control()),
+        (false, _) => Ok(Settings::read(config)?.control()),
     }
 }
 

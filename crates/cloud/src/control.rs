@@ -30,6 +30,8 @@ pub(crate) enum Request {
     },
     /// List the nodes.
     Devices {},
+    /// List the paths of the relay, and what it has forwarded by each.
+    Paths {},
     /// Revoke a node.
     Revoke {
         /// The node's name.

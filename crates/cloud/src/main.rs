@@ -11,6 +11,7 @@ mod command;
 mod config;
 mod control;
 mod identities;
+mod paths;
 mod peers;
 mod policy;
 mod serve;
@@ -18,6 +19,7 @@ mod service;
 mod store;
 mod streams;
 mod trs;
+mod workers;
 
 use std::process::ExitCode;
 

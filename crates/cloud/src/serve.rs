@@ -1,8 +1,7 @@
-//! [`run`]: the sockets and the clock of a [`Server`], in one thread.
+//! [`run`]: the sockets and the clock of a [`Server`], in one thread, besides the workers of its relay.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
-use std::ops::RangeInclusive;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,6 +19,7 @@ use signal_hook::flag;
 
 use crate::control::{self, Request};
 use crate::streams::{Streams, is_stream};
+use crate::workers::{Relaying, Workers};
 
 /// How long nothing is looked at while nothing comes: timers of the tunnel are not finer.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
@@ -48,6 +48,9 @@ pub(crate) trait Server {
         now: Now,
     ) -> Option<SocketAddr>;
 
+    /// Looks for the path of an unknown source of a datagram that a worker of the relay got.
+    fn look_for(&mut self, port: u16, from: SocketAddr, datagram: &[u8]);
+
     /// Does what time brings.
     fn tick(&mut self, now: Now);
 
@@ -72,7 +75,7 @@ pub(crate) struct Places {
     /// Datagrams of the tunnel.
     pub(crate) tunnel: SocketAddr,
     /// Those that are relayed.
-    pub(crate) relay: Option<RangeInclusive<u16>>,
+    pub(crate) relay: Option<Relaying>,
     /// The TCP port for both, of nodes whose UDP is blocked.
     pub(crate) tcp: Option<u16>,
     /// The control socket.
@@ -81,22 +84,18 @@ pub(crate) struct Places {
 
 struct Sockets {
     tunnel: UdpSocket,
-    relay: Vec<(u16, UdpSocket)>,
+    relay: Option<Workers>,
     streams: Option<Streams>,
     control: Option<UnixListener>,
 }
 
 impl Sockets {
-    fn open(places: &Places) -> Result<Self> {
-        let bind = |at: SocketAddr| {
-            let socket = UdpSocket::bind(at).with_context(|| format!("UDP {at}"))?;
-            socket.set_nonblocking(true)?;
-            Ok::<_, anyhow::Error>(socket)
-        };
-        let tunnel = bind(places.tunnel)?;
-        let ports = places.relay.iter().cloned().flatten();
-        let relay = ports.map(|port| Ok((port, bind((places.tunnel.ip(), port).into())?)));
-        let relay = relay.collect::<Result<_>>()?;
+    fn open(places: &Places, clock: Clock) -> Result<Self> {
+        let at = places.tunnel;
+        let tunnel = UdpSocket::bind(at).with_context(|| format!("UDP {at}"))?;
+        tunnel.set_nonblocking(true)?;
+        let relay = places.relay.as_ref();
+        let relay = relay.map(|relay| Workers::start(relay, at.ip(), clock)).transpose()?;
         let first = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().subsec_nanos();
         let streams = |port| Streams::listen((places.tunnel.ip(), port).into(), first);
         let streams = places.tcp.map(streams).transpose()?;
@@ -108,9 +107,9 @@ impl Sockets {
 
     /// Waits until something comes, or it is time for what is due; returns which connections are ready.
     fn wait(&self) -> Result<Vec<Option<u32>>> {
-        let relay = self.relay.iter().map(|(_, socket)| PollFd::new(socket, PollFlags::IN));
-        let mut all: Vec<PollFd<'_>> = relay.collect();
-        all.push(PollFd::new(&self.tunnel, PollFlags::IN));
+        let mut all = vec![PollFd::new(&self.tunnel, PollFlags::IN)];
+        let bell = self.relay.as_ref().map(Workers::bell);
+        all.extend(bell.iter().map(|bell| PollFd::new(bell, PollFlags::IN)));
         let (numbers, streams): (Vec<_>, Vec<_>) =
             self.streams.iter().flat_map(Streams::sources).unzip();
         let before = all.len();
@@ -129,18 +128,22 @@ impl Sockets {
 
     /// Sends a datagram from the tunnel's port or from one of the relay's. What is lost is sent again by who waits for it.
     fn send(&mut self, from: Option<u16>, to: SocketAddr, datagram: &[u8], now: Now) {
-        if is_stream(to) {
-            if let Some(streams) = &mut self.streams {
-                streams.send(to, from, datagram, now.nanos);
-            }
-            return;
+        match (from, &mut self.relay, &mut self.streams) {
+            (_, _, Some(streams)) if is_stream(to) => streams.send(to, from, datagram, now.nanos),
+            (Some(port), Some(relay), _) => relay.send(port, to, datagram),
+            (None, ..) if !is_stream(to) => drop(self.tunnel.send_to(datagram, to)),
+            _ => {}
         }
-        let relay = || self.relay.iter().find(|(port, _)| Some(*port) == from);
-        let socket = match from {
-            None => Some(&self.tunnel),
-            Some(_) => relay().map(|(_, socket)| socket),
+    }
+
+    /// Sends what workers of the relay handed over.
+    fn take_handed(&mut self, server: &mut impl Server, now: Now) -> Result<()> {
+        let (Some(relay), streams) = (&mut self.relay, &mut self.streams) else { return Ok(()) };
+        let look = |port, from, datagram: &_| server.look_for(port, from, datagram);
+        let by_stream = |to, port, datagram: &_| {
+            streams.iter_mut().for_each(|it| it.send(to, Some(port), datagram, now.nanos));
         };
-        let _ = socket.map(|socket| socket.send_to(datagram, to));
+        relay.turn(look, by_stream, now).context("the relay")
     }
 
     /// Takes datagrams that came through TCP connections.
@@ -152,9 +155,9 @@ impl Sockets {
         now: Now,
     ) {
         let Some(streams) = &mut self.streams else { return };
-        let (ports, mut relayed) = (&self.relay, Vec::new());
+        let (relay, mut relayed) = (&self.relay, Vec::new());
         streams.turn(ready, buffer, now.nanos, |from, port, datagram| {
-            if !ports.iter().any(|(own, _)| *own == port) {
+            if !relay.as_ref().is_some_and(|relay| relay.has(port)) {
                 server.arrived(datagram, from, now);
                 return true;
             }
@@ -182,7 +185,12 @@ impl Clock {
     /// What time it is.
     pub(crate) fn now(self) -> Now {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Now { nanos: self.0.elapsed().as_nanos() as u64 + 1, unix: unix.as_secs() }
+        Now { nanos: self.nanos(), unix: unix.as_secs() }
+    }
+
+    /// Nanoseconds of [`Self::now`].
+    pub(crate) fn nanos(self) -> u64 {
+        self.0.elapsed().as_nanos() as u64 + 1
     }
 }
 
@@ -198,7 +206,7 @@ pub(crate) fn run(
         flag::register(signal, Arc::clone(&stop)).context("signals")?;
     }
     flag::register(SIGHUP, Arc::clone(&reload)).context("signals")?;
-    let mut sockets = Sockets::open(places)?;
+    let mut sockets = Sockets::open(places, clock)?;
     println!("{says}");
     let ended = serve(server, &mut sockets, (clock, config), [&stop, &reload]);
     if let Some(control) = &places.control {
@@ -227,9 +235,7 @@ fn serve(
         if reload.swap(false, Ordering::Relaxed) {
             server.reload(config, time)?;
         }
-        for number in 0..sockets.relay.len() {
-            relay(server, sockets, number, &mut buffer, time);
-        }
+        sockets.take_handed(server, time)?;
         sockets.take_streams(&ready, server, &mut buffer, time);
         for _ in 0..BURST {
             let Some((length, from)) = received(&sockets.tunnel, &mut buffer) else { break };
@@ -253,23 +259,6 @@ fn serve(
         }
     }
     Ok(())
-}
-
-/// Forwards what came to a port of the relay.
-fn relay(
-    server: &mut impl Server,
-    sockets: &mut Sockets,
-    number: usize,
-    buffer: &mut [u8],
-    now: Now,
-) {
-    for _ in 0..BURST {
-        let Some((port, socket)) = sockets.relay.get(number) else { return };
-        let (port, Some((length, from))) = (*port, received(socket, buffer)) else { return };
-        if let Some(to) = server.relayed(port, from, &buffer[..length], now) {
-            sockets.send(Some(port), to, &buffer[..length], now);
-        }
-    }
 }
 
 /// The next datagram of a socket. An error is that of a datagram that was sent before, and no more than a lost one.

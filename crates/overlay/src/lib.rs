@@ -10,7 +10,7 @@
 //! |---|---|---|
 //! | enrolment, renewal | [`Enrolment`], under a one-time key; [`Node`] | [`Authority`] |
 //! | who is there, and the way | [`Node`] | [`Directory`] |
-//! | both | [`Carrier`]: messages inside the tunnel | [`Relay`]: datagrams between nodes; [`Outpost`]: a relay on a host of its own |
+//! | both | [`Carrier`]: messages inside the tunnel | [`Relay`]: datagrams between nodes, by [`Forwarding`]; [`Outpost`]: a relay on a host of its own |
 #![forbid(unsafe_code)]
 
 mod authority;
@@ -18,6 +18,7 @@ mod carrier;
 mod certificate;
 mod directory;
 mod effect;
+mod forwarding;
 mod framed;
 mod identity;
 mod invitation;
@@ -44,6 +45,7 @@ pub use authority::Authority;
 pub use carrier::{Came, Carried, Carrier, PORT};
 pub use directory::{Directory, Listed};
 pub use effect::{Effect, Now};
+pub use forwarding::{Forwarded, Forwarding, Reading, Sources};
 pub use framed::{Framed, NoFrame};
 pub use identity::{Claims, Identity, NotASigner, NotGenuine, Signer, SignerKey};
 pub use invitation::{Enrolment, JoinUrl, NotAJoinUrl, NotEnrolled};
@@ -58,6 +60,6 @@ pub use paths::Pair;
 pub use permits::{Permit, Permits};
 pub use policy::{ALL, Line, MOST_LINES, Policy};
 pub use record::{Device, Invitation, Record};
-pub use relay::{Relay, Sources};
+pub use relay::{PathCounts, Relay};
 pub use service::{NotAService, Protocol, Service};
 pub use wire::Malformed;

@@ -59,6 +59,9 @@ pub const LOOKS: u64 = 1_024;
 /// Parts of that rate, one of which an address has.
 pub const LOOK_SHARES: u64 = 32;
 
+/// Time for which a path whose rate is limited may send as fast as it likes after a pause.
+pub const RATE_BURST: u64 = SECOND / 10;
+
 /// Lines of a log that others may bring about in [`LINES_TIME`].
 pub const LINES: u32 = 100;
 /// Time in which they may.

@@ -7,15 +7,17 @@
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use tunnel::{Entropy, NoEntropy, PublicKey};
 
+use crate::forwarding::{Forwarding, Sources};
 use crate::limits;
 use crate::message::{Body, Message};
 use crate::orders::{End, Join, Relaying, Series};
 use crate::paths::Pair;
 use crate::queue::Followed;
-use crate::relay::{Relay, Sources};
+use crate::relay::{PathCounts, Relay};
 
 /// A relay, and what it was ordered.
 #[derive(Debug)]
@@ -28,9 +30,8 @@ pub struct Outpost {
     say_at: u64,
     heard: u64,
     followed: Followed,
-    /// Paths that this series has named, until it has named all.
-    named: Option<HashSet<Pair>>,
-    paths: HashMap<Pair, [PublicKey; 2]>,
+    /// The slots of paths that this series has named, until it has named all.
+    named: Option<HashSet<u32>>,
     places: HashMap<PublicKey, Place>,
     /// Where nodes of paths sent from before this start.
     before: HashMap<Pair, Sources>,
@@ -65,7 +66,6 @@ impl Outpost {
             heard: 0,
             followed: Followed::default(),
             named: Some(HashSet::new()),
-            paths: HashMap::new(),
             places: HashMap::new(),
             before: before.into_iter().collect(),
             parted: Vec::new(),
@@ -147,9 +147,8 @@ impl Outpost {
     fn join(&mut self, join: &Join) {
         let pair = join.pair();
         let keys = join.ends.each_ref().map(|end| end.key);
-        if self.paths.get(&pair) != Some(&keys) {
+        if self.relay.keys(&pair) != Some(keys) {
             self.leave(&pair);
-            self.paths.insert(pair.clone(), keys);
             keys.iter().for_each(|key| self.places.entry(*key).or_default().paths += 1);
         }
         for End { key, at, .. } in &join.ends {
@@ -166,23 +165,24 @@ impl Outpost {
             let kept = |side: usize| bound[side].filter(|it| is_its(join.ends[side].at, *it));
             self.relay.restore(&pair, [kept(0), kept(1)]);
         }
-        if let Some(named) = &mut self.named {
-            named.insert(pair);
+        if let (Some(named), Some(slot)) = (&mut self.named, self.relay.slot(&pair)) {
+            named.insert(slot);
         }
     }
 
     fn part(&mut self, pair: &Pair) {
         self.leave(pair);
-        if let Some(named) = &mut self.named {
-            named.remove(pair);
-        }
         self.before.remove(pair);
         self.parted.push(pair.clone());
     }
 
     fn leave(&mut self, pair: &Pair) {
+        let keys = self.relay.keys(pair);
+        if let (Some(named), Some(slot)) = (&mut self.named, self.relay.slot(pair)) {
+            named.remove(&slot);
+        }
         self.relay.part(pair);
-        for key in self.paths.remove(pair).into_iter().flatten() {
+        for key in keys.into_iter().flatten() {
             let Some(place) = self.places.get_mut(&key) else { continue };
             place.paths -= 1;
             if place.paths == 0 {
@@ -194,9 +194,18 @@ impl Outpost {
     /// All paths have been named: the others end.
     fn complete(&mut self) {
         let Some(named) = self.named.take() else { return };
-        let all = self.paths.keys().chain(self.before.keys());
-        let gone: Vec<Pair> = all.filter(|pair| !named.contains(pair)).cloned().collect();
+        let is_named =
+            |pair: &Pair| self.relay.slot(pair).is_some_and(|slot| named.contains(&slot));
+        let all = self.pairs().chain(self.before.keys().cloned());
+        let gone: Vec<Pair> = all.filter(|pair| !is_named(pair)).collect();
         gone.iter().for_each(|pair| self.part(pair));
+        self.before.shrink_to_fit();
+    }
+
+    /// What workers forward by.
+    #[must_use]
+    pub fn forwarding(&self) -> Arc<Forwarding> {
+        self.relay.forwarding()
     }
 
     /// Where a datagram goes that came to a port.
@@ -212,6 +221,13 @@ impl Outpost {
         self.relay.forward(port, from, datagram, now, at)
     }
 
+    /// Looks for the path of an unknown source, which may be looked for.
+    pub fn look_for(&mut self, port: u16, from: SocketAddr, datagram: &[u8]) {
+        let places = &self.places;
+        let at = |key: &PublicKey| places.get(key).and_then(|place| place.at);
+        self.relay.look_for(port, from, datagram, at);
+    }
+
     /// The paths whose sources have changed since the last call, and the sources.
     pub fn take_changed(&mut self) -> Vec<(Pair, Sources)> {
         self.relay.take_changed()
@@ -222,8 +238,16 @@ impl Outpost {
         std::mem::take(&mut self.parted)
     }
 
-    /// The paths that there are, in no order.
-    pub fn pairs(&self) -> impl Iterator<Item = &Pair> {
-        self.paths.keys()
+    /// The paths that there are, in no order, and what they have forwarded.
+    pub fn paths(&self) -> impl Iterator<Item = PathCounts> {
+        self.relay.paths()
+    }
+
+    /// The pairs of nodes that have a path, in no order.
+    pub fn pairs(&self) -> impl Iterator<Item = Pair> {
+        self.paths().map(|path| path.pair)
     }
 }
+
+#[cfg(test)]
+mod tests;

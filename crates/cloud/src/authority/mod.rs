@@ -138,6 +138,8 @@ impl<S: Store> Server for Signing<S> {
         None
     }
 
+    fn look_for(&mut self, _: u16, _: SocketAddr, _: &[u8]) {}
+
     fn tick(&mut self, now: Now) {
         self.carrier.tick(now.nanos);
         self.authority.expire(now);
@@ -187,6 +189,7 @@ impl<S: Store> Server for Signing<S> {
             Request::Revoke { name } => identities::revoke(&mut self.authority, &name),
             Request::Log {} => json!({ "lines": self.store.lines()? }),
             Request::Policy(_) => identities::of_directory(),
+            Request::Paths {} => json!({ "error": "paths are the relay's, and it is asked" }),
         };
         self.settle(now)?;
         Ok(answer)

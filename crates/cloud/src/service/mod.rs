@@ -19,10 +19,12 @@ use tunnel::{PeerId, PublicKey, SystemEntropy};
 use crate::config::Settings;
 use crate::control::Request;
 use crate::identities;
+use crate::paths;
 use crate::peers::{self, end, is_guest, time};
 use crate::policy::Written;
 use crate::serve::{self, Clock, Places, Server};
 use crate::store::{Changes, Place, Redb, Store};
+use crate::workers::Relaying;
 use policy::InForce;
 
 mod policy;
@@ -97,7 +99,11 @@ pub(crate) fn run(config: &Path, is_apart: bool) -> Result<ExitCode> {
     let database = settings.database();
     let store = Redb::open(&database).with_context(|| database.display().to_string())?;
     let mut service = Service::new(&settings, store, clock.now())?;
-    let relay = settings.relay_key.is_none().then(|| settings.relay.1.clone());
+    let relay = service.relay.as_ref().map(|relay| Relaying {
+        ports: settings.relay.1.clone(),
+        workers: 1,
+        forwarding: relay.forwarding(),
+    });
     let (tunnel, tcp) = (settings.listen, settings.tcp);
     let places = Places { tunnel, relay, tcp, control: Some(settings.control()) };
     let says = format!("{} is served at {}", settings.network.domain, settings.public);
@@ -324,9 +330,15 @@ impl<S: Store> Server for Service<S> {
     ) -> Option<SocketAddr> {
         let tunnel = self.carrier.tunnel();
         self.relay.as_mut()?.forward(port, from, datagram, now.nanos, |key| {
-            let status = tunnel.status(tunnel.find(key)?)?;
-            status.endpoint
+            tunnel.status(tunnel.find(key)?)?.endpoint
         })
+    }
+
+    fn look_for(&mut self, port: u16, from: SocketAddr, datagram: &[u8]) {
+        let tunnel = self.carrier.tunnel();
+        if let Some(relay) = &mut self.relay {
+            relay.look_for(port, from, datagram, |key| tunnel.status(tunnel.find(key)?)?.endpoint);
+        }
     }
 
     fn take(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
@@ -386,6 +398,10 @@ impl<S: Store> Server for Service<S> {
             Request::Policy(new) => match self.policy.asked(&new) {
                 Ok(written) => self.put(&written, Some(new.uid), now)?,
                 Err(answer) => answer,
+            },
+            Request::Paths {} => match &self.relay {
+                Some(relay) => paths::answer(relay.paths()),
+                None => json!({ "error": "the relay is on a host of its own, and is asked there" }),
             },
             Request::Log {} => {
                 let lines = self.store.lines()?;

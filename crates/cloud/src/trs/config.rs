@@ -1,8 +1,10 @@
 //! [`Settings`]: the configuration of a relay on a host of its own, in TOML, and how a first one is written.
 
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZero;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::thread::available_parallelism;
 
 use anyhow::{Context, Result, anyhow, bail};
 use pktio::file::{NamedBy, read_text};
@@ -15,6 +17,11 @@ use crate::config::{
 };
 use crate::policy::Wrong;
 
+/// Most threads that forward.
+const MOST_WORKERS: usize = 64;
+/// The greatest rate of a path.
+const MOST_MBIT: u64 = 1_000_000;
+
 /// A configuration.
 #[derive(Debug)]
 pub(crate) struct Settings {
@@ -25,6 +32,10 @@ pub(crate) struct Settings {
     pub(crate) ports: RangeInclusive<u16>,
     /// The TCP port of nodes whose UDP is blocked.
     pub(crate) tcp: Option<u16>,
+    /// How many threads forward.
+    pub(crate) workers: usize,
+    /// Bytes that a path may forward each second, both ways together; 0 for any number.
+    pub(crate) rate: u64,
     /// Where the directory is, and its key.
     pub(crate) nms: (SocketAddr, PublicKey),
     state: PathBuf,
@@ -44,7 +55,17 @@ struct Relay {
     listen: Option<Spanned<String>>,
     ports: Option<Spanned<String>>,
     tcp: Option<u16>,
+    workers: Option<Spanned<Workers>>,
+    path_mbit: Option<Spanned<u64>>,
     state: Option<PathBuf>,
+}
+
+/// A number of threads, or "auto" for as many as there are cores.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Workers {
+    Number(i64),
+    Word(String),
 }
 
 #[derive(Deserialize)]
@@ -72,9 +93,16 @@ impl Settings {
             listen: listen.unwrap_or(any_like(public)),
             ports: relay.ports.as_ref().map(ports).transpose()?.unwrap_or(RELAY),
             tcp: relay.tcp,
+            workers: relay.workers.as_ref().map_or(Ok(1), workers)?,
+            rate: relay.path_mbit.as_ref().map_or(Ok(0), rate)?,
             nms: (endpoint(&nms.public)?, key(&nms.key)?),
             state: folder.join(relay.state.unwrap_or_else(|| PathBuf::from("trs"))),
         })
+    }
+
+    /// The control socket.
+    pub(crate) fn control(&self) -> PathBuf {
+        self.state.join("trs.sock")
     }
 
     /// The database.
@@ -90,6 +118,29 @@ impl Settings {
     pub(crate) fn key(&self) -> Result<PrivateKey> {
         secret(&self.key_file())
     }
+}
+
+fn workers(given: &Spanned<Workers>) -> std::result::Result<usize, Wrong> {
+    let read = match given.get_ref() {
+        Workers::Number(number) => usize::try_from(*number).ok().filter(|it| *it <= MOST_WORKERS),
+        Workers::Word(word) if word == "auto" => {
+            Some(available_parallelism().map_or(1, NonZero::get).min(MOST_WORKERS))
+        }
+        Workers::Word(_) => None,
+    };
+    read.filter(|it| *it > 0).ok_or_else(|| Wrong {
+        at: given.span().start,
+        what: format!("expected a whole number from 1 to {MOST_WORKERS}, or \"auto\""),
+    })
+}
+
+/// Mbit/s in bytes per second.
+fn rate(given: &Spanned<u64>) -> std::result::Result<u64, Wrong> {
+    let read = (1..=MOST_MBIT).contains(given.get_ref()).then_some(*given.get_ref() * 125_000);
+    read.ok_or_else(|| Wrong {
+        at: given.span().start,
+        what: format!("expected Mbit/s, a whole number from 1 to {MOST_MBIT}"),
+    })
 }
 
 /// Writes a first configuration, and its key, whose public half it returns.
@@ -155,6 +206,19 @@ mod tests {
         assert_eq!(found, expected);
         let found = read(&good.replace("key = \"", "key = \"x")).unwrap_err();
         assert!(found.starts_with("trs.toml:5:7: expected a public key"), "{found}");
+        for (line, expected) in [
+            ("workers = 0", "3:11: expected a whole number from 1 to 64, or \"auto\""),
+            ("workers = \"all\"", "3:11: expected a whole number from 1 to 64, or \"auto\""),
+            ("path_mbit = 0", "3:13: expected Mbit/s, a whole number from 1 to 1000000"),
+        ] {
+            let found = read(&good.replace("[nms]", &format!("{line}\n[nms]"))).unwrap_err();
+            assert_eq!(found, format!("trs.toml:{expected}"));
+        }
+        let settings = read(&good.replace("[nms]", "workers = \"auto\"\npath_mbit = 8\n[nms]"));
+        let settings = settings.unwrap();
+        assert!(settings.workers > 0 && settings.rate == 1_000_000);
+        let settings = read(&good).unwrap();
+        assert_eq!((settings.workers, settings.rate), (1, 0));
         let found = read(&good.replace("[nms]", "colour = 1\n[nms]")).unwrap_err();
         assert!(found.starts_with("trs.toml:3:1: unknown field `colour`"), "{found}");
     }

@@ -7,23 +7,23 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use overlay::{
     Came, Carrier, GUESTS_DIRECTORY, Now, Outpost, PORT, Record, guest_address, limits::SECOND,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use tunnel::{PeerConfig, Prefix, PublicKey, SystemEntropy};
 
-pub(crate) use config::init;
+pub(crate) use config::{Settings, init};
 
 use crate::control::Request;
+use crate::paths;
 use crate::peers::end;
 use crate::serve::{self, Clock, Places, Server};
 use crate::store::{Changes, Redb, Store};
+use crate::workers::Relaying;
 
 mod config;
-
-use config::Settings;
 
 /// Nanoseconds within which sources are kept.
 const SOON: u64 = SECOND / 10;
@@ -47,8 +47,10 @@ pub(crate) fn run(config: &Path) -> Result<ExitCode> {
     let store = Redb::open(&database).with_context(|| database.display().to_string())?;
     let mut trs = Trs::new(&settings, store, clock.now())?;
     let tunnel = SocketAddr::new(settings.listen, 0);
-    let (relay, tcp) = (Some(settings.ports.clone()), settings.tcp);
-    let places = Places { tunnel, relay, tcp, control: None };
+    let (forwarding, workers) = (trs.outpost.forwarding(), settings.workers);
+    forwarding.limit(settings.rate);
+    let relay = Some(Relaying { ports: settings.ports.clone(), workers, forwarding });
+    let places = Places { tunnel, relay, tcp: settings.tcp, control: Some(settings.control()) };
     let (first, last) = (settings.ports.start(), settings.ports.end());
     let says = format!("a relay is served at {}, ports {first}-{last}", settings.public);
     serve::run(&mut trs, &places, (clock, config), &says)
@@ -101,6 +103,10 @@ impl<S: Store> Server for Trs<S> {
         self.outpost.forward(port, from, datagram, now.nanos)
     }
 
+    fn look_for(&mut self, port: u16, from: SocketAddr, datagram: &[u8]) {
+        self.outpost.look_for(port, from, datagram);
+    }
+
     fn tick(&mut self, now: Now) {
         self.carrier.tick(now.nanos);
     }
@@ -140,7 +146,10 @@ impl<S: Store> Server for Trs<S> {
         Ok(())
     }
 
-    fn answer(&mut self, _: Request, _: Now) -> Result<Value> {
-        bail!("a relay has no control socket")
+    fn answer(&mut self, request: Request, _: Now) -> Result<Value> {
+        Ok(match request {
+            Request::Paths {} => paths::answer(self.outpost.paths()),
+            _ => json!({ "error": "a relay answers `paths` alone" }),
+        })
     }
 }

@@ -33,7 +33,7 @@ fn forwards(world: &mut World, pair: &Pair) -> bool {
 
 /// Whether the relay has the directory's paths, and carries them.
 fn agrees(world: &mut World) -> bool {
-    let pairs: BTreeSet<Pair> = world.outpost.as_ref().unwrap().pairs().cloned().collect();
+    let pairs: BTreeSet<Pair> = world.outpost.as_ref().unwrap().pairs().collect();
     pairs == world.paths.keys().cloned().collect() && pairs.iter().all(|it| forwards(world, it))
 }
 

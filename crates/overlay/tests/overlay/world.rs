@@ -186,7 +186,7 @@ impl World {
     /// What the relay has to say.
     fn act_outpost(&mut self) {
         let Some(outpost) = &mut self.outpost else { return };
-        self.carried.extend(outpost.pairs().cloned());
+        self.carried.extend(outpost.pairs());
         if let Some(message) = outpost.take(self.now) {
             self.flying.push(Flying::ToDirectory(relay_key(), message));
         }

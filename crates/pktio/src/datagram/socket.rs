@@ -95,6 +95,30 @@ impl DatagramSocket {
         Ok((main, others))
     }
 
+    /// Opens `count` sockets at one address of the host, or at all of a family, and at the port of `config`. The kernel
+    /// shares out senders among them: what one sender sends to one address arrives at one socket, in order.
+    ///
+    /// The first socket finds the port without sharing it (see [`Self::bind_with`]), so another program that has the port is
+    /// an error. Programs of the same user may join in afterwards, as the sockets have to go on sharing.
+    ///
+    /// # Errors
+    /// See [`Self::bind`].
+    pub fn bind_each(config: &DatagramConfig, at: IpAddr, count: usize) -> io::Result<Vec<Self>> {
+        let is_both = at.is_ipv6();
+        let first = Self::unbound(config, is_both)?.bound_at(SocketAddr::new(at, config.port))?;
+        let (on, at) = (1 as c_int, SocketAddr::new(at, first.port));
+        let mut sockets = vec![first];
+        for number in 1..count {
+            if number == 1 {
+                set(&sockets[0].socket, SOL_SOCKET, libc::SO_REUSEPORT, &on)?;
+            }
+            let other = Self::unbound(config, is_both)?;
+            set(&other.socket, SOL_SOCKET, libc::SO_REUSEPORT, &on)?;
+            sockets.push(other.bound_at(at)?);
+        }
+        Ok(sockets)
+    }
+
     pub(super) fn unbound(config: &DatagramConfig, is_both: bool) -> io::Result<Self> {
         let socket = sys::socket(if is_both { libc::AF_INET6 } else { libc::AF_INET })?;
         if let Some(mark) = config.mark {
@@ -111,11 +135,15 @@ impl DatagramSocket {
         Ok(opened)
     }
 
-    pub(super) fn bound(mut self, port: u16) -> io::Result<Self> {
+    pub(super) fn bound(self, port: u16) -> io::Result<Self> {
         let any: IpAddr =
             if self.is_both { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
-        sys::bind(&self.socket, &Address::new(SocketAddr::new(any, port), self.is_both))?;
-        self.port = sys::bound(&self.socket)?.read().map_or(port, |bound| bound.port());
+        self.bound_at(SocketAddr::new(any, port))
+    }
+
+    fn bound_at(mut self, at: SocketAddr) -> io::Result<Self> {
+        sys::bind(&self.socket, &Address::new(at, self.is_both))?;
+        self.port = sys::bound(&self.socket)?.read().map_or(at.port(), |bound| bound.port());
         Ok(self)
     }
 
