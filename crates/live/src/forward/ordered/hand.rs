@@ -296,6 +296,11 @@ impl Way<Frames> for Hand<'_, '_> {
     }
 
     fn call(&mut self) {
+        let (_, lane) = &self.ordered.lanes.directions[self.from].lanes[self.at];
+        // A part of one worker's own is no sign of more work than one does.
+        if lane.shape().parts == 1 {
+            self.ordered.lanes.called.store(self.means.now, Ordering::Relaxed);
+        }
         (self.wake)();
     }
 

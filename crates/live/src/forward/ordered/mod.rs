@@ -22,7 +22,7 @@ mod steps;
 mod tests;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use pktio::{PortError, Readiness};
@@ -51,6 +51,9 @@ const READY: usize = 2;
 /// mean that the workers were just not scheduled.
 const FLOOD: Duration = Duration::from_millis(10);
 
+/// How long workers still look out for frames after there was work for several.
+const LULL: Duration = Duration::from_millis(20);
+
 /// How long a worker may have a burst.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -61,6 +64,8 @@ pub(crate) struct Lanes {
     steering: Steering,
     /// The moment 0 of its clock.
     start: Instant,
+    /// When there was work for another worker last, in nanoseconds since the Unix epoch.
+    called: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -121,6 +126,7 @@ impl Lanes {
             directions: [direction([first, second]), direction([second, first])],
             steering: steering.clone(),
             start: Instant::now(),
+            called: AtomicU64::new(0),
         }
     }
 
@@ -157,6 +163,13 @@ impl Ordered {
     pub(crate) fn has_bursts(&self) -> bool {
         let mut lanes = self.lanes.directions.iter().flat_map(|direction| &direction.lanes);
         lanes.any(|(_, lane)| !lane.is_empty())
+    }
+
+    /// Whether this worker wakes up when frames come: the first one always does, and the others after times in which there
+    /// was work for them. Else a frame now and then would wake them all for nothing; the first one calls them.
+    pub(crate) fn watches(&self, now: u64) -> bool {
+        let called = self.lanes.called.load(Ordering::Relaxed);
+        self.number == 0 || now.saturating_sub(called) < LULL.as_nanos() as u64
     }
 
     /// How to wait for frames on the ports; see [`Wire::readiness`].

@@ -238,3 +238,19 @@ fn parts_that_their_owner_never_begins_are_dropped_by_name() {
     let counted = rig.counted();
     assert_eq!((counted.of(Reason::Overdue), counted.balances()), (3, true), "{counted:?}");
 }
+
+/// A frame now and then wakes the first worker alone.
+#[test]
+fn others_look_out_for_frames_after_there_was_work_for_them() {
+    for (rules, is_called) in [(STATELESS, true), (TRACKED, false)] {
+        let mut rig = Rig::new(rules);
+        let lanes = Arc::clone(&rig.workers[0].0.lanes);
+        lanes.called.store(7, Ordering::Relaxed);
+        let end = 7 + LULL.as_nanos() as u64;
+        let watch = |rig: &Rig, now| [0, 1].map(|worker: usize| rig.workers[worker].0.watches(now));
+        assert_eq!((watch(&rig, end - 1), watch(&rig, end)), ([true; 2], [true, false]));
+        // Its clock says 0.
+        rig.hand(0, |hand| hand.call());
+        assert_eq!(lanes.called.load(Ordering::Relaxed) == 0, is_called);
+    }
+}
