@@ -51,6 +51,11 @@ impl Steering {
         (Self { key, workers, couples }, why)
     }
 
+    /// The same, by owners: under rules whose packets depend on no others, too.
+    pub(crate) fn coupled(self) -> Self {
+        Self { couples: true, ..self }
+    }
+
     /// Whether workers may share frames out in this way under other rules.
     ///
     /// # Errors

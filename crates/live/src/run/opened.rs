@@ -8,7 +8,9 @@ use dataplane::publish::Published;
 use pktio::Opener;
 
 use crate::answers::{DroppedPrivileges, Resumed};
-use crate::config::{ConfigError, LinkLoss, MiddleboxSettings, OnPanic, Order, Settings, Slot};
+use crate::config::{
+    ConfigError, Kind, LinkLoss, MiddleboxSettings, OnPanic, Order, Settings, Slot,
+};
 use crate::devices::links::{Kernel, Links};
 use crate::forward::middlebox::{Driver, Hosted, Middlebox};
 use crate::ports::checks;
@@ -85,7 +87,9 @@ fn load(settings: &Settings, texts: &[RulesText]) -> Result<(Loaded, Resumed), C
 /// Decides how the configured workers divide the work under these rules.
 fn divide(settings: &Settings, loaded: &Loaded) -> Division {
     let orders = settings.wires.iter().map(|wire| wire.order);
-    Division::of(&loaded.rulesets, &settings.workers, orders)
+    // A tunnel has several workers unless told otherwise, and takes whatever rules one would take.
+    let has_tunnel = settings.ports.iter().any(|port| matches!(port.kind, Kind::Tunnel { .. }));
+    Division::of(&loaded.rulesets, &settings.workers, orders, has_tunnel)
 }
 
 /// A warning where a wire is to be ordered and one worker, with no other reason given, keeps all order anyway.

@@ -79,7 +79,7 @@ impl TunnelSettings {
                 lines.file(key, &named.path);
             }
         }
-        lines.number("workers", Some(self.workers).filter(|workers| *workers != 1));
+        lines.number("workers", self.workers);
         match self.privileges {
             Privileges::Auto => {}
             Privileges::Required => lines.text_of("privileges", "required"),

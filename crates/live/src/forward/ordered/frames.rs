@@ -2,7 +2,7 @@
 
 use std::iter::Peekable;
 
-use pktio::{Burst, Taken};
+use pktio::{Burst, Notes, Taken};
 
 use crate::forward::reorder::Batch;
 
@@ -15,10 +15,12 @@ pub(super) struct Frames {
     pub(super) out: Burst,
     /// Replies, which leave through the port of arrival.
     pub(super) back: Burst,
-    /// Whether no rule saw the frames.
-    pub(super) is_unevaluated: bool,
+    /// The number of frames that leave and that no rule saw.
+    pub(super) unevaluated: usize,
     /// Whether the frames are still in their envelopes, and not counted one by one.
     pub(super) is_closed: bool,
+    /// What envelopes note about the frames.
+    pub(super) notes: Notes,
 }
 
 impl Default for Frames {
@@ -27,8 +29,9 @@ impl Default for Frames {
             burst: Burst::new(),
             out: Burst::with_capacity(0),
             back: Burst::with_capacity(0),
-            is_unevaluated: false,
+            unevaluated: 0,
             is_closed: false,
+            notes: Notes::default(),
         }
     }
 }
@@ -42,7 +45,7 @@ impl Batch for Frames {
         self.burst.clear();
         self.out.clear();
         self.back.clear();
-        self.is_unevaluated = false;
+        self.unevaluated = 0;
         self.is_closed = false;
     }
 }

@@ -48,6 +48,11 @@ pub trait Way<B> {
     /// Takes back a part on which work took too long: the batch was released without it.
     fn late(&mut self, part: B);
 
+    /// Whether batches whose turn it is are released by this way; else they stay until another lane takes them.
+    fn releases(&self) -> bool {
+        true
+    }
+
     /// Sends a batch whose turn it is.
     ///
     /// # Errors
@@ -79,7 +84,7 @@ impl<B: Batch> Lane<B> {
                 way.late(part);
             }
         }
-        Ok(self.release_done(way)? || is_busy)
+        Ok((way.releases() && self.release_done(way)?) || is_busy)
     }
 
     /// Stages what came, as far as there is room and no other worker does; returns whether anything came.

@@ -10,7 +10,7 @@ use packet::craft::Craft;
 use packet::{Joined, JoinedKind, checksum};
 use pktio::{
     Burst, ChecksumState, Envelope, FaultPort, FaultRates, Frame, FrameBuf, LiveMeta, Lost,
-    MemoryPort, Pool, Port, PortError, Readiness, SegmentKind, Segments, Stats,
+    MemoryPort, Notes, Pool, Port, PortError, Readiness, SegmentKind, Segments, Stats,
 };
 use rules::model::Family;
 use rules::save::{LoadOptions, load};
@@ -457,20 +457,35 @@ impl Fuse {
     }
 }
 
+type Lose<'l> = &'l mut dyn FnMut(Lost, Frame<'_>);
+
 impl Envelope for Fuse {
-    fn open(&mut self, burst: &mut Burst, lose: &mut dyn FnMut(Lost, Frame<'_>)) {
+    fn decipher(&mut self, burst: &mut Burst, notes: &mut Notes, lose: Lose<'_>) {
         self.burn(true, burst);
         let mut seen = 0;
-        self.inner.open(burst, &mut |why, frame| {
+        self.inner.decipher(burst, notes, &mut |why, frame| {
+            seen += 1;
+            lose(why, frame);
+        });
+        self.seen.fetch_add(seen, Ordering::Relaxed);
+    }
+
+    fn release(&mut self, burst: &mut Burst, notes: &mut Notes, lose: Lose<'_>) {
+        let mut seen = 0;
+        self.inner.release(burst, notes, &mut |why, frame| {
             seen += 1;
             lose(why, frame);
         });
         self.seen.fetch_add(seen + burst.len() as u64, Ordering::Relaxed);
     }
 
-    fn seal(&mut self, burst: &mut Burst, lose: &mut dyn FnMut(Lost, Frame<'_>)) -> usize {
+    fn place(&mut self, burst: &mut Burst, notes: &mut Notes, lose: Lose<'_>) -> usize {
+        self.inner.place(burst, notes, lose)
+    }
+
+    fn seal(&mut self, burst: &mut Burst, notes: &mut Notes, lose: Lose<'_>) {
         self.burn(false, burst);
-        self.inner.seal(burst, lose)
+        self.inner.seal(burst, notes, lose);
     }
 }
 

@@ -15,5 +15,6 @@ mod packets;
 #[cfg(target_os = "linux")]
 mod partial;
 mod passing;
+mod steps;
 mod told;
 mod waiting;
