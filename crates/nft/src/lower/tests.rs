@@ -261,6 +261,18 @@ fn base_chains_say_where_they_are() {
     assert_eq!((out.hook, out.priority, out.policy), (Hook::Output, -150, Policy::Drop));
     assert!(other.base.is_none());
     assert!(four.tracks());
+    let tracks = |text: &str| lowered(text, Family::Ipv4).ruleset.tracks();
+    let with = |what: &str| format!("table ip t {{ {what} chain c {{ accept; }} }}");
+    for what in [
+        "ct helper o { type \"ftp\" protocol tcp; }",
+        "ct timeout o { protocol tcp; policy = { established : 100 }; }",
+        "ct expectation o { protocol tcp; dport 9; timeout 2m; size 12; l3proto ip; }",
+        "synproxy o { mss 1460; wscale 7; }",
+        "set s { type ipv4_addr; size 10; flags dynamic; ct count 3; }",
+    ] {
+        assert!(tracks(&with(what)), "{what}");
+    }
+    assert!(!tracks(&with("counter o { } limit l { rate 1/second; }")));
     let six = lowered(text, Family::Ipv6).ruleset;
     assert_eq!(six.tables.len(), 2);
     assert!(six.tables[1].chains[0].base.is_none(), "a dormant table has no hooks");

@@ -11,7 +11,7 @@ use dataplane::{
     Arrival, Config, Counters, FinalVerdict, Handler, Observer, Path, Program, Skip, Why,
 };
 use host::Host;
-use packet::{Checksums, Link, Packet, Read};
+use packet::{Checksums, L3, Link, Packet, Read};
 use rules::Transit;
 use rules::eval::{self, Cause, RuleRef};
 use rules::model::{Action, Family, Rule, Ruleset};
@@ -32,6 +32,7 @@ pub struct NftSide {
     handler: Handler,
     seen: Observed,
     number: u64,
+    link: Link,
     /// The last packet's verdict.
     verdict: String,
 }
@@ -95,14 +96,15 @@ fn lowered(text: &str) -> Result<(Vec<Ruleset>, Vec<String>), String> {
 
 impl NftSide {
     /// Reads a ruleset, text or JSON.
-    pub fn new(text: &str, config: &Config) -> Result<Self, String> {
+    pub fn new(text: &str, config: &Config, link: Link) -> Result<Self, String> {
         let (rulesets, lacks) = lowered(text)?;
         let rulesets: Vec<Arc<Ruleset>> = rulesets.into_iter().map(Arc::new).collect();
         let counters = rulesets.iter().map(|rules| (rules.family, Counters::of(rules))).collect();
         let seen = Observed { counters, unknown: None, left: Vec::new(), bytes_unknown: false };
         let program = Program::new(rulesets.iter().map(Arc::clone), config.clone());
         let handler = Handler::new(&program);
-        Ok(Self { rulesets, lacks, program, handler, seen, number: 0, verdict: String::new() })
+        let verdict = String::new();
+        Ok(Self { rulesets, lacks, program, handler, seen, number: 0, link, verdict })
     }
 
     /// What comes out for a packet that arrives at `time`, in nanoseconds since the Unix epoch.
@@ -114,7 +116,7 @@ impl NftSide {
         let arrival = Arrival {
             time: Some(time),
             input: Some("t0"),
-            ..Arrival::new(self.number, Link::Raw, bytes.len())
+            ..Arrival::new(self.number, self.link, bytes.len())
         };
         let end =
             self.handler.handle(&self.program, &mut bytes, &arrival, &mut self.seen).outcome.end;
@@ -142,7 +144,9 @@ impl NftSide {
     #[must_use]
     pub fn unknown(&self, frame: &[u8]) -> Option<String> {
         let (at, cause) = self.seen.unknown.as_ref()?;
-        let is_v6 = frame.first().is_some_and(|first| first >> 4 == 6);
+        let (mut bytes, len) = (frame.to_vec(), frame.len());
+        let packet = Packet::parse(&mut bytes, len, self.link, Checksums::Ignore);
+        let is_v6 = packet.headers().l3 == L3::Ipv6;
         let family = if is_v6 { Family::Ipv6 } else { Family::Ipv4 };
         let ruleset = self.rulesets.iter().find(|rules| rules.family == family);
         let named = at.zip(ruleset).and_then(|(at, ruleset)| {
@@ -243,7 +247,8 @@ impl Observer for Observed {
 
     fn leaves(&mut self, packet: &Packet<'_>) {
         self.left.clear();
-        match packet.read_slice(0, packet.len()) {
+        let from = packet.network_offset();
+        match packet.read_slice(from, packet.len()) {
             Read::Known(bytes) => self.left.extend_from_slice(bytes),
             Read::Unknown | Read::Absent => self.bytes_unknown = true,
         }
