@@ -58,7 +58,10 @@ impl Drawing<'_> {
             _ => self.nat_target(kind, family, has_ports),
         };
         items.insert(0, kind);
-        let flags = match self.draw.rng.u32(..DRAWN_ONE_IN) {
+        let drawn = self.draw.rng.u32(..DRAWN_ONE_IN);
+        let flags = match drawn {
+            // nft 1.0.6 forgets the prefix where flags follow.
+            _ if to.contains("prefix") => "",
             0 => " random",
             1 if self.draw.one_in(2) => " fully-random",
             2 | 3 => " persistent",

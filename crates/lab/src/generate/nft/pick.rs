@@ -18,7 +18,7 @@ const LISTS: [&[Field]; 9] = [
 ];
 
 /// Items of which tamis does not know the answer, or seldom: most rulesets have none, so that all else is told exactly.
-const UNTOLD: [&str; 20] = [
+const UNTOLD: [&str; 24] = [
     "ct count",
     "ct label",
     "fib oifname",
@@ -26,9 +26,12 @@ const UNTOLD: [&str; 20] = [
     "meta day",
     "meta hour",
     "meta iifkind",
+    "meta iiftype",
     "meta ipsec",
+    "jhash",
     "meta oifkind",
     "meta oiftype",
+    "meta pkttype set",
     "meta priority",
     "meta rtclassid",
     "meta sdif",
@@ -39,6 +42,7 @@ const UNTOLD: [&str; 20] = [
     "rt",
     "socket",
     "symhash",
+    "vmap continue",
 ];
 
 /// Whether an item is one of which tamis may not know the answer.
@@ -49,13 +53,16 @@ pub(super) fn is_untold(item: &str) -> bool {
 /// How often an item is drawn: those more often that few packets have, or that lead to few others.
 fn share(item: &str) -> u32 {
     match item {
+        "meta skuid" | "meta skgid" | "socket" | "ct helper" | "payload vlan" => 1,
+        item if is_untold(item) => 16,
         "payload ip" | "payload ip6" | "payload tcp" => 24,
         "payload udp" | "payload ether" | "payload raw" => 16,
         "ct state" | "ct status" | "ct address" => 12,
         item if item.starts_with("payload") => 12,
-        item if item.starts_with("exthdr") => 10,
-        "meta skuid" | "meta skgid" | "socket" | "ct helper" | "payload vlan" => 1,
-        _ => 4,
+        item if item.starts_with("exthdr") || item.starts_with("tcp option") => 10,
+        "fib type" | "fib oif" | "ct mark" | "ct bytes" | "ct zone" => 8,
+        _ if item.starts_with("ct proto") => 16,
+        _ => 5,
     }
 }
 

@@ -347,12 +347,12 @@ fn rule(drawing: &mut Drawing<'_>, callees: &[usize], place: Place) -> Rule {
             add(part);
         }
     }
-    if drawing.draw.one_in(8)
+    if drawing.draw.one_in(5)
         && let Some(part) = drawing.spending()
     {
         add(part);
     }
-    if drawing.draw.one_in(20) && drawing.may("vmap continue") {
+    if drawing.may("vmap continue") && drawing.draw.one_in(8) {
         let fields = fields(drawing, 2);
         if !fields.is_empty() {
             add(drawing.vmap_test(&fields));

@@ -7,7 +7,7 @@ use super::{Drawing, Part, Sort};
 impl Drawing<'_> {
     /// A statement in the middle of a rule, if what it tries may be drawn.
     pub(super) fn middle(&mut self) -> Option<Part> {
-        let part = match self.draw.rng.u8(..18) {
+        let part = match self.draw.rng.u8(..20) {
             0..=3 => self.set_mark(),
             4 => Part::statement(
                 "ct mark set",

@@ -16,11 +16,11 @@ use super::tamis::{NftSide, config};
 use crate::generate::nft::ruleset::{Ending, NftRuleset};
 use crate::hex::hex;
 use crate::generate::mutate::network_offset;
-use crate::scene::{Placement, Scene, Wire, serial};
+use crate::scene::{Placement, Scene, Wire, forwards, serial};
 use crate::state::evaluator::{Egress, agree};
 
 /// How often at most a packet comes to one rule: by every base chain of its table.
-const VISITS: u64 = 4;
+const VISITS: u64 = 8;
 
 /// What is compared, and how strictly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,7 +93,7 @@ pub struct Session {
     pub left: u64,
     /// Those of the last batch.
     pub gone: Vec<Vec<u8>>,
-    /// Packets of which tamis does not know everything: any rule may have counted them.
+    /// Packets of which tamis does not know which chains they came to: any rule may have counted them.
     untold: u64,
 }
 
@@ -150,7 +150,7 @@ impl Session {
             let Some(side) = &mut self.side else { continue };
             let end = side.evaluate(frame, now.as_nanos() as u64);
             let unknown = side.unknown(frame);
-            self.untold += u64::from(end == Egress::Unknown || unknown.is_some());
+            self.untold += u64::from(side.is_unwalked());
             ends.push(end);
             if let Some(cause) = unknown {
                 *self.unknown.entry(cause).or_default() += 1;
@@ -227,7 +227,7 @@ impl Session {
                     continue;
                 }
                 for (c, (ours, theirs)) in parts.iter().zip(theirs).enumerate() {
-                    let ours = HitCount { maybe: ours.maybe + self.untold * visits(), ..*ours };
+                    let ours = HitCount { maybe: ours.maybe + self.untold * VISITS, ..*ours };
                     if !agree(&ours, theirs) {
                         let (packets, bytes, maybe) = (ours.packets, ours.bytes, ours.maybe);
                         let what = format!(
@@ -242,10 +242,6 @@ impl Session {
         }
         Ok(None)
     }
-}
-
-fn visits() -> u64 {
-    std::env::var("VISITS").ok().and_then(|v| v.parse().ok()).unwrap_or(VISITS)
 }
 
 fn empty_parts() -> Vec<HitCount> {
@@ -318,6 +314,9 @@ pub fn is_compared(terms: Terms, frame: &[u8]) -> bool {
     let (mut bytes, len, scene) = (frame.to_vec(), frame.len(), terms.scene());
     let packet = Packet::parse(&mut bytes, len, scene.link(), Checksums::Ignore);
     if scene.input(&packet).is_none() {
+        return false;
+    }
+    if terms.ending.leaves() && !forwards(&packet) {
         return false;
     }
     let headers = packet.headers();

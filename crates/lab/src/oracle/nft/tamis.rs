@@ -45,6 +45,8 @@ struct Observed {
     unknown: Option<(Option<RuleRef>, String)>,
     left: Vec<u8>,
     bytes_unknown: bool,
+    /// Chains that it may have come to are not among what was counted.
+    unwalked: bool,
 }
 
 /// The calling thread's namespace as its own tools describe it.
@@ -100,7 +102,8 @@ impl NftSide {
         let (rulesets, lacks) = lowered(text)?;
         let rulesets: Vec<Arc<Ruleset>> = rulesets.into_iter().map(Arc::new).collect();
         let counters = rulesets.iter().map(|rules| (rules.family, Counters::of(rules))).collect();
-        let seen = Observed { counters, unknown: None, left: Vec::new(), bytes_unknown: false };
+        let (unknown, left, unwalked) = (None, Vec::new(), false);
+        let seen = Observed { counters, unknown, left, bytes_unknown: false, unwalked };
         let program = Program::new(rulesets.iter().map(Arc::clone), config.clone());
         let handler = Handler::new(&program);
         let verdict = String::new();
@@ -112,6 +115,7 @@ impl NftSide {
         self.number += 1;
         self.seen.unknown = None;
         self.seen.bytes_unknown = false;
+        self.seen.unwalked = false;
         let mut bytes = frame.to_vec();
         let arrival = Arrival {
             time: Some(time),
@@ -138,6 +142,13 @@ impl NftSide {
     #[must_use]
     pub fn verdict(&self) -> &str {
         &self.verdict
+    }
+
+    /// Whether the last packet may have come to chains that were not walked: by a rule of which it is not known what it does,
+    /// or where it is not known whether it is one packet.
+    #[must_use]
+    pub fn is_unwalked(&self) -> bool {
+        self.seen.unwalked
     }
 
     /// The first thing that was not known of a packet, which was the last.
@@ -236,12 +247,14 @@ impl eval::Observer for Observed {
     }
 
     fn unknown(&mut self, at: RuleRef, cause: Cause) {
+        self.unwalked |= cause == Cause::Target;
         self.unknown.get_or_insert_with(|| (Some(at), format!("{cause:?}")));
     }
 }
 
 impl Observer for Observed {
     fn depends_on(&mut self, why: Why) {
+        self.unwalked |= matches!(why, Why::NotCaptured | Why::Fragment);
         self.unknown.get_or_insert_with(|| (None, format!("{why:?}")));
     }
 
