@@ -74,7 +74,11 @@ fn head(summary: &Summary, machine: &Machine) -> String {
     );
     for (words, compared) in &summary.scenes {
         let Some(scene) = crate::scene::Scene::parse(words) else { continue };
-        let wire = if scene.wire == Wire::Tun { "TUN" } else { "veth" };
+        let wire = match scene.wire {
+            Wire::Tun => "TUN",
+            Wire::Tap => "TAP",
+            Wire::Veth => "veth",
+        };
         let chain = match scene.placement {
             Placement::Raw => "raw PREROUTING",
             Placement::Forward => "mangle and filter FORWARD",

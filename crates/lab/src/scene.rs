@@ -1,7 +1,7 @@
 //! [`Scene`]: the stage on which a packet meets a ruleset, the same for the kernel and for tamis.
 //!
-//! Two ways in: a TUN device (bare packets, fast) or a veth pair (Ethernet frames, for what depends on the
-//! link layer). Two places: raw PREROUTING, which sees everything that the stack lets in, and FORWARD
+//! Three ways in: a TUN device (bare packets, fast), or a TAP device or a veth pair (Ethernet frames, for what depends on
+//! the link layer). Two places: raw PREROUTING, which sees everything that the stack lets in, and FORWARD
 //! (mangle, then filter), which sees only packets that route forwards.
 
 use crate::layouts::Kind;
@@ -17,6 +17,8 @@ use crate::device::Device;
 pub enum Wire {
     /// A TUN device, `t0`, and `t1` for what is forwarded.
     Tun,
+    /// A TAP device, `t0`, by which Ethernet frames come in, and the TUN device `t1` for what is forwarded.
+    Tap,
     /// A veth pair whose near end is `r0`, and one that ends in `r1` for what is forwarded.
     Veth,
 }
@@ -89,7 +91,7 @@ impl Scene {
     #[must_use]
     pub fn new(family: Family, wire: Wire, placement: Placement) -> Self {
         let devices = match wire {
-            Wire::Tun => [Device::usual(b"t0"), Device::usual(b"t1")],
+            Wire::Tun | Wire::Tap => [Device::usual(b"t0"), Device::usual(b"t1")],
             Wire::Veth => [Device::usual(b"r0"), Device::usual(b"r1")],
         };
         let (layout, kernel) = (Some(Kind::default()), Kernel::default());
@@ -119,7 +121,7 @@ impl Scene {
     pub fn link(&self) -> Link {
         match self.wire {
             Wire::Tun => Link::Raw,
-            Wire::Veth => Link::Ethernet,
+            Wire::Tap | Wire::Veth => Link::Ethernet,
         }
     }
 
@@ -180,7 +182,7 @@ impl Scene {
     pub fn routes(&self) -> String {
         let [near, far] = self.devices.each_ref().map(Device::name);
         let via = match (self.wire, self.family) {
-            (Wire::Tun, _) => "",
+            (Wire::Tun | Wire::Tap, _) => "",
             (Wire::Veth, Family::Ipv6) => " via fd00:ffff:1::2",
             (Wire::Veth, _) => " via 10.255.1.2",
         };
@@ -191,7 +193,11 @@ impl Scene {
     /// `ip tun raw`, as cases are headed; followed by the devices where they have other names than usual.
     #[must_use]
     pub fn words(&self) -> String {
-        let wire = if self.wire == Wire::Tun { "tun" } else { "veth" };
+        let wire = match self.wire {
+            Wire::Tun => "tun",
+            Wire::Tap => "tap",
+            Wire::Veth => "veth",
+        };
         let placement = if self.placement == Placement::Raw { "raw" } else { "forward" };
         let mut words = format!("{} {wire} {placement}", self.family.name());
         if self.devices != Self::new(self.family, self.wire, self.placement).devices {
@@ -217,6 +223,7 @@ impl Scene {
         let family = Family::from_name(words.next()?)?;
         let wire = match words.next()? {
             "tun" => Wire::Tun,
+            "tap" => Wire::Tap,
             "veth" => Wire::Veth,
             _ => return None,
         };

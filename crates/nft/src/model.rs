@@ -244,6 +244,21 @@ pub enum Body {
 }
 
 impl Body {
+    /// Whether the kernel tracks connections from when it is there on, used or not.
+    #[must_use]
+    pub fn tracks(&self) -> bool {
+        match self {
+            Self::Helper(..) | Self::Timeout(..) | Self::Expectation(..) | Self::Synproxy(_) => {
+                true
+            }
+            Self::Counter(_)
+            | Self::Quota(_)
+            | Self::Limit(_)
+            | Self::Secmark(_)
+            | Self::Tunnel(_) => false,
+        }
+    }
+
     /// Returns the kind's name, as JSON has it.
     pub fn kind(&self) -> &'static str {
         match self {

@@ -54,6 +54,8 @@ pub struct Draw {
     pub mixed: bool,
     /// Packets drawn before, where some are to come again and to be answered.
     pub earlier: Option<Vec<Draft>>,
+    /// Answers to what left, some of which are drawn.
+    pub answers: Vec<Draft>,
     /// What all choices are drawn from.
     pub rng: Rng,
 }
@@ -63,7 +65,15 @@ impl Draw {
     #[must_use]
     pub fn new(scene: Scene, seed: u64) -> Self {
         let rng = Rng::with_seed(seed);
-        Self { scene, table: scene.tables()[0], protocol: None, mixed: false, earlier: None, rng }
+        Self {
+            scene,
+            table: scene.tables()[0],
+            protocol: None,
+            mixed: false,
+            earlier: None,
+            answers: Vec::new(),
+            rng,
+        }
     }
 
     /// IPv6 rules?
@@ -81,7 +91,7 @@ impl Draw {
     /// Ethernet frames?
     #[must_use]
     pub fn ethernet(&self) -> bool {
-        self.scene.wire == Wire::Veth
+        self.scene.wire != Wire::Tun
     }
 
     /// True once in `n` times.

@@ -4,6 +4,7 @@
 //! made to meet rules: draw a rule, apply the crafts of its tests and of the jumps that lead to it, then
 //! break one thing. To add a match, write one function in [`mod@matches`] and name it in its table.
 
+pub(crate) mod answers;
 pub mod checksums;
 pub mod draft;
 mod draw;

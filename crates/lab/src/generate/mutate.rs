@@ -2,7 +2,7 @@
 
 use super::draft::{Draft, set_checksum, set_lengths};
 use super::{Draw, v6};
-use crate::scene::Wire;
+use crate::scene::{Scene, Wire};
 
 /// Changes one field.
 pub(super) fn draft(draw: &mut Draw, p: &mut Draft) {
@@ -73,7 +73,7 @@ fn macs(draw: &mut Draw, p: &mut Draft) {
 
 /// Numbers the frame, and now and then breaks it below what a draft can say.
 pub(super) fn frame(draw: &mut Draw, frame: &mut Vec<u8>, number: u16) {
-    let network = network_offset(draw, frame);
+    let network = network_offset(draw.scene, frame);
     let ipv6 = draw.ipv6();
     let mut checksum = true;
     match draw.rng.u8(..32) {
@@ -119,11 +119,13 @@ pub(super) fn frame(draw: &mut Draw, frame: &mut Vec<u8>, number: u16) {
     }
 }
 
-fn network_offset(draw: &Draw, frame: &[u8]) -> usize {
-    match draw.scene.wire {
+/// Where the network header of a frame begins.
+#[must_use]
+pub fn network_offset(scene: Scene, frame: &[u8]) -> usize {
+    match scene.wire {
         Wire::Tun => 0,
-        Wire::Veth if frame.get(12..14) == Some(&[0x81, 0]) => 18,
-        Wire::Veth => 14,
+        _ if frame.get(12..14) == Some(&[0x81, 0]) => 18,
+        Wire::Tap | Wire::Veth => 14,
     }
 }
 

@@ -33,7 +33,7 @@ pub fn draw(draw: &mut Draw, rules: &impl Aim, first: u16, count: u16) -> Vec<Ve
 
 /// Whether a frame has the number where the far end will look for it.
 fn carries(scene: Scene, frame: &[u8], number: u16) -> bool {
-    let network = if scene.wire == Wire::Veth { 14 } else { 0 };
+    let network = if scene.wire == Wire::Tun { 0 } else { 14 };
     frame.get(network..).and_then(serial) == Some(number)
 }
 
@@ -47,6 +47,12 @@ pub fn is_forwarded(scene: Scene, frame: &mut [u8]) -> bool {
 
 fn one(draw: &mut Draw, rules: &impl Aim, number: u16) -> Vec<u8> {
     let again = draw.earlier.is_some() && draw.one_in(3);
+    let answers = !draw.answers.is_empty() && draw.rng.u8(..5) < 2;
+    let answer = answers.then(|| draw.rng.usize(..draw.answers.len()));
+    if let Some(answer) = answer {
+        let answer = draw.answers[answer].clone();
+        return finished(draw, answer, number);
+    }
     let mut draft = match again.then(|| earlier(draw)).flatten() {
         Some(draft) => draft,
         None => aimed(draw, rules),
@@ -55,6 +61,11 @@ fn one(draw: &mut Draw, rules: &impl Aim, number: u16) -> Vec<u8> {
     if draw.one_in(2) {
         mutate::draft(draw, &mut draft);
     }
+    finished(draw, draft, number)
+}
+
+fn finished(draw: &mut Draw, draft: Draft, number: u16) -> Vec<u8> {
+    draw.scene.family = draft.scene.family;
     if let Some(earlier) = &mut draw.earlier {
         earlier.push(draft.clone());
     }

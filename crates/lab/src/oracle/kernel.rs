@@ -63,7 +63,7 @@ impl Kernel {
     /// Sets the scene up in the calling thread's namespace, which must be fresh.
     pub fn new(scene: Scene) -> io::Result<Self> {
         let port = match scene.wire {
-            Wire::Tun => Port::Tun(Tun::new(&scene)?),
+            Wire::Tun | Wire::Tap => Port::Tun(Tun::new(&scene)?),
             Wire::Veth => Port::Veth(Veth::new(&scene)?),
         };
         wait_for_routes(scene)?;

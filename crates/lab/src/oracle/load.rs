@@ -27,7 +27,7 @@ pub fn lacking() -> Option<String> {
         }
     }
     super::netns::in_fresh(|| {
-        super::sys::open_tun("t0")?;
+        super::sys::open_tun("t0", false)?;
         restore(Family::Ipv4, "*raw\nCOMMIT\n")?;
         restore(Family::Ipv6, "*raw\nCOMMIT\n")
     })

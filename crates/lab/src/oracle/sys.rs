@@ -31,8 +31,9 @@ pub(super) fn unshare_network() -> io::Result<()> {
     checked(unsafe { libc::unshare(libc::CLONE_NEWNET) }).map(drop)
 }
 
-/// Makes the TUN device `name` in the caller's namespace and opens it, non-blocking, for bare packets.
-pub(super) fn open_tun(name: &str) -> io::Result<File> {
+/// Makes the TUN device `name` in the caller's namespace and opens it, non-blocking, for bare packets; a TAP device, for
+/// frames, if it has Ethernet.
+pub(super) fn open_tun(name: &str, ethernet: bool) -> io::Result<File> {
     let file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -42,7 +43,8 @@ pub(super) fn open_tun(name: &str) -> io::Result<File> {
     let room = &mut request[..libc::IFNAMSIZ - 1];
     let len = name.len().min(room.len());
     room[..len].copy_from_slice(&name.as_bytes()[..len]);
-    let flags = (libc::IFF_TUN | libc::IFF_NO_PI) as u16;
+    let kind = if ethernet { libc::IFF_TAP } else { libc::IFF_TUN };
+    let flags = (kind | libc::IFF_NO_PI) as u16;
     request[libc::IFNAMSIZ..libc::IFNAMSIZ + 2].copy_from_slice(&flags.to_ne_bytes());
     // SAFETY: TUNSETIFF reads and writes one `ifreq`, and `request` has the size of one.
     checked(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as _, request.as_mut_ptr()) })?;

@@ -1,6 +1,7 @@
-//! Packets in by one TUN device, out by another: no Ethernet, no neighbours.
+//! Packets in by one TUN device, out by another: no Ethernet, no neighbours. Where the scene says so frames come in by a
+//! TAP device.
 //!
-//! write(2) on a TUN device runs the kernel's whole receive path before it returns.
+//! write(2) on such a device runs the kernel's whole receive path before it returns.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -8,7 +9,7 @@ use std::io::{self, Read, Write};
 use super::netns::{ip, settle_device};
 use super::sys;
 use crate::device::Device;
-use crate::scene::{LOCAL_V4, LOCAL_V6, Scene};
+use crate::scene::{LOCAL_V4, LOCAL_V6, NEAR_MAC, Scene, Wire};
 
 /// Packets that a device holds until they are read.
 const QUEUE: u32 = 8192;
@@ -24,11 +25,18 @@ impl Tun {
     /// Makes the scene's devices in the calling thread's namespace, with every route out by the second.
     pub fn new(scene: &Scene) -> io::Result<Self> {
         let [t0, t1] = scene.devices.each_ref().map(Device::name);
-        let (near, far) = (sys::open_tun(t0)?, sys::open_tun(t1)?);
+        let ethernet = scene.wire == Wire::Tap;
+        let (near, far) = (sys::open_tun(t0, ethernet)?, sys::open_tun(t1, false)?);
+        if ethernet {
+            let [a, b, c, d, e, f] = NEAR_MAC;
+            ip(&format!("link set {t0} address {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}\n"))?;
+        }
         settle_device(t0)?;
         settle_device(t1)?;
+        // The most that it takes.
+        let mtu = if ethernet { 65521 } else { 65535 };
         ip(&format!(
-            "link set {t0} mtu 65535 txqueuelen {QUEUE} up\n\
+            "link set {t0} mtu {mtu} txqueuelen {QUEUE} up\n\
              link set {t1} mtu 65535 txqueuelen {QUEUE} up\n\
              addr add {}/24 dev {t0}\naddr add {}/24 dev {t1}\n\
              addr add {}/64 dev {t0} nodad\naddr add {}/64 dev {t1} nodad\n\
@@ -61,7 +69,7 @@ impl Tun {
 
 /// Makes a TUN device in the calling thread's namespace, and opens it, non-blocking, for one bare packet a call.
 pub(crate) fn open_tun(name: &str) -> io::Result<File> {
-    sys::open_tun(name)
+    sys::open_tun(name, false)
 }
 
 fn send(device: &mut File, packet: &[u8]) -> io::Result<()> {

@@ -7,6 +7,7 @@ use super::scope::Scope;
 use super::unknown::Unknown;
 use crate::family::Position;
 use crate::model;
+use crate::stmt::Stmt;
 use rules::model::{Base, Chain, Counters, FallThrough, Family, Hook, Policy, Ruleset, Table};
 use rules::{Backend, Role};
 
@@ -119,8 +120,19 @@ fn table(of: &model::Table, family: Family, unknown: &mut Vec<Unknown>) -> Table
         let name = chain.name.clone();
         chains.push(Chain { name, base, fall_through: FallThrough::Return, rules, line });
     }
+    if of.objects.iter().any(|object| object.body.tracks()) || of.sets.iter().any(counts_flows) {
+        // A chain that nobody calls: one rule anywhere has connections tracked.
+        let rules = vec![Arc::new(rule::that_tracks(&scope))];
+        let fall_through = FallThrough::Return;
+        chains.push(Chain { name: "".into(), base: None, fall_through, rules, line: 0 });
+    }
     let name = format!("{} {}", of.family.name(), of.name).into();
     Table { name, backend: Backend::Nft, chains }
+}
+
+/// Whether elements of a set count connections.
+fn counts_flows(set: &model::Set) -> bool {
+    set.stmts.iter().any(|stmt| matches!(stmt, Stmt::CtCount(..)))
 }
 
 /// Where a base chain is attached; `None` of hooks that walks have not.

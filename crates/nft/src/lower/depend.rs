@@ -261,6 +261,11 @@ impl Known {
                 "iiftype" => self.ether |= value == 1,
                 _ => {}
             },
+            Field::Ct(ct) => match ct.key.0 {
+                "protocol" => self.upper = Some(value),
+                "l3proto" => self.network = Some(value),
+                _ => {}
+            },
             Field::Payload(expr::Payload::Field(header, field)) => {
                 match (header.name, field.name) {
                     ("ip", "protocol") | ("ip6", "nexthdr") => self.upper = Some(value),

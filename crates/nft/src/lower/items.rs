@@ -228,14 +228,18 @@ fn choice(key: &Expr, data: &Expr, scope: &Scope<'_>) -> Option<Item> {
     if let Field::Hash(hash) = &**field {
         return drawn(hash, elements, scope);
     }
-    let is_known = matches!(&**field, Field::Ct(ct) if ct.key.0 != "label");
-    if !is_known || elements.len() > FEW {
+    let Field::Ct(ct) = &**field else { return None };
+    if ct.key.0 == "label" || elements.len() > FEW {
         return None;
     }
     let name = of_expr(key, scope);
     let mut choices = Vec::new();
     let mut other = None;
-    for element in elements {
+    for (at, element) in elements.iter().enumerate() {
+        // nft takes an element that is there already.
+        if elements[..at].iter().any(|before| before.key == element.key) {
+            continue;
+        }
         let Some(Expr::Verdict(verdict)) = &element.data else { return None };
         let effect = scope.effect(verdict)?;
         if element.key == Expr::Any {
@@ -253,7 +257,8 @@ fn choice(key: &Expr, data: &Expr, scope: &Scope<'_>) -> Option<Item> {
         choices.push((Some(test), effect));
     }
     choices.extend(other);
-    Some(Item::Choice(name, choices))
+    let lasts = !returns(&choices) || !changes(ct.key.0, scope);
+    lasts.then(|| Item::Choice(name, choices))
 }
 
 /// A verdict map by a number that is drawn and has an element whatever it is: each element is taken with its share of what
@@ -284,8 +289,29 @@ fn drawn(hash: &Hash, elements: &[Element], scope: &Scope<'_>) -> Option<Item> {
         let drawn = || compare::draw(share, of, hash.kind == "inc");
         ((at < last).then(drawn), effect)
     };
-    let choices = shares.into_iter().enumerate().map(choice).collect();
-    (next == end).then(|| Item::Choice(format!("numgen {}", hash.kind), choices))
+    let choices: Vec<_> = shares.into_iter().enumerate().map(choice).collect();
+    (next == end && !returns(&choices))
+        .then(|| Item::Choice(format!("numgen {}", hash.kind), choices))
+}
+
+/// Whether packets may come back from where a choice but the last sends them, to be asked for the next.
+fn returns(choices: &[(Option<Box<dyn Tested>>, Effect)]) -> bool {
+    let jumps = |(_, effect): &(_, Effect)| matches!(effect, Effect::Jump(_));
+    choices.split_last().is_some_and(|(_, before)| before.iter().any(jumps))
+}
+
+/// Whether rules of the table may change what tracking knows by this key. What they translate comes back to no rule.
+fn changes(key: &str, scope: &Scope<'_>) -> bool {
+    let sets = |stmt: &Stmt| match stmt {
+        Stmt::Notrack => key == "state",
+        Stmt::Named(named) => named.kind.name == format!("ct {key}"),
+        Stmt::Mangle(set, _) => {
+            read::is_key(set, "ct", if key == "state" { "zone" } else { key })
+        }
+        _ => false,
+    };
+    let rules = scope.table.chains.iter().flat_map(|chain| &chain.rules);
+    rules.flat_map(|rule| &rule.stmts).any(sets)
 }
 
 /// `key set value`.

@@ -18,7 +18,7 @@ use crate::expr::{Element, Expr, Field};
 use crate::json::Json;
 use crate::model;
 use crate::stmt::{self, Stmt, Verdict};
-use crate::types::IFNAME;
+use crate::types::{IFNAME, MARK};
 use rules::ext::{Effect, Match, MatchUse, Support, TargetUse};
 use rules::model::{Action, Counters, Header, HeaderTests, Listed, Rule};
 
@@ -336,6 +336,21 @@ pub(crate) fn of_other_devices(devices: &[Box<str>], scope: &Scope<'_>) -> Rule 
         handle: None,
         comment: None,
         stmts: vec![Stmt::Compare(compare), Stmt::Verdict(Verdict::Accept)],
+        position: Default::default(),
+    };
+    let (mut parts, _) = lower(&rule, 0, scope);
+    parts.swap_remove(0)
+}
+
+/// A rule that does nothing, but has connections tracked, as some objects of a table do.
+pub(crate) fn that_tracks(scope: &Scope<'_>) -> Rule {
+    let left = Field::read("ct", &Json::object(vec![("key", Json::text("mark"))]));
+    let left = left.map_or(Expr::Any, Field::expr);
+    let compare = stmt::Compare { op: stmt::Op::Equal, left, right: Expr::number(&MARK, 0) };
+    let rule = model::Rule {
+        handle: None,
+        comment: None,
+        stmts: vec![Stmt::Compare(compare)],
         position: Default::default(),
     };
     let (mut parts, _) = lower(&rule, 0, scope);

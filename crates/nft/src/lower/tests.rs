@@ -326,10 +326,72 @@ fn base_chains_say_where_they_are() {
     assert_eq!((out.hook, out.priority, out.policy), (Hook::Output, -150, Policy::Drop));
     assert!(other.base.is_none());
     assert!(four.tracks());
+    let tracks = |text: &str| lowered(text, Family::Ipv4).ruleset.tracks();
+    let with = |what: &str| format!("table ip t {{ {what} chain c {{ accept; }} }}");
+    for what in [
+        "ct helper o { type \"ftp\" protocol tcp; }",
+        "ct timeout o { protocol tcp; policy = { established : 100 }; }",
+        "ct expectation o { protocol tcp; dport 9; timeout 2m; size 12; l3proto ip; }",
+        "synproxy o { mss 1460; wscale 7; }",
+        "set s { type ipv4_addr; size 10; flags dynamic; ct count 3; }",
+    ] {
+        assert!(tracks(&with(what)), "{what}");
+    }
+    assert!(!tracks(&with("counter o { } limit l { rate 1/second; }")));
     let six = lowered(text, Family::Ipv6).ruleset;
     assert_eq!(six.tables.len(), 2);
     assert!(six.tables[1].chains[0].base.is_none(), "a dormant table has no hooks");
     assert_eq!(&*six.tables[0].name, "inet t");
+}
+
+#[test]
+fn what_tracking_knows_of_a_packet_names_its_headers() {
+    // No other comparison is added, before the counter or after.
+    let text = "table inet t { chain c {
+        counter ct l3proto ipv6 frag nexthdr 50 accept
+        ct l3proto ipv4 ct protocol tcp tcp dport 80 accept
+    } }";
+    let ruleset = lowered(text, Family::Ipv4).ruleset;
+    let names: Vec<Vec<&str>> = ruleset.tables[0].chains[0]
+        .rules
+        .iter()
+        .map(|rule| rule.matches.iter().map(|used| &*used.name).collect())
+        .collect();
+    assert_eq!(names[0], Vec::<&str>::new());
+    assert_eq!(names[2], ["ct l3proto", "ct protocol", "tcp dport"]);
+}
+
+#[test]
+fn a_verdict_map_by_what_tracking_knows_is_asked_once() {
+    let parts = |vmap: &str, rule: &str| {
+        let text = format!("table ip t {{ chain a {{ {rule} }} chain c {{ {vmap} }} }}");
+        lowered(&text, Family::Ipv4).ruleset.tables[0].chains[1].rules.len()
+    };
+    // A packet that comes back from `a` is asked for the next, which does not fit if nothing has changed.
+    assert_eq!(parts("ct mark vmap { 1 : jump a, 1 : jump a, 2 : drop }", ""), 2);
+    assert_eq!(parts("ct mark vmap { 1 : jump a, 2 : drop }", "ct mark set 2"), 1);
+    assert_eq!(parts("ct mark vmap { 1 : goto a, 2 : drop }", "ct mark set 2"), 2);
+    assert_eq!(parts("ct state vmap { invalid : jump a, untracked : drop }", "notrack"), 1);
+    assert_eq!(parts("numgen random mod 2 vmap { 0 : jump a, 1 : drop }", ""), 1);
+    assert_eq!(parts("numgen random mod 2 vmap { 0 : goto a, 1 : drop }", ""), 2);
+}
+
+#[test]
+fn at_postrouting_the_type_of_the_input_is_that_of_the_output() {
+    let links = "1: t1: <POINTOPOINT,NOARP,UP> mtu 1500\\    link/none \n2: e1: <UP> mtu 1500\\    link/ether 02:00:00:00:00:01 brd ff:ff:ff:ff:ff:ff\n";
+    let says = |output, hook, rule: &str| {
+        let mut frame = crate::lower::probe::Frame::syn(22);
+        (frame.hook, frame.output) = (hook, output);
+        let read = |file: &str| (file == "links.txt").then(|| links.to_owned());
+        frame.host = host::Host::read(read).unwrap();
+        frame.says(rule)
+    };
+    assert_eq!(says("t1", Hook::Forward, "iiftype 1"), Outcome::YES);
+    assert_eq!(says("t1", Hook::Postrouting, "iiftype 1"), Outcome::NO);
+    assert_eq!(says("t1", Hook::Postrouting, "iiftype 65534"), Outcome::YES);
+    assert_eq!(says("t1", Hook::Postrouting, "ether type ip"), Outcome::NO);
+    assert_eq!(says("e1", Hook::Postrouting, "ether type ip"), Outcome::YES);
+    assert_eq!(says("t2", Hook::Postrouting, "iiftype 1"), Outcome::MAYBE);
 }
 
 #[test]

@@ -2,7 +2,8 @@
 //!
 //! Lower priorities come first, and of equal ones the chain that was registered last: tables and their chains stand in the
 //! order in which they were registered. Chains that translate flows have their turns where the kernel translates, whatever
-//! their priority, which says in which order they have them. A family that has such chains translates at every hook where it
+//! their priority, which says in which order they have them; among chains of that priority they were registered with the
+//! first of them. A family that has such chains translates at every hook where it
 //! can, also where none of them is attached.
 //!
 //! Source: kernel `nf_hook_entries_grow`, `nf_nat_register_fn`; Linux 6.18 with chains in all orders.
@@ -38,9 +39,14 @@ pub(crate) fn of<'t>(
 ) -> Turns {
     let nat = family.table(TableKind::NAT).filter(|kind| kind.role == Role::Translate);
     let translates_at = nat.and_then(|kind| kind.priority(hook));
+    let is_nat = |name| family.table(name).is_some_and(|kind| kind.role == Role::Translate);
+    let mut first_nat = None;
     let mut turns: SmallVec<[(Turn, i32); 6]> = SmallVec::new();
     for ((name, bases), table) in tables.zip(0..) {
-        let mut translates = family.table(name).is_some_and(|kind| kind.role == Role::Translate);
+        let mut translates = is_nat(name);
+        let nat = bases.iter().find(|(_, base)| base.role == Role::Translate);
+        let nat = nat.map(|(chain, _)| *chain).or(translates.then_some(0));
+        first_nat = first_nat.or(nat.map(|chain| (table, chain)));
         let mut is_there = false;
         for (chain, base) in bases {
             translates |= base.role == Role::Translate;
@@ -60,7 +66,9 @@ pub(crate) fn of<'t>(
     }
     turns.sort_by_key(|(turn, own)| {
         let chain = turn.base.map(|(chain, _)| chain);
-        (turn.priority, *own, Reverse(turn.table), Reverse(chain))
+        let place = (turn.table, chain.unwrap_or(0));
+        let registered = first_nat.filter(|_| turn.role == Role::Translate).unwrap_or(place);
+        (turn.priority, Reverse(registered), *own, Reverse(turn.table), Reverse(chain))
     });
     turns.into_iter().map(|(turn, _)| turn).collect()
 }

@@ -47,6 +47,10 @@ impl Choice<'_> {
             }
         }
         let tuple = self.with_address(current);
+        if part(&tuple, side).is_none() {
+            // There is nothing else to choose: where it is taken, the flow is not confirmed.
+            return Some(tuple);
+        }
         if !range.random {
             match range.ports {
                 Some(ports)
@@ -78,6 +82,9 @@ impl Choice<'_> {
     pub(super) fn may_fail(&mut self, current: &Tuple) -> bool {
         const DRAWN_FROM: u32 = 0xffff - 1024 + 1;
         let (side, ports) = (self.side, self.range.ports);
+        if part(current, side).is_none() {
+            return true;
+        }
         let len = ports.map_or(DRAWN_FROM, Ports::len);
         let Some(ports) = ports.filter(|_| len <= ATTEMPTS) else {
             let waiting = current.inverse().map_or(0, |reply| self.tracker.waiting_for(&reply));

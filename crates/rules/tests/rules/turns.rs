@@ -80,6 +80,16 @@ fn several_chains_of_a_table_have_turns_at_one_hook() {
     assert_eq!(at(Postrouting), ["-"], "the kernel translates here, too");
     let priorities: Vec<i32> = turns_at(&rules, Prerouting).iter().map(|it| it.priority).collect();
     assert_eq!(priorities, [-300, -100, -100]);
+    // Chains of that priority that were there before what translates have their turns after it, others before.
+    let among = [
+        attached("old", Prerouting, -100, Role::Other, Accept),
+        attached("first", Postrouting, 100, Role::Translate, Accept),
+        attached("young", Prerouting, -100, Role::Other, Accept),
+        attached("last", Prerouting, -200, Role::Translate, Accept),
+    ];
+    let among = vec![of_chains("ip t", among.to_vec())];
+    let among = Ruleset { family: Family::Ipv4, backend: Backend::Nft, tables: among };
+    assert_eq!(names(turns_at(&among, Prerouting), &among), ["young", "last", "old"]);
     let revision = Revision::first(&rules, &mut Numbers::default());
     for hook in Hook::ALL {
         assert_eq!(revision.turns(hook), turns_at(&rules, hook), "{hook:?}");

@@ -197,7 +197,10 @@ impl Drawing<'_> {
         let intervals = self.draw.one_in(2);
         let (elements, value) = self.anonymous(field, intervals);
         let flags = if intervals { "flags interval ; auto-merge ; " } else { "" };
-        let declared = format!("typeof {} ; {flags}elements = {elements} ; ", field.name);
+        // What elements count no rule asks.
+        let counting = if self.draw.one_in(6) { "counter ; " } else { "" };
+        let name = field.name;
+        let declared = format!("typeof {name} ; {flags}{counting}elements = {elements} ; ");
         let set = self.declare("set", &declared);
         let op = if self.draw.one_in(3) { "!= " } else { "" };
         let item = if intervals { "op named interval set" } else { "op named set" };

@@ -7,8 +7,8 @@ use super::field::{Field, Kind};
 use super::{Drawing, Part, Sort};
 
 /// An element of a concatenation: its text, and the edits that give a packet its values.
-struct Tuple {
-    text: String,
+pub(super) struct Tuple {
+    pub(super) text: String,
     crafts: Vec<Craft>,
 }
 
@@ -39,7 +39,7 @@ impl Drawing<'_> {
         part
     }
 
-    fn tuples(&mut self, fields: &[Field], intervals: bool) -> (Vec<Tuple>, usize) {
+    pub(super) fn tuples(&mut self, fields: &[Field], intervals: bool) -> (Vec<Tuple>, usize) {
         let count = 1 + self.draw.rng.usize(..5);
         let tuples = (0..count).map(|_| self.tuple(fields, intervals)).collect();
         (tuples, self.draw.rng.usize(..count))

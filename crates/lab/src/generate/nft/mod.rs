@@ -9,6 +9,8 @@ mod compare;
 mod concat;
 pub mod field;
 mod keys;
+mod link;
+mod nat;
 mod options;
 mod payload;
 mod pick;
@@ -130,6 +132,8 @@ pub struct Drawing<'d> {
     pub family: TableFamily,
     /// Beginnings of the names of items that may be drawn; all of them if it is empty.
     pub only: &'d [String],
+    /// Nothing is drawn of which tamis may not know the answer.
+    pub told: bool,
     /// Declared sets of the table, by name.
     pub sets: Vec<(String, String)>,
     /// Hooks of the table's base chains.
@@ -153,6 +157,9 @@ impl Drawing<'_> {
     /// Whether an item may be drawn.
     #[must_use]
     pub fn may(&self, item: &str) -> bool {
+        if self.told && pick::is_untold(item) {
+            return false;
+        }
         self.only.is_empty() || self.only.iter().any(|only| item.starts_with(only.as_str()))
     }
 

@@ -1,20 +1,70 @@
 //! Which field a test is of: one that fits what its rule is about already.
 
 use super::field::{Field, Kind};
-use super::{Drawing, keys, options, payload};
+use super::{Drawing, keys, link, options, payload};
 use rules::model::Family;
 
-/// Lists of fields, and how often one is drawn.
-const LISTS: [(&[Field], u32); 8] = [
-    (payload::FIELDS, 20),
-    (options::EXTHDR, 4),
-    (options::IP_OPTIONS, 1),
-    (options::TCP_OPTIONS, 3),
-    (keys::META, 8),
-    (keys::CT, 7),
-    (keys::ROUTES, 4),
-    (keys::NUMBERS, 2),
+/// Lists of fields.
+const LISTS: [&[Field]; 9] = [
+    payload::FIELDS,
+    link::LINK,
+    options::EXTHDR,
+    options::IP_OPTIONS,
+    options::TCP_OPTIONS,
+    keys::META,
+    keys::CT,
+    keys::ROUTES,
+    keys::NUMBERS,
 ];
+
+/// Items of which tamis does not know the answer, or seldom: most rulesets have none, so that all else is told exactly.
+const UNTOLD: [&str; 24] = [
+    "ct count",
+    "ct label",
+    "fib oifname",
+    "ip option",
+    "meta day",
+    "meta hour",
+    "meta iifkind",
+    "meta iiftype",
+    "meta ipsec",
+    "jhash",
+    "meta oifkind",
+    "meta oiftype",
+    "meta pkttype set",
+    "meta priority",
+    "meta rtclassid",
+    "meta sdif",
+    "meta skgid",
+    "meta skuid",
+    "meta time",
+    "numgen",
+    "rt",
+    "socket",
+    "symhash",
+    "vmap continue",
+];
+
+/// Whether an item is one of which tamis may not know the answer.
+pub(super) fn is_untold(item: &str) -> bool {
+    UNTOLD.iter().any(|untold| item.starts_with(untold))
+}
+
+/// How often an item is drawn: those more often that few packets have, or that lead to few others.
+fn share(item: &str) -> u32 {
+    match item {
+        "meta skuid" | "meta skgid" | "socket" | "ct helper" | "payload vlan" => 1,
+        item if is_untold(item) => 16,
+        "payload ip" | "payload ip6" | "payload tcp" => 24,
+        "payload udp" | "payload ether" | "payload raw" => 16,
+        "ct state" | "ct status" | "ct address" => 12,
+        item if item.starts_with("payload") => 12,
+        item if item.starts_with("exthdr") || item.starts_with("tcp option") => 10,
+        "fib type" | "fib oif" | "ct mark" | "ct bytes" | "ct zone" => 8,
+        _ if item.starts_with("ct proto") => 16,
+        _ => 5,
+    }
+}
 
 /// A field, if there is one that may be drawn.
 pub(super) fn pick_field(drawing: &mut Drawing<'_>) -> Option<Field> {
@@ -32,19 +82,24 @@ pub(super) fn pick_field(drawing: &mut Drawing<'_>) -> Option<Field> {
             && fits(field)
             && drawing.may(field.item)
             && (routed || field.item != "rt mtu")
+            && (drawing.draw.ethernet() || !is_link(field.item))
     };
-    let lists: Vec<(Vec<&Field>, u32)> = LISTS
-        .iter()
-        .map(|(list, share)| (list.iter().filter(may).collect::<Vec<_>>(), *share))
-        .filter(|(list, _)| !list.is_empty())
-        .collect();
-    let mut place = match lists.iter().map(|(_, share)| share).sum() {
+    let mut items: Vec<(u32, Vec<Field>)> = Vec::new();
+    let mut last = "";
+    for field in LISTS.into_iter().flatten().filter(may) {
+        match items.last_mut().filter(|_| last == field.item) {
+            Some((_, fields)) => fields.push(*field),
+            None => items.push((share(field.item), vec![*field])),
+        }
+        last = field.item;
+    }
+    let mut place = match items.iter().map(|(share, _)| share).sum() {
         0 => return None,
         all => drawing.draw.rng.u32(..all),
     };
-    for (list, share) in &lists {
+    for (share, fields) in &items {
         if place < *share {
-            let field = *drawing.draw.pick(list);
+            let field = drawing.draw.pick(fields);
             drawing.about.family = drawing.about.family.or(field.family);
             if is_upper(field.item) {
                 drawing.about.upper = Some(field.item);
@@ -56,9 +111,15 @@ pub(super) fn pick_field(drawing: &mut Drawing<'_>) -> Option<Field> {
     None
 }
 
+/// Whether an item is read of the link header.
+fn is_link(item: &str) -> bool {
+    matches!(item, "payload ether" | "payload vlan" | "payload raw link")
+}
+
 /// Whether an item is that of one header after the network's.
 fn is_upper(item: &str) -> bool {
-    item.strip_prefix("payload ").is_some_and(|name| !matches!(name, "ip" | "ip6" | "th" | "raw"))
+    let other = |name: &str| matches!(name, "ip" | "ip6" | "th" | "raw");
+    item.strip_prefix("payload ").is_some_and(|name| !other(name) && !is_link(item))
 }
 
 /// Some fields with plain values, to be concatenated, but those for which nft asks for a type first: nft 1.0.6 ends by an assertion where it lists one of less than a byte.

@@ -13,6 +13,8 @@ use crate::scene::{LOCAL_V4, LOCAL_V6};
 /// What a base chain is attached to.
 #[derive(Debug, Clone)]
 pub struct Base {
+    /// `filter` or `nat`.
+    pub kind: &'static str,
     /// `prerouting`, …
     pub hook: &'static str,
     /// Its priority.
@@ -71,24 +73,38 @@ pub enum Ending {
     Kept,
     /// All packets route forwards: base chains stand at prerouting, forward and postrouting.
     Forwarded,
+    /// All packets route forwards, but where rules give them to the host: base chains stand at every hook on the way, and
+    /// some of them translate. What leaves is answered.
+    Translated,
 }
 
 impl Ending {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Early, Self::Kept, Self::Forwarded];
+    pub const ALL: [Self; 4] = [Self::Early, Self::Kept, Self::Forwarded, Self::Translated];
+
+    /// Whether packets leave, and are compared.
+    #[must_use]
+    pub fn leaves(self) -> bool {
+        matches!(self, Self::Forwarded | Self::Translated)
+    }
 
     fn hooks(self) -> &'static [&'static str] {
         match self {
             Self::Early => &["prerouting"],
             Self::Kept => &["prerouting", "input", "input", "forward"],
             Self::Forwarded => &["prerouting", "forward", "forward", "postrouting"],
+            Self::Translated => &["prerouting", "input", "forward", "postrouting"],
         }
     }
 }
 
 /// Priorities of base chains: none is that of tracking, whose turn at the same priority depends on when it was registered, nor
 /// before that of putting fragments together.
-const PRIORITIES: [i32; 12] = [-399, -301, -300, -201, -199, -150, -100, 0, 0, 0, 10, 225];
+const PRIORITIES: [i32; 12] = [-399, -301, -300, -201, -199, -150, -100, 0, 0, 0, 10, 100];
+
+/// Hooks of chains that translate, and their priorities, which only tell their order among each other.
+const NAT_HOOKS: [&str; 5] = ["prerouting", "prerouting", "postrouting", "postrouting", "input"];
+const NAT_PRIORITIES: [i32; 8] = [-199, -150, -100, -100, 0, 100, 100, 300];
 
 /// What a line of the text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,10 +135,10 @@ impl NftRuleset {
             lines.push((Line::Frame, format!("add table {family} {name}")));
             for chain in &table.chains {
                 let base = chain.base.as_ref().map_or(String::new(), |base| {
-                    let Base { hook, priority, drops } = base;
+                    let Base { kind, hook, priority, drops } = base;
                     let policy = if *drops { "drop" } else { "accept" };
                     format!(
-                        " {{ type filter hook {hook} priority {priority} ; policy {policy} ; }}"
+                        " {{ type {kind} hook {hook} priority {priority} ; policy {policy} ; }}"
                     )
                 });
                 lines
@@ -222,6 +238,7 @@ fn own_address(draw: &mut Draw) -> [u8; 16] {
 pub fn draw(draw: &mut Draw, family: TableFamily, ending: Ending, only: &[String]) -> NftRuleset {
     let mut ruleset = NftRuleset::default();
     let count = if draw.one_in(3) { 2 } else { 1 };
+    let told = !draw.one_in(4);
     for number in 0..count {
         // Tables of other families stand beside it now and then.
         let beside = match family {
@@ -230,51 +247,74 @@ pub fn draw(draw: &mut Draw, family: TableFamily, ending: Ending, only: &[String
         };
         let family = if number == 0 { family } else { beside };
         let (sets, hooks, about) = Default::default();
-        let mut drawing = Drawing { draw, family, only, sets, hooks, about };
+        let mut drawing = Drawing { draw, family, only, told, sets, hooks, about };
         let table = table(&mut drawing, format!("t{number}"), ending);
         ruleset.tables.push(table);
     }
     ruleset
 }
 
+/// Where a chain of a table stands.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    index: usize,
+    is_base: bool,
+    /// The hook at which it translates, or at which chains do that lead to it.
+    nat: Option<&'static str>,
+}
+
 fn table(drawing: &mut Drawing<'_>, name: String, ending: Ending) -> Table {
-    let bases = 1 + drawing.draw.rng.usize(..4);
+    let translates = ending == Ending::Translated && drawing.may("nat");
+    let nats = if translates { 1 + drawing.draw.rng.usize(..3) } else { 0 };
+    let bases = 1 + nats + drawing.draw.rng.usize(..if translates { 3 } else { 4 });
     let count = bases + drawing.draw.rng.usize(..5);
-    let mut chains = Vec::new();
+    let (mut chains, mut places) = (Vec::new(), Vec::new());
     for index in 0..count {
-        let base = (index < bases).then(|| base(drawing, ending));
-        drawing.hooks.extend(base.as_ref().map(|base| base.hook));
-        let name = format!("{}{index}", if base.is_some() { "b" } else { "c" });
-        chains.push(Chain { name, base, rules: Vec::new() });
-    }
-    for (index, chain) in chains.iter_mut().enumerate() {
         let is_base = index < bases;
-        let callees: Vec<usize> = (index.max(bases - 1) + 1..count).collect();
-        let rules =
-            if is_base { 3 + drawing.draw.rng.usize(..5) } else { 1 + drawing.draw.rng.usize(..5) };
-        if is_base {
-            // Counts every packet that comes here.
-            chain.rules.push(Rule { parts: vec![Part::counter()], to: None });
-        }
-        for _ in 0..rules {
-            let rule = rule(drawing, &callees, is_base);
-            chain.rules.push(rule);
-        }
-        chain.rules.push(Rule { parts: vec![Part::counter()], to: None });
+        let nat = if is_base { index < nats } else { translates && drawing.draw.one_in(2) };
+        let nat = nat.then(|| drawing.draw.pick(&NAT_HOOKS));
+        let base = is_base.then(|| base(drawing, ending, nat));
+        drawing.hooks.extend(base.as_ref().map(|base| base.hook));
+        let name = format!("{}{index}", if is_base { "b" } else { "c" });
+        chains.push(Chain { name, base, rules: Vec::new() });
+        places.push(Place { index, is_base, nat });
+    }
+    for (place, chain) in places.iter().zip(&mut chains) {
+        let later = &places[place.index.max(bases - 1) + 1..];
+        let fits = |callee: &&Place| callee.nat.is_none() || callee.nat == place.nat;
+        let callees: Vec<usize> = later.iter().filter(fits).map(|callee| callee.index).collect();
+        fill(drawing, chain, *place, &callees);
     }
     Table { family: drawing.family, name, chains, sets: std::mem::take(&mut drawing.sets) }
 }
 
-fn base(drawing: &mut Drawing<'_>, ending: Ending) -> Base {
+fn fill(drawing: &mut Drawing<'_>, chain: &mut Chain, place: Place, callees: &[usize]) {
+    let rules = if place.is_base { 3 } else { 1 } + drawing.draw.rng.usize(..5);
+    if place.is_base {
+        // Counts every packet that comes here.
+        chain.rules.push(Rule { parts: vec![Part::counter()], to: None });
+    }
+    for _ in 0..rules {
+        chain.rules.push(rule(drawing, callees, place));
+    }
+    chain.rules.push(Rule { parts: vec![Part::counter()], to: None });
+}
+
+fn base(drawing: &mut Drawing<'_>, ending: Ending, nat: Option<&'static str>) -> Base {
+    if let Some(hook) = nat {
+        let priority = drawing.draw.pick(&NAT_PRIORITIES);
+        return Base { kind: "nat", hook, priority, drops: false };
+    }
     let hook = drawing.draw.pick(ending.hooks());
     Base {
+        kind: "filter",
         hook,
         priority: drawing.draw.pick(&PRIORITIES),
         drops: drawing.may("drop policy") && drawing.draw.one_in(8),
     }
 }
 
-fn rule(drawing: &mut Drawing<'_>, callees: &[usize], is_base: bool) -> Rule {
+fn rule(drawing: &mut Drawing<'_>, callees: &[usize], place: Place) -> Rule {
     drawing.about = About::default();
     let counts = !drawing.draw.one_in(3);
     let mut parts = Vec::new();
@@ -307,16 +347,28 @@ fn rule(drawing: &mut Drawing<'_>, callees: &[usize], is_base: bool) -> Rule {
             add(part);
         }
     }
-    if drawing.draw.one_in(8)
+    if drawing.draw.one_in(5)
         && let Some(part) = drawing.spending()
     {
         add(part);
     }
-    if drawing.draw.one_in(20) && drawing.may("vmap continue") {
+    if drawing.may("vmap continue") && drawing.draw.one_in(8) {
         let fields = fields(drawing, 2);
         if !fields.is_empty() {
             add(drawing.vmap_test(&fields));
         }
+    }
+    if let Some(hook) = place.nat
+        && !drawing.draw.one_in(3)
+    {
+        let mut translation = drawing.translation(hook);
+        let last = translation.pop();
+        translation.into_iter().for_each(add);
+        if !is_counted(&parts) {
+            parts.push(Part::counter());
+        }
+        parts.extend(last);
+        return Rule { parts, to: None };
     }
     if !is_counted(&parts) {
         parts.push(Part::counter());
@@ -330,7 +382,7 @@ fn rule(drawing: &mut Drawing<'_>, callees: &[usize], is_base: bool) -> Rule {
             return Rule { parts, to };
         }
     }
-    if let Some((verdict, chain)) = drawing.verdict(callees, is_base, asks) {
+    if let Some((verdict, chain)) = drawing.verdict(callees, place.is_base, asks) {
         parts.push(verdict);
         to = chain.or(to);
     }

@@ -7,7 +7,7 @@ use super::{Drawing, Part, Sort};
 impl Drawing<'_> {
     /// A statement in the middle of a rule, if what it tries may be drawn.
     pub(super) fn middle(&mut self) -> Option<Part> {
-        let part = match self.draw.rng.u8(..16) {
+        let part = match self.draw.rng.u8(..20) {
             0..=3 => self.set_mark(),
             4 => Part::statement(
                 "ct mark set",
@@ -30,12 +30,36 @@ impl Drawing<'_> {
             11 => {
                 Part::statement("log", self.pick_text(&["log prefix \"x \"", "log group 7", "log"]))
             }
+            12 => {
+                let (named, set) = self.object("counter", "");
+                Part { sets: vec![set], ..Part::statement("counter name", named) }
+            }
+            13 => {
+                let (helper, protocol) =
+                    self.draw.pick(&[("ftp", "tcp"), ("tftp", "udp"), ("sip", "udp")]);
+                let body = format!("type \"{helper}\" protocol {protocol} ; ");
+                let (named, set) = self.object("ct helper", &body);
+                let named = named.replacen("ct helper name", "ct helper set", 1);
+                Part { sets: vec![set], ..Part::statement("ct helper set", named) }
+            }
             _ => {
                 let field = pick_field(self)?;
                 self.mark_by_map(field)
             }
         };
         part.items.iter().all(|item| self.may(item)).then_some(part)
+    }
+
+    /// A use of a named object of a kind: of one that is there, or of a new one; and its name.
+    fn object(&mut self, kind: &str, body: &str) -> (String, String) {
+        let is = |(_, declared): &&(String, String)| declared.starts_with(kind);
+        let known: Vec<String> =
+            self.sets.iter().filter(is).map(|(name, _)| name.clone()).collect();
+        let name = match known.is_empty() || self.draw.one_in(3) {
+            true => self.declare(kind, body),
+            false => known[self.draw.rng.usize(..known.len())].clone(),
+        };
+        (format!("{kind} name \"{name}\""), name)
     }
 
     fn pick_text(&mut self, texts: &[&'static str]) -> &'static str {
@@ -80,6 +104,7 @@ impl Drawing<'_> {
     pub(super) fn spending(&mut self) -> Option<Part> {
         let count = self.draw.pick(&[1_u32, 2, 5, 40]);
         let over = if self.draw.one_in(3) { "over " } else { "" };
+        let by_name = self.draw.one_in(3);
         let (item, text) = match self.draw.rng.u8(..4) {
             0 => (
                 "limit packets",
@@ -99,7 +124,14 @@ impl Drawing<'_> {
             2 => ("quota", format!("quota {over}{} bytes", count * 100)),
             _ => ("ct count", format!("ct count {over}{count}")),
         };
-        self.may(item).then(|| Part::test(&[item], Piece::plain(text)))
+        let Some((kind, body)) = text.split_once(' ').filter(|_| by_name && item != "ct count")
+        else {
+            return self.may(item).then(|| Part::test(&[item], Piece::plain(text)));
+        };
+        let item = if kind == "limit" { "limit name" } else { "quota name" };
+        let (named, name) = self.object(kind, &format!("{body} ; "));
+        let part = Part::test(&[item], Piece::plain(named));
+        self.may(item).then_some(Part { sets: vec![name], ..part })
     }
 
     /// What ends a rule, and the chain that it jumps or goes to.

@@ -17,13 +17,24 @@ use super::items::{self, Items};
 use super::shrink::{Failing, shrink};
 use crate::generate::nft::TableFamily;
 use crate::generate::nft::ruleset::{self, Ending, NftRuleset};
-use crate::generate::{Draw, checksums, packets};
+use crate::generate::mutate::network_offset;
+use crate::generate::{Draw, answers, checksums, packets};
 use crate::scene::{Placement, Scene, Wire};
 
-/// Packets between two readings of the counters.
-const BATCH: u16 = 500;
-/// Batches for each ruleset.
-const BATCHES: u16 = 4;
+/// Packets for each ruleset.
+const PACKETS: u16 = 2000;
+/// Where packets end, how they get in, and how many there are between two readings of the counters: one ruleset after the
+/// other.
+const TURNS: [(Ending, Wire, u16); 8] = [
+    (Ending::Early, Wire::Tun, 500),
+    (Ending::Kept, Wire::Tun, 500),
+    (Ending::Forwarded, Wire::Tun, 500),
+    (Ending::Translated, Wire::Tun, 100),
+    (Ending::Early, Wire::Tap, 500),
+    (Ending::Forwarded, Wire::Tap, 500),
+    (Ending::Translated, Wire::Tun, 100),
+    (Ending::Kept, Wire::Tap, 500),
+];
 /// Multiplier that spreads ruleset numbers over seeds (the golden ratio of 64 bits).
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -100,8 +111,7 @@ impl Tally {
 
 /// Runs a plan.
 pub fn run(plan: &Plan) -> io::Result<Summary> {
-    let per_ruleset = u64::from(BATCH) * u64::from(BATCHES);
-    let rulesets = plan.packets.div_ceil(per_ruleset) * plan.families.len() as u64;
+    let rulesets = plan.packets.div_ceil(u64::from(PACKETS)) * plan.families.len() as u64;
     let next = AtomicU64::new(0);
     let total: Mutex<Summary> = Mutex::default();
     let work = || -> io::Result<()> {
@@ -133,32 +143,29 @@ pub fn run(plan: &Plan) -> io::Result<Summary> {
 pub fn one(plan: &Plan, number: u64) -> io::Result<(TableFamily, Tally, Option<String>)> {
     let count = plan.families.len() as u64;
     let (family, turn) = (plan.families[(number % count) as usize], number / count);
-    let ending = Ending::ALL[(turn % 3) as usize];
-    let terms = Terms { ending, reads: plan.reads };
-    let placement = match ending {
-        Ending::Early | Ending::Kept => Placement::Raw,
-        Ending::Forwarded => Placement::Forward,
-    };
+    let (ending, wire, batch) = TURNS[(turn % TURNS.len() as u64) as usize];
+    let terms = Terms { ending, reads: plan.reads, wire };
+    let placement = if ending.leaves() { Placement::Forward } else { Placement::Raw };
     let packets = if family == TableFamily::Ip6 { Family::Ipv6 } else { Family::Ipv4 };
-    let scene = Scene::new(packets, Wire::Tun, placement);
+    let scene = Scene::new(packets, wire, placement);
     let mut draw = Draw::new(scene, plan.seed ^ (number + 1).wrapping_mul(SPREAD));
     draw.mixed = family == TableFamily::Inet;
     draw.earlier = Some(Vec::new());
     let drawn = ruleset::draw(&mut draw, family, ending, &plan.only);
     let mut tally = Tally { rulesets: 1, ..Tally::default() };
     let mut sent = Vec::new();
-    let compared = in_fresh(|| compare(terms, drawn, &mut draw, &mut sent, &mut tally));
+    let compared = in_fresh(|| compare((terms, batch), drawn, &mut draw, &mut sent, &mut tally));
     let (ruleset, difference) = match compared {
         Ok((ruleset, Some(difference))) => (ruleset, difference),
         Ok((_, None)) => return Ok((family, tally, None)),
         Err(error) => return Ok((family, tally, Some(error.to_string()))),
     };
-    let story = examine(terms, ruleset, sent, difference)?;
+    let story = examine((terms, batch), ruleset, sent, difference)?;
     Ok((family, tally, Some(format!("{terms:?}\n{story}"))))
 }
 
 fn compare(
-    terms: Terms,
+    (terms, size): (Terms, u16),
     drawn: NftRuleset,
     draw: &mut Draw,
     sent: &mut Vec<Vec<u8>>,
@@ -174,20 +181,26 @@ fn compare(
     for lack in session.lacks() {
         *tally.lacks.entry(lack.clone()).or_default() += 1;
     }
-    for batch in 0..BATCHES {
+    for batch in 0..PACKETS / size {
         if difference.is_some() {
             break;
         }
-        let mut frames = packets::draw(draw, &ruleset, batch * BATCH, BATCH);
+        let mut frames = packets::draw(draw, &ruleset, batch * size, size);
         for frame in &mut frames {
+            let at = network_offset(terms.scene(), frame);
             if !draw.one_in(4) {
-                checksums::fill(frame);
+                checksums::fill(frame.get_mut(at..).unwrap_or_default());
             }
         }
-        frames.retain(|frame| is_compared(terms.ending, frame));
+        frames.retain(|frame| is_compared(terms, frame));
         difference = session.batch(&frames)?;
         tally.packets += frames.len() as u64;
         sent.extend(frames);
+        if terms.ending == Ending::Translated {
+            let answers = session.gone.iter().filter_map(|left| answers::draft(draw, left));
+            let answers: Vec<_> = answers.collect();
+            draw.answers = answers;
+        }
     }
     tally.left = session.left;
     tally.unknown = std::mem::take(&mut session.unknown);
@@ -197,16 +210,16 @@ fn compare(
 
 /// Finds the packet, makes the case small, and tells it.
 fn examine(
-    terms: Terms,
+    (terms, size): (Terms, u16),
     ruleset: NftRuleset,
     mut frames: Vec<Vec<u8>>,
     difference: Difference,
 ) -> io::Result<String> {
-    let before = frames.len().saturating_sub(usize::from(BATCH));
+    let before = frames.len().saturating_sub(usize::from(size));
     let located = locate(terms, &ruleset, &frames, before)?;
     let Some((index, difference)) = located else {
         return Ok(format!("{difference} (not when sent one by one)\n{}", ruleset.text()));
     };
     frames.truncate(index + 1);
-    Ok(shrink(terms, Failing { ruleset, frames, difference })?.story())
+    Ok(shrink(terms, Failing { ruleset, frames, difference })?.story(terms.scene().link()))
 }

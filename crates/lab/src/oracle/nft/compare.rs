@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dataplane::counters::HitCount;
+use rules::model::Family;
 use packet::{Checksums, L3, L4, Link, Packet, Read, ipv6_ext};
 
 use super::super::compare::same_addresses;
@@ -14,11 +15,12 @@ use super::kernel::{Counted, NftKernel, sentinel};
 use super::tamis::{NftSide, config};
 use crate::generate::nft::ruleset::{Ending, NftRuleset};
 use crate::hex::hex;
-use crate::scene::serial;
+use crate::generate::mutate::network_offset;
+use crate::scene::{Placement, Scene, Wire, forwards, serial};
 use crate::state::evaluator::{Egress, agree};
 
 /// How often at most a packet comes to one rule: by every base chain of its table.
-const VISITS: u64 = 4;
+const VISITS: u64 = 8;
 
 /// What is compared, and how strictly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +29,16 @@ pub struct Terms {
     pub ending: Ending,
     /// What tamis reads.
     pub reads: Reads,
+    /// How packets get in.
+    pub wire: Wire,
+}
+
+impl Terms {
+    /// Where packets get in, and go out.
+    #[must_use]
+    pub fn scene(self) -> Scene {
+        Scene::new(Family::Ipv4, self.wire, Placement::Forward)
+    }
 }
 
 /// What tamis reads.
@@ -79,7 +91,9 @@ pub struct Session {
     pub unknown: BTreeMap<String, u64>,
     /// Packets that left.
     pub left: u64,
-    /// Packets of which tamis does not know everything: any rule may have counted them.
+    /// Those of the last batch.
+    pub gone: Vec<Vec<u8>>,
+    /// Packets of which tamis does not know which chains they came to: any rule may have counted them.
     untold: u64,
 }
 
@@ -90,7 +104,7 @@ impl Session {
         terms: Terms,
         mut ruleset: NftRuleset,
     ) -> io::Result<(Self, Vec<String>, Option<Difference>)> {
-        let kernel = NftKernel::new()?;
+        let kernel = NftKernel::new(terms.wire)?;
         let refusals = kernel.load(&mut ruleset, terms.ending)?;
         let text = match terms.reads {
             Reads::Commands => format!("{}{}", sentinel(terms.ending), ruleset.text()),
@@ -100,13 +114,13 @@ impl Session {
         };
         let (side, difference) = match terms.reads {
             Reads::Nothing => (None, None),
-            _ => match NftSide::new(&text, &config()?) {
+            _ => match NftSide::new(&text, &config()?, terms.scene().link()) {
                 Ok(side) => (Some(side), None),
                 Err(what) => (None, Some(Difference::Load(what))),
             },
         };
         let session =
-            Self { terms, kernel, side, ruleset, unknown: BTreeMap::new(), left: 0, untold: 0 };
+            Self { terms, kernel, side, ruleset, unknown: BTreeMap::new(), left: 0, gone: Vec::new(), untold: 0 };
         Ok((session, refusals, difference))
     }
 
@@ -136,15 +150,15 @@ impl Session {
             let Some(side) = &mut self.side else { continue };
             let end = side.evaluate(frame, now.as_nanos() as u64);
             let unknown = side.unknown(frame);
-            self.untold += u64::from(end == Egress::Unknown || unknown.is_some());
+            self.untold += u64::from(side.is_unwalked());
             ends.push(end);
             if let Some(cause) = unknown {
                 *self.unknown.entry(cause).or_default() += 1;
             }
         }
-        let difference = match self.terms.ending {
-            Ending::Forwarded => self.packets_differ(frames, &ends)?,
-            Ending::Early | Ending::Kept => None,
+        let difference = match self.terms.ending.leaves() {
+            true => self.packets_differ(frames, &ends)?,
+            false => None,
         };
         if difference.is_some() || self.counters_differ()?.is_none() {
             return Ok(difference);
@@ -163,31 +177,39 @@ impl Session {
         let numbers: BTreeMap<u16, usize> = frames
             .iter()
             .enumerate()
-            .filter_map(|(at, frame)| Some((serial(frame)?, at)))
+            .filter_map(|(at, frame)| Some((serial(self.bare(frame))?, at)))
             .collect();
+        self.gone.clear();
         for survivor in self.kernel.survivors()? {
             self.left += 1;
             let Some(&index) = numbers.get(&survivor.serial) else { continue };
+            let sent = self.bare(&frames[index]);
             let ours = match &ends[index] {
                 Egress::Packet(Some(ours)) => ours,
-                _ => &frames[index],
+                _ => sent,
             };
             // Others are the host's own.
             let may_be_any = matches!(ends[index], Egress::Packet(None));
             if may_be_any
                 || same_addresses(ours, &survivor.bytes)
-                || same_addresses(&frames[index], &survivor.bytes)
+                || same_addresses(sent, &survivor.bytes)
             {
+                self.gone.push(survivor.bytes.clone());
                 came[index] = Some(survivor.bytes);
             }
         }
         let found = ends.iter().zip(came).enumerate().find_map(|(index, (end, came))| {
             // What was put together leaves as fragments, with the numbers of the first.
             let what =
-                packet_differs(end, came.as_deref()).filter(|_| !is_fragment(&frames[index]))?;
+                packet_differs(end, came.as_deref()).filter(|_| !is_fragment(self.bare(&frames[index])))?;
             Some(Difference::Packet { index, what })
         });
         Ok(found)
+    }
+
+    /// A frame from its network header on.
+    fn bare<'f>(&self, frame: &'f [u8]) -> &'f [u8] {
+        frame.get(network_offset(self.terms.scene(), frame)..).unwrap_or_default()
     }
 
     fn counters_differ(&self) -> io::Result<Option<Difference>> {
@@ -286,12 +308,18 @@ fn lacks_sctp_sum(packet: &Packet<'_>) -> bool {
 }
 
 /// Whether what becomes of a packet is compared: not where its length or its checksum is 0 (in a capture its card was to write
-/// them, on a wire they are wrong), nor with options where [`Ending::Kept`] says so.
+/// them, on a wire they are wrong), nor with options where [`Ending::Kept`] says so, nor where it is somebody else's frame.
 #[must_use]
-pub fn is_compared(ending: Ending, frame: &[u8]) -> bool {
-    let (mut bytes, len) = (frame.to_vec(), frame.len());
-    let packet = Packet::parse(&mut bytes, len, Link::Raw, Checksums::Ignore);
+pub fn is_compared(terms: Terms, frame: &[u8]) -> bool {
+    let (mut bytes, len, scene) = (frame.to_vec(), frame.len(), terms.scene());
+    let packet = Packet::parse(&mut bytes, len, scene.link(), Checksums::Ignore);
+    if scene.input(&packet).is_none() {
+        return false;
+    }
+    if terms.ending.leaves() && !forwards(&packet) {
+        return false;
+    }
     let headers = packet.headers();
     let has_options = matches!(headers.l3, L3::Ipv4 { header_len } if header_len != 20);
-    !(headers.offload || lacks_sctp_sum(&packet) || ending == Ending::Kept && has_options)
+    !(headers.offload || lacks_sctp_sum(&packet) || terms.ending == Ending::Kept && has_options)
 }

@@ -1,4 +1,4 @@
-//! [`NftKernel`]: the kernel in a namespace with two TUN devices, under a ruleset that nft loaded.
+//! [`NftKernel`]: the kernel in a namespace with two TUN devices, or a TAP device and one, under a ruleset that nft loaded.
 //!
 //! Contract: everything happens on the thread that owns the namespace, and a packet has left the stack when
 //! [`NftKernel::send`] returns. A table of our own, [`SENTINEL`], ends what is not to leave.
@@ -41,17 +41,19 @@ pub fn sentinel(ending: Ending) -> String {
     };
     let mut text = format!("add table inet {SENTINEL}\n");
     text += &chain("output", -500);
-    text += &chain("input", 2000);
-    if ending != Ending::Forwarded {
-        text += &chain("forward", 2000);
+    match ending {
+        Ending::Early | Ending::Kept => text += &(chain("input", 2000) + &chain("forward", 2000)),
+        Ending::Forwarded => text += &chain("input", 2000),
+        // What stays ends at the host, which has nobody for it.
+        Ending::Translated => {}
     }
     text
 }
 
 impl NftKernel {
     /// Sets the two devices up in the calling thread's namespace, which must be fresh.
-    pub fn new() -> io::Result<Self> {
-        let scene = Scene::new(Family::Ipv4, Wire::Tun, Placement::Forward);
+    pub fn new(wire: Wire) -> io::Result<Self> {
+        let scene = Scene::new(Family::Ipv4, wire, Placement::Forward);
         let tun = Tun::new(&scene)?;
         write_setting("ipv6/auto_flowlabels", "0")?;
         wait_for_routes(scene)?;
@@ -125,7 +127,8 @@ impl NftKernel {
         for rule in objects.into_iter().flatten().filter_map(|object| object.get("rule")) {
             let word = |key: &str| rule[key].as_str().unwrap_or_default().to_owned();
             let counters = rule["expr"].as_array().into_iter().flatten();
-            let counters = counters.filter_map(|expr| expr.get("counter")).map(|counter| {
+            let counters = counters.filter_map(|expr| expr.get("counter"));
+            let counters = counters.filter(|counter| counter.is_object()).map(|counter| {
                 let number = |key: &str| counter[key].as_u64().unwrap_or_default();
                 Counters { packets: number("packets"), bytes: number("bytes") }
             });
@@ -199,7 +202,7 @@ fn take_out(ruleset: &mut NftRuleset, refused: &[Line]) {
 #[must_use]
 pub fn lacking() -> Option<String> {
     super::super::netns::in_fresh(|| {
-        let kernel = NftKernel::new()?;
+        let kernel = NftKernel::new(Wire::Tun)?;
         kernel.load(&mut NftRuleset::default(), Ending::Kept).map(drop)
     })
     .err()

@@ -7,6 +7,7 @@ use super::super::netns;
 use super::compare::{Difference, Session, Terms, is_compared};
 use crate::generate::checksums;
 use crate::generate::draft::set_checksum;
+use crate::generate::mutate::network_offset;
 use crate::generate::nft::Sort;
 use crate::generate::nft::ruleset::NftRuleset;
 use crate::hex::hex;
@@ -26,11 +27,11 @@ pub struct Failing {
 impl Failing {
     /// The case as a reproducer: the ruleset, the packets, and what differs.
     #[must_use]
-    pub fn story(&self) -> String {
+    pub fn story(&self, link: Link) -> String {
         let mut story = format!("{}\n{}", self.difference, self.ruleset.text());
         for frame in &self.frames {
             let (mut bytes, len) = (frame.clone(), frame.len());
-            let packet = Packet::parse(&mut bytes, len, Link::Raw, Checksums::Ignore);
+            let packet = Packet::parse(&mut bytes, len, link, Checksums::Ignore);
             let _ = writeln!(story, "packet {} # {packet}", hex(frame));
         }
         story
@@ -174,9 +175,11 @@ fn plainer_bytes(terms: Terms, failing: &mut Failing) -> io::Result<()> {
         if std::mem::take(&mut frame[at]) == 0 {
             continue;
         }
-        checksums::fill(frame);
-        set_checksum(frame);
-        if !is_compared(terms.ending, frame) {
+        let at = network_offset(terms.scene(), frame);
+        let bare = frame.get_mut(at..).unwrap_or_default();
+        checksums::fill(bare);
+        set_checksum(bare);
+        if !is_compared(terms, frame) {
             continue;
         }
         accept(terms, failing, candidate)?;

@@ -11,7 +11,7 @@ use dataplane::{
     Arrival, Config, Counters, FinalVerdict, Handler, Observer, Path, Program, Skip, Why,
 };
 use host::Host;
-use packet::{Checksums, Link, Packet, Read};
+use packet::{Checksums, L3, Link, Packet, Read};
 use rules::Transit;
 use rules::eval::{self, Cause, RuleRef};
 use rules::model::{Action, Family, Rule, Ruleset};
@@ -32,6 +32,7 @@ pub struct NftSide {
     handler: Handler,
     seen: Observed,
     number: u64,
+    link: Link,
     /// The last packet's verdict.
     verdict: String,
 }
@@ -44,6 +45,8 @@ struct Observed {
     unknown: Option<(Option<RuleRef>, String)>,
     left: Vec<u8>,
     bytes_unknown: bool,
+    /// Chains that it may have come to are not among what was counted.
+    unwalked: bool,
 }
 
 /// The calling thread's namespace as its own tools describe it.
@@ -95,14 +98,16 @@ fn lowered(text: &str) -> Result<(Vec<Ruleset>, Vec<String>), String> {
 
 impl NftSide {
     /// Reads a ruleset, text or JSON.
-    pub fn new(text: &str, config: &Config) -> Result<Self, String> {
+    pub fn new(text: &str, config: &Config, link: Link) -> Result<Self, String> {
         let (rulesets, lacks) = lowered(text)?;
         let rulesets: Vec<Arc<Ruleset>> = rulesets.into_iter().map(Arc::new).collect();
         let counters = rulesets.iter().map(|rules| (rules.family, Counters::of(rules))).collect();
-        let seen = Observed { counters, unknown: None, left: Vec::new(), bytes_unknown: false };
+        let (unknown, left, unwalked) = (None, Vec::new(), false);
+        let seen = Observed { counters, unknown, left, bytes_unknown: false, unwalked };
         let program = Program::new(rulesets.iter().map(Arc::clone), config.clone());
         let handler = Handler::new(&program);
-        Ok(Self { rulesets, lacks, program, handler, seen, number: 0, verdict: String::new() })
+        let verdict = String::new();
+        Ok(Self { rulesets, lacks, program, handler, seen, number: 0, link, verdict })
     }
 
     /// What comes out for a packet that arrives at `time`, in nanoseconds since the Unix epoch.
@@ -110,11 +115,12 @@ impl NftSide {
         self.number += 1;
         self.seen.unknown = None;
         self.seen.bytes_unknown = false;
+        self.seen.unwalked = false;
         let mut bytes = frame.to_vec();
         let arrival = Arrival {
             time: Some(time),
             input: Some("t0"),
-            ..Arrival::new(self.number, Link::Raw, bytes.len())
+            ..Arrival::new(self.number, self.link, bytes.len())
         };
         let end =
             self.handler.handle(&self.program, &mut bytes, &arrival, &mut self.seen).outcome.end;
@@ -138,11 +144,20 @@ impl NftSide {
         &self.verdict
     }
 
+    /// Whether the last packet may have come to chains that were not walked: by a rule of which it is not known what it does,
+    /// or where it is not known whether it is one packet.
+    #[must_use]
+    pub fn is_unwalked(&self) -> bool {
+        self.seen.unwalked
+    }
+
     /// The first thing that was not known of a packet, which was the last.
     #[must_use]
     pub fn unknown(&self, frame: &[u8]) -> Option<String> {
         let (at, cause) = self.seen.unknown.as_ref()?;
-        let is_v6 = frame.first().is_some_and(|first| first >> 4 == 6);
+        let (mut bytes, len) = (frame.to_vec(), frame.len());
+        let packet = Packet::parse(&mut bytes, len, self.link, Checksums::Ignore);
+        let is_v6 = packet.headers().l3 == L3::Ipv6;
         let family = if is_v6 { Family::Ipv6 } else { Family::Ipv4 };
         let ruleset = self.rulesets.iter().find(|rules| rules.family == family);
         let named = at.zip(ruleset).and_then(|(at, ruleset)| {
@@ -232,18 +247,21 @@ impl eval::Observer for Observed {
     }
 
     fn unknown(&mut self, at: RuleRef, cause: Cause) {
+        self.unwalked |= cause == Cause::Target;
         self.unknown.get_or_insert_with(|| (Some(at), format!("{cause:?}")));
     }
 }
 
 impl Observer for Observed {
     fn depends_on(&mut self, why: Why) {
+        self.unwalked |= matches!(why, Why::NotCaptured | Why::Fragment);
         self.unknown.get_or_insert_with(|| (None, format!("{why:?}")));
     }
 
     fn leaves(&mut self, packet: &Packet<'_>) {
         self.left.clear();
-        match packet.read_slice(0, packet.len()) {
+        let from = packet.network_offset();
+        match packet.read_slice(from, packet.len()) {
             Read::Known(bytes) => self.left.extend_from_slice(bytes),
             Read::Unknown | Read::Absent => self.bytes_unknown = true,
         }

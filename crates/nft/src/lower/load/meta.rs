@@ -6,8 +6,9 @@
 
 use super::Load;
 use crate::lower::word::{Loaded, Word};
+use host::LinkKind;
 use packet::L4;
-use rules::model::Family;
+use rules::model::{Family, Hook};
 use rules::{Iface, Transit};
 
 /// A key of `meta` that is evaluated.
@@ -58,9 +59,11 @@ const KEYS: [(&str, &str, Meta); 13] = [
     ("pkttype", "pkttype", Meta::PacketType),
 ];
 
-/// `ARPHRD_ETHER` and `ARPHRD_LOOPBACK`.
+/// `ARPHRD_ETHER`, and `ARPHRD_LOOPBACK`.
 const ETHERNET: u128 = 1;
 const LOOPBACK: u128 = 772;
+/// `ARPHRD_NONE`, which TUN devices have.
+const NONE: u128 = 0xfffe;
 
 impl Meta {
     /// Finds a key that is evaluated.
@@ -149,8 +152,12 @@ fn upper(transit: &Transit<'_, '_>) -> Loaded {
     }
 }
 
-/// The type of the input device, which is missing where there is none.
+/// The type of the input device, which is missing where there is none. At postrouting the kernel takes the device that the
+/// packet is at, which is the other one by then.
 fn kind(transit: &Transit<'_, '_>) -> Loaded {
+    if transit.hook == Hook::Postrouting {
+        return output_kind(transit);
+    }
     let link = &transit.packet.headers().link;
     match transit.input {
         Iface::Absent => Loaded::nothing(),
@@ -161,6 +168,17 @@ fn kind(transit: &Transit<'_, '_>) -> Loaded {
         }
         Iface::Named(_) => Loaded::unknown(16),
         Iface::Unknown => Loaded::anything(16),
+    }
+}
+
+fn output_kind(transit: &Transit<'_, '_>) -> Loaded {
+    let Iface::Named(name) = transit.output else { return Loaded::unknown(16) };
+    let link = transit.host.links().named(name);
+    match link.map(|link| (link.kind, link.mac)) {
+        Some((LinkKind::Loopback, _)) => Loaded::known(LOOPBACK),
+        Some((_, Some(_))) => Loaded::known(ETHERNET),
+        Some((LinkKind::Tun, None)) => Loaded::known(NONE),
+        Some(_) | None => Loaded::unknown(16),
     }
 }
 

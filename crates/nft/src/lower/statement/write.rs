@@ -11,6 +11,8 @@ use crate::lower::word::{number, ones};
 use packet::{L4, Read, checksum};
 use rules::Transit;
 
+/// The checksum of IPv4, in its header: as nft writes it, it is never 0.
+const CHECKSUM_V4: usize = packet::ipv4::CHECKSUM.start;
 /// The checksum of TCP, in its header.
 const CHECKSUM: usize = 16;
 /// The option that announces a segment size.
@@ -81,6 +83,9 @@ impl Act for Write {
                 let mask = ones(self.bits) << after;
                 let new = old & !mask | value << after & mask;
                 transit.write_net(first, &new.to_be_bytes()[16 - len..]);
+                if self.has_checksum && transit.net::<2>(CHECKSUM_V4).known() == Some([0; 2]) {
+                    transit.write_net(CHECKSUM_V4, &[0xff; 2]);
+                }
             }
             None => {
                 transit.forget_net(first..first + len);
@@ -194,6 +199,7 @@ impl LowerSegment {
 #[cfg(test)]
 mod tests {
     use crate::lower::probe::{Frame, craft, only};
+    use packet::checksum;
     use packet::craft::Message;
     use packet::tcp::Flags;
     use rules::eval::Verdict::{Accept, Drop};
@@ -216,6 +222,18 @@ mod tests {
         ] {
             assert_eq!(walked(&frame, rules), Some(Accept), "{rules}");
         }
+        // With one identification the checksum would be 0.
+        let mut frame = frame;
+        let header = &mut frame.bytes[14..34];
+        (header[1], header[4], header[5]) = (3, 0, 0);
+        header[10..12].fill(0);
+        let id = !checksum::sum(header);
+        header[4..6].copy_from_slice(&id.to_be_bytes());
+        assert_eq!(checksum::sum(header), 0xffff);
+        header[1] = 0;
+        let sum = !checksum::sum(header);
+        header[10..12].copy_from_slice(&sum.to_be_bytes());
+        assert_eq!(walked(&frame, "ip ecn set ce; @nh,80,16 0xffff accept"), Some(Accept));
         let six = Frame::of(&craft("2001:db8::1", "2001:db8::2", Message::udp(1, 2)));
         let rules = "ip6 dscp set af11; ip6 hoplimit set 3; ip6 dscp af11 ip6 hoplimit 3 accept";
         assert_eq!(walked(&six, rules), Some(Accept));
