@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::super::draw::Piece;
 use super::field::{Field, Kind};
+use super::pick::is_untyped;
 use super::{Drawing, Part};
 
 /// A value, a range or a prefix, with a value that is in it.
@@ -53,7 +54,7 @@ impl Drawing<'_> {
                 let op = if self.draw.one_in(3) { "!= " } else { "" };
                 self.test(field, format!("{name} {op}{text}"), value, "op interval set")
             }
-            (_, 14 | 15) => self.named(field),
+            (_, 14 | 15) if !is_untyped(field) => self.named(field),
             _ if field.item.starts_with("payload") && self.about.plain => {
                 let (text, value) = self.anonymous(field, false);
                 self.test(field, format!("{name} {text}"), value, "op set")

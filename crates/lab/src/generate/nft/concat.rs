@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::super::draw::{Craft, Piece};
 use super::field::{Field, Kind};
+use super::pick::is_untyped;
 use super::{Drawing, Part, Sort};
 
 /// An element of a concatenation: its text, and the edits that give a packet its values.
@@ -138,7 +139,10 @@ impl Drawing<'_> {
         let craft = all(tuples[chosen].crafts.clone());
         let items: &[&str] = if intervals { &["interval map"] } else { &["map"] };
         let name = field.name;
-        if self.draw.one_in(2) || matches!(field.kind, Kind::Words(_) | Kind::Flags(_)) {
+        if self.draw.one_in(2)
+            || is_untyped(field)
+            || matches!(field.kind, Kind::Words(_) | Kind::Flags(_))
+        {
             let text = format!("meta mark set {name} map {elements}");
             return Part::test(items, Piece { text, craft });
         }

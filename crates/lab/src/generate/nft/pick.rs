@@ -76,12 +76,21 @@ pub(super) fn pick_field(drawing: &mut Drawing<'_>) -> Option<Field> {
             && about.family.is_none_or(|family| field.family.is_none_or(|of| of == family))
     };
     // The kernel takes it where a packet has a route.
+    let only = |known: &[&str]| drawing.hooks.iter().all(|hook| known.contains(hook));
+    let asked = |name: &str| match (name.contains(" . iif"), name.contains(" . oif")) {
+        _ if !name.starts_with("fib") => true,
+        (true, _) => only(&["prerouting", "input", "forward"]),
+        (_, true) => only(&["forward", "postrouting"]),
+        _ => name.ends_with("type") || only(&["prerouting"]),
+    };
     let routed = drawing.hooks.iter().all(|hook| matches!(*hook, "forward" | "postrouting"));
     let may = |field: &&Field| {
         sees(field.family)
             && fits(field)
             && drawing.may(field.item)
             && (routed || field.item != "rt mtu")
+            && (field.item != "meta sdif" || only(&["prerouting", "input", "forward"]))
+            && asked(field.name)
             && (drawing.draw.ethernet() || !is_link(field.item))
     };
     let mut items: Vec<(u32, Vec<Field>)> = Vec::new();
@@ -122,6 +131,11 @@ fn is_upper(item: &str) -> bool {
     item.strip_prefix("payload ").is_some_and(|name| !other(name) && !is_link(item))
 }
 
+/// Whether it is a field of which nft 1.0.6 knows no type in declarations and concatenations.
+pub(super) fn is_untyped(field: Field) -> bool {
+    field.item.starts_with("ct proto-")
+}
+
 /// Some fields with plain values, to be concatenated, but those for which nft asks for a type first: nft 1.0.6 ends by an assertion where it lists one of less than a byte.
 pub(super) fn fields(drawing: &mut Drawing<'_>, most: usize) -> Vec<Field> {
     let count = 1 + drawing.draw.rng.usize(..most);
@@ -131,6 +145,7 @@ pub(super) fn fields(drawing: &mut Drawing<'_>, most: usize) -> Vec<Field> {
             && (field.kind.bits().is_some_and(|bits| bits % 8 == 0)
                 || matches!(field.kind, Kind::Words(words) if !words[0].contains('-')))
             && !field.name.starts_with('@')
+            && !is_untyped(field)
             && !matches!(
                 field.name,
                 "ip6 dscp"
