@@ -114,7 +114,9 @@ fn sockets_that_share_a_port_each_have_their_senders_in_order() {
         assert!(ends.iter().all(|end| end.at(at) == to));
         let mut senders: Vec<End> = (0..24).map(|_| End::new()).collect();
         for number in 0..8_u8 {
-            senders.iter_mut().for_each(|sender| drop(sender.send([message(&[number], to)])));
+            for sender in &mut senders {
+                assert_eq!(sender.send([message(&[number], to)]).datagrams, 1);
+            }
         }
         let mut numbers = std::collections::BTreeMap::<SocketAddr, (usize, Vec<u8>)>::new();
         let mut count = 0;
