@@ -26,7 +26,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::serve::Clock;
+use crate::clock::Clock;
 use crate::streams::is_stream;
 
 /// Messages that a worker receives at once.

@@ -1,4 +1,4 @@
-//! A relay beside a list of paths that is searched from end to end: whatever is joined, parted and restored, each source has the
+//! A relay, compared with a list of paths that is searched from end to end: whatever is joined, parted and restored, each source has the
 //! same destination by both.
 
 use std::collections::BTreeMap;
