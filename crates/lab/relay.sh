@@ -133,7 +133,7 @@ nebula() {
     local nebula=${NEBULA:-nebula} cert=${NEBULA_CERT:-nebula-cert} host address
     command -v "$nebula" >/dev/null && command -v iperf3 >/dev/null || { echo "nebula       missing"; return; }
     in_ relay sysctl -qw net.ipv4.ip_forward=0
-    (cd "$folder" && "$cert" ca -name x)
+    (cd "$folder" && rm -f ./*.crt ./*.key && "$cert" ca -name x)
     for host in relay:10.9.0.3:10.0.1.254 a:10.9.0.1:10.0.1.1 b:10.9.0.2:10.0.2.1; do
         IFS=: read -r host address _ <<<"$host"
         (cd "$folder" && "$cert" sign -name $host -ip "$address/24")

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod authority;
+mod clock;
 mod command;
 mod config;
 mod control;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use overlay::Now;
@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
+use crate::clock::Clock;
 use crate::control::{self, Request};
 use crate::streams::{Streams, is_stream};
 use crate::workers::{Relaying, Workers};
@@ -169,28 +170,6 @@ impl Sockets {
         for (port, to, datagram) in relayed {
             self.send(Some(port), to, &datagram, now);
         }
-    }
-}
-
-/// The clock of a server.
-#[derive(Clone, Copy)]
-pub(crate) struct Clock(Instant);
-
-impl Clock {
-    /// A clock that starts.
-    pub(crate) fn start() -> Self {
-        Self(Instant::now())
-    }
-
-    /// What time it is.
-    pub(crate) fn now(self) -> Now {
-        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Now { nanos: self.nanos(), unix: unix.as_secs() }
-    }
-
-    /// Nanoseconds of [`Self::now`].
-    pub(crate) fn nanos(self) -> u64 {
-        self.0.elapsed().as_nanos() as u64 + 1
     }
 }
 

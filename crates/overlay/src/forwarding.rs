@@ -132,6 +132,12 @@ impl Forwarding {
         self.dropped.fetch_add(datagrams, Ordering::Relaxed);
     }
 
+    /// Counts datagrams as dropped that were to be forwarded, and that the system did not send.
+    pub fn count_unsent(&self, datagrams: u64) {
+        self.forwarded.fetch_sub(datagrams, Ordering::Relaxed);
+        self.count_dropped(datagrams);
+    }
+
     /// Datagrams that were forwarded, and datagrams that were dropped.
     pub(crate) fn counts(&self) -> (u64, u64) {
         (self.forwarded.load(Ordering::Relaxed), self.dropped.load(Ordering::Relaxed))

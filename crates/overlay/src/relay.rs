@@ -255,3 +255,6 @@ impl std::fmt::Debug for Relay {
         write!(f, "Relay({} paths, {:?})", self.pairs.len(), self.forwarding)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,10 +17,11 @@ use tunnel::{PeerConfig, Prefix, PublicKey, SystemEntropy};
 
 pub(crate) use config::{First, Settings, init};
 
+use crate::clock::Clock;
 use crate::control::Request;
 use crate::identities;
 use crate::peers::{self, end, time};
-use crate::serve::{self, Clock, Places, Server};
+use crate::serve::{self, Places, Server};
 use crate::store::{Changes, Redb, Store};
 
 mod config;

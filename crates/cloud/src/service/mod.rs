@@ -16,13 +16,14 @@ use overlay::{
 use serde_json::{Value, json};
 use tunnel::{PeerId, PublicKey, SystemEntropy};
 
+use crate::clock::Clock;
 use crate::config::Settings;
 use crate::control::Request;
 use crate::identities;
 use crate::paths;
 use crate::peers::{self, end, is_guest, time};
 use crate::policy::Written;
-use crate::serve::{self, Clock, Places, Server};
+use crate::serve::{self, Places, Server};
 use crate::store::{Changes, Place, Redb, Store};
 use crate::workers::Relaying;
 use policy::InForce;

@@ -16,10 +16,11 @@ use tunnel::{PeerConfig, Prefix, PublicKey, SystemEntropy};
 
 pub(crate) use config::{Settings, init};
 
+use crate::clock::Clock;
 use crate::control::Request;
 use crate::paths;
 use crate::peers::end;
-use crate::serve::{self, Clock, Places, Server};
+use crate::serve::{self, Places, Server};
 use crate::store::{Changes, Redb, Store};
 use crate::workers::Relaying;
 

@@ -19,7 +19,7 @@ const ROOM: usize = 16 << 20;
 
 /// `trs AT A B WORKERS`: a relay with one path, between A and B. `plain AT A B`: a program that forwards between them by the same
 /// sockets, and does nothing else. `send TO LENGTH TOGETHER SECONDS RATE CHANNEL`: sends from port 9001 datagrams of this
-/// length, so many as one message, each after the header of a channel of TURN if there is one. `receive`: counts what arrives at
+/// length, `TOGETHER` of them as one message, each after the header of a channel of TURN if there is one. `receive`: counts what arrives at
 /// port 9002. `echo AT`: says hello to AT, and sends back what arrives. `delay TO COUNT`: how long echoes take.
 #[test]
 #[ignore = "a measurement"]

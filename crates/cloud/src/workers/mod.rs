@@ -26,7 +26,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::serve::Clock;
+use crate::clock::Clock;
 use crate::streams::is_stream;
 
 /// Messages that a worker receives at once.
@@ -207,6 +207,8 @@ fn send(
 
 impl Drop for Workers {
     fn drop(&mut self) {
+        // A worker that has failed, and finds no room to say so, does not wait.
+        self.handed = sync_channel(0).1;
         ring(&self.stop);
         self.threads.drain(..).for_each(|thread| drop(thread.join()));
     }
@@ -375,11 +377,16 @@ impl Worker {
         if !self.leaving.is_empty() {
             // Messages to one destination can be one message.
             self.leaving.sort_unstable();
+            let mut wanted = 0;
             let messages = self.leaving.drain(..).filter_map(|(to, number)| {
                 let (frame, Arrived { at, tos, segment, .. }) = self.came.get(number)?;
+                wanted += count(frame.bytes(), *segment);
                 Some(message((frame.bytes(), *segment, *at, *tos), to))
             });
-            socket.send(&mut self.send, messages);
+            let sent = socket.send(&mut self.send, messages).datagrams;
+            if sent < wanted {
+                self.forwarding.count_unsent(wanted - sent);
+            }
         }
         self.came.clear();
     }

@@ -66,6 +66,8 @@ fn two_nodes_reach_each_other_by_name_with_a_relay_apart() {
     assert_eq!(path(&hosts, "a"), "relay");
     assert!(!hosts.pings("a", "10.99.0.4"), "what is denied");
     thread::sleep(Duration::from_secs(2));
+    let listed = hosts.cloud(&format!("paths --json --config {trs}"));
+    assert!(listed.contains("\"count\": 1") && !listed.contains("\"bytes\": 0"), "{listed}");
 
     // Without its directory the relay goes on.
     hosts.kill("cloud");

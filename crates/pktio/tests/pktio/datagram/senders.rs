@@ -104,3 +104,38 @@ fn nobody_else_gets_the_port() {
     drop((main, others));
     assert!(DatagramSocket::bind_with(&same, 3).is_ok());
 }
+
+#[test]
+fn sockets_that_share_a_port_each_have_their_senders_in_order() {
+    for at in [V4, V6] {
+        let sockets = DatagramSocket::bind_each(&DatagramConfig::default(), at, 3).unwrap();
+        let mut ends: Vec<End> = sockets.into_iter().map(|it| End::of(it, 65_600)).collect();
+        let to = ends[0].at(at);
+        assert!(ends.iter().all(|end| end.at(at) == to));
+        let mut senders: Vec<End> = (0..24).map(|_| End::new()).collect();
+        for number in 0..8_u8 {
+            for sender in &mut senders {
+                assert_eq!(sender.send([message(&[number], to)]).datagrams, 1);
+            }
+        }
+        let mut numbers = std::collections::BTreeMap::<SocketAddr, (usize, Vec<u8>)>::new();
+        let mut count = 0;
+        while count < 24 * 8 {
+            for (which, end) in ends.iter_mut().enumerate() {
+                for came in end.receive() {
+                    let (first, all) =
+                        numbers.entry(came.arrived.from).or_insert((which, Vec::new()));
+                    assert_eq!(*first, which, "one sender, one socket");
+                    count += came.datagrams().len();
+                    all.extend(came.bytes);
+                }
+            }
+        }
+        assert!(numbers.len() == 24 && numbers.values().all(|it| it.1 == [0, 1, 2, 3, 4, 5, 6, 7]));
+        let used: std::collections::BTreeSet<usize> = numbers.values().map(|it| it.0).collect();
+        assert!(used.len() > 1, "24 senders, and one socket has them all");
+        // Nobody takes a port that is in use, nor joins in without being asked to.
+        let same = DatagramConfig { port: to.port(), ..DatagramConfig::default() };
+        assert!(DatagramSocket::bind_each(&same, at, 2).is_err());
+    }
+}
