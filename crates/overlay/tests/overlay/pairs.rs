@@ -1,0 +1,94 @@
+//! The list of `pairs.txt` over a simulated network: each pair, whoever asks first.
+
+use overlay::limits::SECOND;
+use tunnel::Path;
+
+use crate::router::Kind;
+use crate::town::{Routers, Town};
+
+/// What two nodes get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gets {
+    Direct,
+    Predict,
+    Cross,
+    Relay,
+}
+
+fn routers(word: &str) -> Option<Routers> {
+    Some(match word {
+        "cone" => &[Kind::Cone],
+        "restricted" => &[Kind::Restricted],
+        "plain" => &[Kind::Plain],
+        "open" => &[Kind::Open],
+        "range" => &[Kind::Range],
+        "address" => &[Kind::Address],
+        "sequential" => &[Kind::Sequential],
+        "random" => &[Kind::Random],
+        "carrier" => &[Kind::Plain, Kind::Plain],
+        "firewall" => &[Kind::Firewall],
+        "brief" => &[Kind::Brief],
+        // What the tunnel says by TCP is not of this crate.
+        "blocked" => return None,
+        _ => panic!("{word}"),
+    })
+}
+
+fn gets(word: &str) -> Gets {
+    match word {
+        "direct" => Gets::Direct,
+        "predict" => Gets::Predict,
+        "cross" => Gets::Cross,
+        "relay" => Gets::Relay,
+        _ => panic!("{word}"),
+    }
+}
+
+/// The pairs of the list, by name, with what they get.
+fn pairs() -> Vec<([&'static str; 2], Gets)> {
+    let lines = include_str!("pairs.txt").lines().filter(|line| !line.starts_with('#'));
+    let mut rows = lines.map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let columns = rows.find(|row| !row.is_empty()).unwrap();
+    let of_row = |row: Vec<&'static str>| {
+        let cells = columns.clone().into_iter().zip(row[1..].to_vec());
+        cells.map(move |(other, what)| ([row[0], other], gets(what))).collect::<Vec<_>>()
+    };
+    rows.filter(|row| !row.is_empty()).flat_map(of_row).collect()
+}
+
+#[test]
+fn the_list_is_the_same_whoever_of_two_is_first() {
+    let all = pairs();
+    assert_eq!(all.len(), 12 * 12);
+    for ([one, other], what) in &all {
+        assert!(all.contains(&([*other, *one], *what)), "{one} and {other}");
+    }
+}
+
+/// Plays a pair: what it got in 1.5 s after the first question, and how many packets were lost.
+fn play([one, other]: [Routers; 2], asks: usize) -> (bool, usize) {
+    let mut town = Town::new([one, other]);
+    town.wait(3 * SECOND);
+    town.ask(asks);
+    town.wait(SECOND / 2);
+    let lost = town.speak(&[0, 1], 100);
+    let is_direct = [0, 1].map(|side| town.path(side)) == [Some(Path::Direct); 2];
+    (is_direct, lost + town.speak(&[0, 1], 100))
+}
+
+#[test]
+fn every_pair_gets_what_the_list_says() {
+    let mut wrong = Vec::new();
+    for ([one, other], what) in pairs() {
+        let Some(both) = routers(one).zip(routers(other)) else { continue };
+        for asks in [0, 1] {
+            let (is_direct, lost) = play(both.into(), asks);
+            if is_direct != (what != Gets::Relay) || lost > 0 {
+                let got = if is_direct { "direct" } else { "relay" };
+                wrong
+                    .push(format!("{one} {other} asks {asks}: {what:?}, got {got}, lost {lost}\n"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.concat());
+}
