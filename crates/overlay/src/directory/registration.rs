@@ -32,6 +32,7 @@ impl Directory {
             started: !started,
             at: None,
             at_since: 0,
+            sounding: Default::default(),
             locals: Vec::new(),
             questions: 0,
             withdrawals: Default::default(),
@@ -50,6 +51,7 @@ impl Directory {
         let answer = Body::Registered { identity, time, started: directory };
         self.send(name, transaction, answer);
         self.remind(name);
+        self.sound_on(name, now);
     }
 
     /// A session with the peer of this key is there. A node that has not registered since this directory began knows nothing of

@@ -73,7 +73,12 @@ fn places_that_lead_nowhere_are_not_tried() {
     let bad = ["127.0.0.1:1", "0.0.0.0:1", "224.0.0.1:1", "[fe80::1]:1", "192.0.2.9:0"];
     let candidates = bad.map(|it| it.parse().unwrap()).to_vec();
     for peer in ["b", "c"] {
-        let body = Body::Punch { name: name(peer), after: 0, candidates: candidates.clone() };
+        let body = Body::Punch {
+            name: name(peer),
+            after: 0,
+            candidates: candidates.clone(),
+            routers: None,
+        };
         let message = Message { transaction: 0, body }.to_bytes();
         let key = world.nodes[&name("a")].0;
         world.deliver(crate::world::Flying::ToPeer(key, message));

@@ -7,19 +7,24 @@ use std::net::{IpAddr, SocketAddr};
 
 use overlay::limits::SECOND;
 use overlay::{
-    Action, Authority, Carrier, Device, Directory, Effect, Name, Node, Now, PORT, Record, Relay,
+    Action, Authority, Carrier, Device, Directory, Effect, Node, Now, PORT, Record, Relay,
 };
 use tunnel::{Config, Offer, Path, PeerConfig, Prefix, Tunnel};
 
 use crate::router::{Kind, Router};
 use crate::world::{directory_key, name, network, policy, relay, secret, seeded, signer};
 
-const MILLISECOND: u64 = SECOND / 1_000;
+pub(crate) const MILLISECOND: u64 = SECOND / 1_000;
 /// Where the cloud is: by IPv4, as nodes know it.
 const CLOUD: ([u8; 4], u16) = ([203, 0, 113, 1], 51_900);
-/// How long a datagram takes from one router to another one, or to the cloud.
-const TAKES: u64 = 5 * MILLISECOND;
 const NAMES: [&str; 2] = ["a", "b"];
+
+/// How long a datagram takes from each node to the cloud, and from one to the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Distances {
+    pub(crate) cloud: [u64; 2],
+    pub(crate) between: u64,
+}
 
 /// What stands between a node and the network: the node's own router first.
 pub(crate) type Routers = &'static [Kind];
@@ -29,6 +34,8 @@ struct Cloud {
     directory: Directory,
     authority: Authority,
     relay: Relay,
+    /// What is to go from a port of the relay, though nobody asked for it.
+    strays: Vec<(u16, SocketAddr)>,
 }
 
 struct Home {
@@ -49,6 +56,7 @@ type Flight = Reverse<(u64, u64, SocketAddr, SocketAddr, Vec<u8>)>;
 pub(crate) struct Town {
     cloud: Cloud,
     homes: [Home; 2],
+    distances: Distances,
     pub(crate) now: u64,
     /// Nothing passes between the nodes without the relay.
     pub(crate) is_cut: bool,
@@ -93,7 +101,7 @@ impl Cloud {
         let keys = (signer(), directory_key());
         let authority = Authority::new(network(), keys, kept, Box::new(seeded(4))).unwrap();
         let carrier = Carrier::new(tunnel(1_000, SECOND));
-        Self { carrier, directory, authority, relay: Relay::default() }
+        Self { carrier, directory, authority, relay: Relay::default(), strays: Vec::new() }
     }
 
     /// Carries out what is wanted.
@@ -112,6 +120,7 @@ impl Cloud {
                 Effect::Join { pair, keys, port } => self.relay.join(&pair, keys, port),
                 Effect::Part { pair } => self.relay.part(&pair),
                 Effect::Tell(device) => self.directory.learn(device),
+                Effect::Stray { port, to } => self.strays.push((port, to)),
                 Effect::Keep(_) | Effect::Note(_) => {}
                 Effect::Dismiss { .. } => unreachable!(),
             }
@@ -128,6 +137,11 @@ impl Cloud {
     ) -> Option<SocketAddr> {
         let time = Now { nanos: now, unix: 1_800_000_000 };
         if port != CLOUD.1 {
+            if let Some(peer) = self.carrier.tunnel_mut().probed_aside(bytes, from, now) {
+                let key = self.carrier.tunnel().status(peer)?.key;
+                self.directory.probed(&key, port, from, time);
+                return None;
+            }
             let tunnel = self.carrier.tunnel();
             return self
                 .relay
@@ -199,6 +213,10 @@ impl Home {
                     self.carrier.tunnel_mut().attempt(peer, &candidates, now + after);
                     self.attempts.push(candidates);
                 }
+                Action::Probe { to } => {
+                    let cloud = self.carrier.tunnel().find(&directory_key()).unwrap();
+                    assert!(self.carrier.tunnel_mut().probe_aside(cloud, &to));
+                }
                 Action::Permit { .. } | Action::Answer { .. } => {}
                 Action::Remove { .. } | Action::Note(_) => unreachable!("{action:?}"),
             }
@@ -229,11 +247,12 @@ impl Home {
 }
 
 impl Town {
-    pub(crate) fn new(routers: [Routers; 2]) -> Self {
+    pub(crate) fn new(routers: [Routers; 2], distances: Distances) -> Self {
         let [one, other] = routers;
         let mut town = Self {
             cloud: Cloud::new(),
             homes: [Home::new(0, one), Home::new(1, other)],
+            distances,
             now: SECOND,
             is_cut: false,
             flights: BinaryHeap::new(),
@@ -265,12 +284,29 @@ impl Town {
     }
 
     fn launch(&mut self, from: SocketAddr, to: SocketAddr, bytes: Vec<u8>) {
-        let is_direct = from.ip() != IpAddr::from(CLOUD.0) && to.ip() != IpAddr::from(CLOUD.0);
+        let cloud = IpAddr::from(CLOUD.0);
+        let is_direct = from.ip() != cloud && to.ip() != cloud;
         self.direct += u64::from(is_direct);
-        if !is_direct || !self.is_cut {
-            self.launched += 1;
-            self.flights.push(Reverse((self.now + TAKES, self.launched, from, to, bytes)));
+        if is_direct && self.is_cut {
+            return;
         }
+        let far = if from.ip() == cloud { to } else { from };
+        let takes = match (is_direct, self.side_of(far)) {
+            (true, _) | (_, None) => self.distances.between,
+            (false, Some(side)) => self.distances.cloud[side],
+        };
+        self.launched += 1;
+        self.flights.push(Reverse((self.now + takes, self.launched, from, to, bytes)));
+    }
+
+    /// The node that has an address outside.
+    fn side_of(&self, place: SocketAddr) -> Option<usize> {
+        let is_its = |router: &Router| router.address == place.ip();
+        let mut homes = self.homes.iter();
+        homes.position(|home| {
+            home.routers.last().is_some_and(is_its)
+                || home.v6.as_ref().is_some_and(|(_, router)| is_its(router))
+        })
     }
 
     fn flush(&mut self, side: usize) {
@@ -285,6 +321,9 @@ impl Town {
 
     fn flush_cloud(&mut self) {
         self.cloud.settle(self.now);
+        for (port, to) in std::mem::take(&mut self.cloud.strays) {
+            self.launch((CLOUD.0, port).into(), to, vec![0]);
+        }
         while let Some((to, bytes)) = self.cloud.carrier.take() {
             self.launch(CLOUD.into(), to, bytes);
         }
@@ -298,23 +337,19 @@ impl Town {
             }
             return self.flush_cloud();
         }
-        for side in 0..2 {
-            let home = &mut self.homes[side];
-            let is_its = |router: &Router| router.address == to.ip();
-            let is_here = home.routers.last().is_some_and(is_its)
-                || home.v6.as_ref().is_some_and(|(_, router)| is_its(router));
-            if !is_here || !home.lets_in(from, to, now) {
-                continue;
-            }
-            if let Some(carried) = home.carrier.receive(&mut bytes, from, now).message() {
-                let payload = &bytes[carried.payload];
-                match carried.to.port() {
-                    PORT => home.node.receive(payload, now),
-                    _ => assert!(self.arrived.insert(payload.to_vec()), "a packet came out twice"),
-                }
-            }
-            self.flush(side);
+        let Some(side) = self.side_of(to) else { return };
+        let home = &mut self.homes[side];
+        if !home.lets_in(from, to, now) {
+            return;
         }
+        if let Some(carried) = home.carrier.receive(&mut bytes, from, now).message() {
+            let payload = &bytes[carried.payload];
+            match carried.to.port() {
+                PORT => home.node.receive(payload, now),
+                _ => assert!(self.arrived.insert(payload.to_vec()), "a packet came out twice"),
+            }
+        }
+        self.flush(side);
     }
 
     /// Lets time pass.

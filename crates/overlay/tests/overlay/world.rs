@@ -460,6 +460,8 @@ impl World {
                     self.paths.remove(&pair);
                 }
                 Effect::Note(line) => self.notes.push(line),
+                // Nodes of this world probe nothing.
+                Effect::Stray { .. } => {}
                 Effect::Tell(device) => unreachable!("{device:?}"),
             }
         }
@@ -492,7 +494,9 @@ impl World {
                 Effect::Tell(device) if !self.is_split => self.directory.learn(device),
                 Effect::Tell(_) => {}
                 Effect::Note(line) => self.notes.push(line),
-                Effect::Join { .. } | Effect::Part { .. } => unreachable!("{effect:?}"),
+                Effect::Join { .. } | Effect::Part { .. } | Effect::Stray { .. } => {
+                    unreachable!("{effect:?}")
+                }
             }
         }
     }
@@ -517,7 +521,8 @@ impl World {
                     assert!(self.peers.get_mut(name).unwrap().remove(&peer).is_some());
                     assert!(self.permits.remove(&(name.clone(), peer)).is_some());
                 }
-                Action::Punch { name: peer, candidates, after } => {
+                Action::Probe { to } => assert!(to.len() <= overlay::limits::PROBES),
+                Action::Punch { name: peer, candidates, after, .. } => {
                     assert!(self.peers[name].contains_key(&peer), "{name} has no peer {peer}");
                     let (node, at) = (name.clone(), self.now);
                     self.punches.push(Punch { node, at, peer, after, candidates });
