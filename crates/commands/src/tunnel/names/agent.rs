@@ -313,8 +313,16 @@ impl Names {
                 peers.remove(&self.full(&name));
                 self.policed.forget(&name, run);
             }
-            Action::Punch { name, candidates, after } => {
-                self.punch(&name, candidates, after, peers);
+            Action::Punch { name, mut candidates, after, routers } => {
+                // Not through the tunnel itself.
+                candidates.retain(|candidate| !self.is_in_network(candidate.ip()));
+                peers.attempt(&self.full(&name), &candidates, after, routers);
+            }
+            Action::Probe { mut to } => {
+                to.retain(|place| !self.is_in_network(place.ip()));
+                if let Some((directory, _)) = self.servers.first() {
+                    peers.probe_aside(&directory.name, &to);
+                }
             }
             Action::Answer { name, found } => self.answer(&name, found),
             Action::Note(line) => log.tell(&format!("warning: {line}")),
@@ -339,12 +347,6 @@ impl Names {
         if let Err(error) = peers.set(&peer) {
             log.tell(&format!("warning: {} is no peer: {error}", peer.name));
         }
-    }
-
-    /// Tries to reach a peer without the relay, but not through the tunnel itself.
-    fn punch(&self, name: &Name, mut candidates: Vec<SocketAddr>, after: u64, peers: &Peers) {
-        candidates.retain(|candidate| !self.is_in_network(candidate.ip()));
-        peers.attempt(&self.full(name), &candidates, after);
     }
 
     /// Addresses of this host at which those near it may reach the tunnel: of each family the first two.
