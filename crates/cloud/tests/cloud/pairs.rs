@@ -117,11 +117,16 @@ fn play(hosts: &mut Hosts, [one, other]: [&str; 2], what: &str) -> Option<String
     };
     let pings = hosts.says("a", "ping -n -i 0.2 -W 1 -c 5 10.99.0.3");
     let pings = String::from_utf8(pings.stdout).unwrap();
-    eprintln!("{one:<11}{other:<11}{what:<8} {got:?}: pinged after {pinged} ms, decided after {decided} ms");
+    eprintln!(
+        "{one:<11}{other:<11}{what:<8} {got:?}: pinged after {pinged} ms, decided after {decided} ms"
+    );
     if is_right && pings.contains(" 0% packet loss") {
         return None;
     }
-    Some(format!("{one}, {other}: {what}, got {got:?}\n{pings}\n{:#}\n", Value::from(both.to_vec())))
+    Some(format!(
+        "{one}, {other}: {what}, got {got:?}\n{pings}\n{:#}\n",
+        Value::from(both.to_vec())
+    ))
 }
 
 fn all(test: &str, is_played: impl Fn(&[&str; 2]) -> bool) {

@@ -86,7 +86,8 @@ fn rules(kind: &str, own: &str) -> String {
         }
         "random" => translates("oifname \"wan\" masquerade random", SHUT),
         "blocked" => {
-            let drop = "chain forward {\ntype filter hook forward priority 0\nmeta l4proto udp drop\n}\n";
+            let drop =
+                "chain forward {\ntype filter hook forward priority 0\nmeta l4proto udp drop\n}\n";
             translates("", &format!("{SHUT}{drop}"))
         }
         _ => panic!("{kind}"),

@@ -40,14 +40,20 @@ fn path(peer: &Peer, other: &str) -> String {
 /// What a router does.
 fn does(router: Option<&Router>) -> String {
     let Some(router) = router else {
-        return "is not known: the directory has begun no attempt to do without the relay".to_owned();
+        return "is not known: the directory has begun no attempt to do without the relay"
+            .to_owned();
     };
     let ports = match (router.ports.as_str(), router.step) {
-        ("one", _) => "gives one port for all ports of the directory's host, or there is none".to_owned(),
-        ("step", Some(step)) => format!("gives each destination another port: the last one and {step}"),
+        ("one", _) => {
+            "gives one port for all ports of the directory's host, or there is none".to_owned()
+        }
+        ("step", Some(step)) => {
+            format!("gives each destination another port: the last one and {step}")
+        }
         ("each", _) => "gives each destination another port, which nobody can guess".to_owned(),
         _ => {
-            return "is not known: no probe of UDP came through it to the relay's other ports".to_owned();
+            return "is not known: no probe of UDP came through it to the relay's other ports"
+                .to_owned();
         }
     };
     match router.strangers.as_str() {
@@ -72,7 +78,10 @@ fn reason(direct: &Direct, [own, other]: [&str; 2]) -> String {
         return format!("{tried}; one is under way, or waits for its time");
     }
     if direct.given_up > 0 {
-        return format!("{tried}; a direct path was there, and its probes were lost ({} times)", direct.given_up);
+        return format!(
+            "{tried}; a direct path was there, and its probes were lost ({} times)",
+            direct.given_up
+        );
     }
     let ports = [&direct.own, &direct.peer].map(|it| it.as_ref().map_or("unknown", |it| &it.ports));
     let is_taken = |it: &Option<Router>| it.as_ref().is_some_and(|it| it.strangers == "taken");
@@ -95,7 +104,9 @@ fn reason(direct: &Direct, [own, other]: [&str; 2]) -> String {
 }
 
 fn wants_cone([each, other]: [&str; 2]) -> String {
-    format!("{other} cannot know the port that {each}'s router gives for it, and its own router lets in nothing else")
+    format!(
+        "{other} cannot know the port that {each}'s router gives for it, and its own router lets in nothing else"
+    )
 }
 
 #[cfg(test)]

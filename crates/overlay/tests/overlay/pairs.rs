@@ -1,6 +1,7 @@
 //! The list of `pairs.txt` over a simulated network: each pair, whoever asks first.
 
 use overlay::limits::SECOND;
+use proptest::prelude::*;
 use tunnel::Path;
 
 use crate::router::Kind;
@@ -120,5 +121,55 @@ fn every_pair_gets_what_the_list_says_where_one_node_hears_late() {
     for cloud in [NEAR.cloud, [NEAR.cloud[1], NEAR.cloud[0]]] {
         let wrong = wrong(Distances { cloud, ..NEAR });
         assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.concat());
+    }
+}
+
+/// What happens to two nodes that speak to each other all the time.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// For so many hundredths of a second.
+    Speak(u64),
+    Cut,
+    Mend,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![3 => (10..300_u64).prop_map(Step::Speak), 1 => Just(Step::Cut), 1 => Just(Step::Mend)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// The world sees to it that nothing comes out twice.
+    #[test]
+    fn to_the_direct_path_and_back_nothing_is_lost_but_while_its_end_is_not_noticed(
+        pair in 0..144_usize,
+        cloud in (1..40_u64, 1..40_u64),
+        between in 1..40_u64,
+        steps in proptest::collection::vec(step(), 1..8),
+    ) {
+        let ([one, other], _) = pairs()[pair];
+        prop_assume!(![one, other].contains(&"brief"));
+        let Some(both) = routers(one).zip(routers(other)) else { return Ok(()) };
+        let cloud = [cloud.0 * MILLISECOND, cloud.1 * MILLISECOND];
+        let mut town = Town::new(both.into(), Distances { cloud, between: between * MILLISECOND });
+        town.wait(SECOND);
+        town.ask(0);
+        town.wait(SECOND / 2);
+        for step in steps {
+            match step {
+                Step::Speak(hundredths) => prop_assert_eq!(town.speak(&[0, 1], hundredths), 0),
+                // A second of silence and three lost probes are not noticed at once.
+                Step::Cut => {
+                    town.is_cut = true;
+                    town.speak(&[0, 1], 400);
+                }
+                // The path is tried again by itself, while packets go through the relay.
+                Step::Mend => {
+                    town.is_cut = false;
+                    prop_assert_eq!(town.speak(&[0, 1], 4_500), 0);
+                }
+            }
+        }
     }
 }

@@ -46,8 +46,6 @@ struct Home {
     /// Its own address of IPv6, where it has one, and what stands before that.
     v6: Option<(SocketAddr, Router)>,
     routers: Vec<Router>,
-    /// Places that it was told to try, in the order of attempts.
-    pub(crate) attempts: Vec<Vec<SocketAddr>>,
 }
 
 type Flight = Reverse<(u64, u64, SocketAddr, SocketAddr, Vec<u8>)>;
@@ -186,7 +184,7 @@ impl Home {
         });
         let routers = v4.zip(places).map(|(kind, at)| Router::new(kind, at)).collect();
         node.set_locals([inside].into_iter().chain(v6.iter().map(|it| it.0)).collect());
-        Self { carrier, node, number: number as u32 + 1, inside, v6, routers, attempts: Vec::new() }
+        Self { carrier, node, number: number as u32 + 1, inside, v6, routers }
     }
 
     /// Does what the node wants, as `tamis tunnel up` does.
@@ -211,7 +209,6 @@ impl Home {
                 Action::Punch { candidates, after, .. } => {
                     let peer = self.peer().unwrap();
                     self.carrier.tunnel_mut().attempt(peer, &candidates, now + after);
-                    self.attempts.push(candidates);
                 }
                 Action::Probe { to } => {
                     let cloud = self.carrier.tunnel().find(&directory_key()).unwrap();
@@ -276,11 +273,6 @@ impl Town {
     pub(crate) fn path(&self, side: usize) -> Option<Path> {
         let home = &self.homes[side];
         home.carrier.tunnel().status(home.peer()?)?.path
-    }
-
-    /// Places that a node was told to try, in the order of attempts.
-    pub(crate) fn attempts(&self, side: usize) -> &[Vec<SocketAddr>] {
-        &self.homes[side].attempts
     }
 
     fn launch(&mut self, from: SocketAddr, to: SocketAddr, bytes: Vec<u8>) {
