@@ -90,6 +90,8 @@ fn is_decided([one, other]: &[Value; 2]) -> bool {
 fn play(hosts: &mut Hosts, [one, other]: [&str; 2], what: &str) -> Option<String> {
     for (node, number, kind) in [("a", 1, one), ("b", 2, other)] {
         hosts.kill(node);
+        let has_device = |hosts: &Hosts| hosts.says(node, "ip link show dev tam").status.success();
+        hosts.wait("the end of the device", |hosts| !has_device(hosts));
         routers::becomes(hosts, (node, number), kind);
     }
     ["a", "b"].iter().for_each(|node| hosts.up(node));

@@ -43,6 +43,10 @@ impl Directory {
             let pairs = self.paths.of(name);
             presence.unknown = pairs.iter().filter_map(|pair| pair.other(name).cloned()).collect();
             pairs.iter().for_each(|pair| self.paths.set_shown(pair, false));
+            // It has another socket, perhaps, whose place counts at once.
+            if now.nanos >= presence.at_since.saturating_add(limits::SECOND) {
+                presence.at = None;
+            }
         }
         presence.started = started;
         presence.locals = locals;
