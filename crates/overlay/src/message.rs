@@ -118,7 +118,7 @@ pub enum Body {
         after: u64,
         /// Where the peer may be.
         candidates: Vec<SocketAddr>,
-        /// What is known of the router of the node that is told, and of the peer's; an older directory does not say.
+        /// What is known of the receiver's router, and of the peer's; an older directory does not say.
         routers: Option<[Router; 2]>,
     },
     /// A node sends a probe to each of these places, in this order, by its session with the directory.

@@ -1,4 +1,4 @@
-//! The list of `pairs.txt` in namespaces: two nodes behind real routers get what it says, whoever asks. `make nat-matrix` plays
+//! The list of `pairs.txt` in namespaces: two nodes behind real routers get what it says. `make nat-matrix` plays
 //! all of it, and these tests some. Needs root, `ping`, `nft` and `dig`.
 
 use std::fs;

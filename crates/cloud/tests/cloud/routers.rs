@@ -2,7 +2,7 @@
 
 use crate::namespaces::Hosts;
 
-/// Makes the router of a node, the first or the second, one of a kind; what it was before is gone.
+/// Makes the router of a node, the first or the second, one of a kind, in place of what it was.
 pub(crate) fn becomes(hosts: &Hosts, (node, number): (&str, u8), kind: &str) {
     let router = format!("r{node}");
     hosts.does(&router, "nft flush ruleset");

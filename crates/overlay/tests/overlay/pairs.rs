@@ -1,4 +1,4 @@
-//! The list of `pairs.txt` over a simulated network: each pair, whoever asks first.
+//! The list of `pairs.txt` over a simulated network: each pair, each node asking first.
 
 use overlay::limits::SECOND;
 use proptest::prelude::*;
@@ -127,7 +127,7 @@ fn every_pair_gets_what_the_list_says_where_one_node_hears_late() {
 /// What happens to two nodes that speak to each other all the time.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// For so many hundredths of a second.
+    /// They speak for that many hundredths of a second.
     Speak(u64),
     Cut,
     Mend,

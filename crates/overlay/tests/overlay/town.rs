@@ -43,7 +43,7 @@ struct Home {
     node: Node,
     number: u32,
     inside: SocketAddr,
-    /// Its own address of IPv6, where it has one, and what stands before that.
+    /// An address of IPv6, where the node has one, and the router before it.
     v6: Option<(SocketAddr, Router)>,
     routers: Vec<Router>,
 }
@@ -369,7 +369,7 @@ impl Town {
         }
     }
 
-    /// Sends something from these sides, fifty times a second for so many hundredths; returns how many packets did not arrive
+    /// Sends something from these sides, fifty times a second, for that many hundredths; returns how many packets did not arrive
     /// within a second after that.
     pub(crate) fn speak(&mut self, sides: &[usize], hundredths: u64) -> usize {
         let first = self.sent;

@@ -410,7 +410,7 @@ fn servers(tunnel: &TunnelSettings, cloud: &CloudSettings) -> Vec<(PeerSettings,
     [Some(cloud.directory), cloud.authority].into_iter().flatten().filter_map(of).collect()
 }
 
-/// Whether an address is in the network of another one, which has a prefix of so many bits.
+/// Whether an address is in the network of another one, whose prefix has that many bits.
 fn is_near(address: IpAddr, (other, bits): (IpAddr, u8)) -> bool {
     let prefix = |address| Prefix::new(address, bits).ok();
     prefix(address).is_some_and(|own| Some(own) == prefix(other))
