@@ -213,6 +213,11 @@ soak: $(if $(ROOT),lab-deps) ## Compare tamis with this machine's kernel for hou
 	cargo build --release -p tamis -p tamis-lab --bin tamis --bin oracle --bin programs
 	crates/lab/soak.sh $(SOAK_PACKETS) $(SOAK_CONVERSED) $(SOAK_PLAYS)
 
+nat-matrix: ## Two nodes behind each two kinds of routers, in namespaces, held to a list (root; NAT_TIMES=N, NAT_KIND=WORD)
+	cargo build -p tamis -p tamis-cloud
+	TAMIS_NAT_TIMES=$(or $(NAT_TIMES),1) $(if $(NAT_KIND),TAMIS_NAT_KIND=$(NAT_KIND)) \
+		cargo test -p tamis-cloud --test cloud every_pair_of_routers -- --ignored --nocapture
+
 # RUNNER: where a kernel has netem and WireGuard, if this machine's has not.
 tunnel-netem: $(if $(ROOT),lab-deps) ## A tunnel on bad paths, beside the kernel's WireGuard (root, netem; RUNNER=COMMAND runs it elsewhere)
 	cargo test -p tamis --test cli $(if $(RUNNER),--config 'target."cfg(unix)".runner = "$(RUNNER)"') \
@@ -261,4 +266,4 @@ diff-campaign: ## What diff says of drawn edits of rulesets of the wild, held to
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
 
-.PHONY: help run test test-long costs campaign lint-campaign diff-campaign soak histories mutants tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint book package oracle oracle-other lab lab-deps series soak-live picture screen loom golden fuzz tunnel-netem supply licences advisories figures dist dist-try page-check
+.PHONY: help run test test-long costs campaign lint-campaign diff-campaign soak histories mutants tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint book package oracle oracle-other lab lab-deps series soak-live picture screen loom golden fuzz tunnel-netem nat-matrix supply licences advisories figures dist dist-try page-check

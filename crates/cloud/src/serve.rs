@@ -61,8 +61,13 @@ pub(crate) trait Server {
     /// Keeps what is to be kept, and then does what follows from what came.
     fn settle(&mut self, now: Now) -> Result<()>;
 
-    /// The next datagram to send.
+    /// The next datagram to send from the tunnel's port.
     fn take(&mut self) -> Option<(SocketAddr, Vec<u8>)>;
+
+    /// The next port of the relay from which a byte is sent to a place that did not ask for it.
+    fn take_stray(&mut self) -> Option<(u16, SocketAddr)> {
+        None
+    }
 
     /// Reads again what may change while it runs; says so where that is wrong.
     fn reload(&mut self, config: &Path, now: Now) -> Result<()>;
@@ -232,6 +237,9 @@ fn serve(
         server.settle(time)?;
         if let Some(control) = &sockets.control {
             requests(server, control, time)?;
+        }
+        while let Some((port, to)) = server.take_stray() {
+            sockets.send(Some(port), to, &[0], time);
         }
         while let Some((to, datagram)) = server.take() {
             sockets.send(None, to, &datagram, time);

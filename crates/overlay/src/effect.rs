@@ -1,6 +1,6 @@
 //! [`Effect`]: what a directory or an authority wants done, and [`Now`], what time it is.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use tunnel::PublicKey;
 
@@ -56,6 +56,13 @@ pub enum Effect {
     Part {
         /// The nodes.
         pair: Pair,
+    },
+    /// A byte goes from a port of the relay to a place that has never sent to it.
+    Stray {
+        /// The relay's port.
+        port: u16,
+        /// The place.
+        to: SocketAddr,
     },
     /// An authority has enrolled or revoked this device: a directory of the same process learns it.
     Tell(Device),

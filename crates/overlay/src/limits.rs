@@ -46,6 +46,17 @@ pub const PUNCH_AGAIN: u64 = 40 * SECOND;
 /// See [`PUNCH_AGAIN`].
 pub const PUNCHES: u32 = 3;
 
+/// Ports of a relay from which on a directory has nodes probe some of them.
+pub const BEACONS: u32 = 8;
+/// How often a node is asked to probe again what was not seen of it.
+pub const SOUNDINGS: u8 = 3;
+/// Age to which the port that a router gave last says what the next ones are.
+pub const RECENT: u64 = 2 * SECOND;
+/// Ports that are tried after the last one of a router that counts on.
+pub const GUESSES: usize = 8;
+/// Places that a node is asked to probe at once.
+pub const PROBES: usize = 4;
+
 /// Peers that a node may have by the directory.
 pub const PEERS: usize = 4_096;
 

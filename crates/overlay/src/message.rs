@@ -24,6 +24,7 @@ use crate::orders::{Join, Relaying, Series};
 use crate::paths::Pair;
 use crate::permits::Permits;
 use crate::record::Device;
+use crate::router::Router;
 use crate::wire::{Malformed, Reader, Writer};
 
 /// Bytes before the body.
@@ -117,6 +118,13 @@ pub enum Body {
         after: u64,
         /// Where the peer may be.
         candidates: Vec<SocketAddr>,
+        /// What is known of the receiver's router, and of the peer's; an older directory does not say.
+        routers: Option<[Router; 2]>,
+    },
+    /// A node sends a probe to each of these places, in this order, by its session with the directory.
+    Probe {
+        /// The places.
+        to: Vec<SocketAddr>,
     },
     /// A node asks the authority for an identity that holds for longer.
     Renew,
@@ -249,6 +257,7 @@ const RENEWED: u8 = 17;
 const CERTIFIES: u8 = 18;
 const FOLLOWS: u8 = 19;
 const MEMBER: u8 = 20;
+const PROBE: u8 = 21;
 
 const MILLISECOND: u64 = SECOND / 1_000;
 
@@ -326,10 +335,15 @@ impl Body {
             }
             Self::Withdraw { name } => named(to, name, WITHDRAW),
             Self::Withdrawn { name } => named(to, name, WITHDRAWN),
-            Self::Punch { name, after, candidates } => {
+            Self::Punch { name, after, candidates, routers } => {
                 let after = u16::try_from(after / MILLISECOND).unwrap_or(u16::MAX);
-                to.bytes(&after.to_le_bytes()).endpoints(candidates);
-                named(to, name, PUNCH)
+                to.bytes(&after.to_le_bytes()).endpoints(candidates).text(name.as_str());
+                routers.iter().flatten().for_each(|router| router.write(to));
+                PUNCH
+            }
+            Self::Probe { to: places } => {
+                to.endpoints(places);
+                PROBE
             }
             Self::Renew => RENEW,
             Self::Renewed { identity, time } => {
@@ -414,12 +428,14 @@ impl Body {
             PUNCH => {
                 let after = u16::from_le_bytes(from.array("a time of 2 bytes")?);
                 let candidates = from.endpoints(limits::CANDIDATES, "at most 5 places")?;
-                Self::Punch {
-                    name: Name::read(from)?,
-                    after: u64::from(after) * MILLISECOND,
-                    candidates,
-                }
+                let (name, after) = (Name::read(from)?, u64::from(after) * MILLISECOND);
+                let routers = match from.has_more() {
+                    true => Some([Router::read(from)?, Router::read(from)?]),
+                    false => None,
+                };
+                Self::Punch { name, after, candidates, routers }
             }
+            PROBE => Self::Probe { to: from.endpoints(limits::PROBES, "at most 4 places")? },
             RENEW => Self::Renew,
             RENEWED => Self::Renewed {
                 identity: Box::new(Identity::read(from)?),
@@ -444,7 +460,7 @@ impl Body {
                 let series = Series::read(from)?;
                 Self::Member { series, device: Box::new(Device::read(from)?) }
             }
-            _ => return Err(Malformed { at: 1, expected: "a type from 1 to 20" }),
+            _ => return Err(Malformed { at: 1, expected: "a type from 1 to 21" }),
         })
     }
 }

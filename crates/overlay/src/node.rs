@@ -18,6 +18,7 @@ use crate::lines::Lines;
 use crate::message::{Body, Message, Refusal, Transaction};
 use crate::name::Name;
 use crate::permits::Permits;
+use crate::router::{Ports, Router};
 use crate::transactions::Transactions;
 
 /// What is to be done.
@@ -54,6 +55,13 @@ pub enum Action {
         candidates: Vec<SocketAddr>,
         /// Nanoseconds until then.
         after: u64,
+        /// What the directory knows of this node's router, and of the peer's.
+        routers: Option<[Router; 2]>,
+    },
+    /// The tunnel sends a probe to each of these places, in this order, by its session with the directory.
+    Probe {
+        /// The places.
+        to: Vec<SocketAddr>,
     },
     /// Who waits for a name gets this answer.
     Answer {
@@ -375,7 +383,13 @@ impl Node {
                 self.forget(&name);
                 self.send(transaction, Body::Withdrawn { name });
             }
-            Body::Punch { name, after, candidates } => self.punch(name, after, candidates),
+            Body::Punch { name, after, candidates, routers } => {
+                self.punch(name, after, candidates, routers);
+            }
+            Body::Probe { mut to } => {
+                to.retain(|place| is_a_place(*place));
+                self.actions.push_back(Action::Probe { to });
+            }
             _ => {}
         }
     }
@@ -480,12 +494,26 @@ impl Node {
         Ok(claims.clone())
     }
 
-    /// A peer may be reached at some places without the relay.
-    fn punch(&mut self, name: Name, after: u64, mut candidates: Vec<SocketAddr>) {
-        candidates.retain(|candidate| is_a_place(*candidate));
-        if self.peers.contains_key(&name) {
-            self.actions.push_back(Action::Punch { name, candidates, after });
+    /// A peer may be reached at some places without the relay; where its router counts on and ours does not, at the next ports,
+    /// too.
+    fn punch(
+        &mut self,
+        name: Name,
+        after: u64,
+        mut candidates: Vec<SocketAddr>,
+        routers: Option<[Router; 2]>,
+    ) {
+        if !self.peers.contains_key(&name) {
+            return;
         }
+        candidates.retain(|candidate| is_a_place(*candidate));
+        let peers = routers.filter(|[own, _]| !matches!(own.ports, Ports::Step(_) | Ports::Each));
+        let last = candidates.iter().find(|candidate| candidate.is_ipv4()).copied();
+        if let (Some([_, peer]), Some(last)) = (peers, last) {
+            let next = peer.ports.after(last.port()).take(limits::GUESSES);
+            candidates.extend(next.map(|port| SocketAddr::new(last.ip(), port)));
+        }
+        self.actions.push_back(Action::Punch { name, candidates, after, routers });
     }
 
     fn refused(&mut self, transaction: Transaction, why: Refusal, now: u64) {

@@ -92,8 +92,7 @@ impl Paths {
     }
 
     fn is_free(&self, pair: &Pair, port: u16) -> bool {
-        let is_taken = |name| self.taken.get(name).is_some_and(|it| it.contains_key(&port));
-        !is_taken(&pair.0) && !is_taken(&pair.1)
+        !self.has_port(&pair.0, port) && !self.has_port(&pair.1, port)
     }
 
     fn insert(&mut self, pair: &Pair, path: Path) {
@@ -107,6 +106,11 @@ impl Paths {
     /// The port of the path between two nodes.
     pub(crate) fn port(&self, pair: &Pair) -> Option<u16> {
         self.paths.get(pair).map(|path| path.port)
+    }
+
+    /// Whether a node has a path by this port.
+    pub(crate) fn has_port(&self, name: &Name, port: u16) -> bool {
+        self.taken.get(name).is_some_and(|ports| ports.contains_key(&port))
     }
 
     /// Counts another attempt of two nodes to reach each other: returns how many there were, unless there is no path or

@@ -107,6 +107,11 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Whether something follows.
+    pub(crate) fn has_more(&self) -> bool {
+        self.at < self.bytes.len()
+    }
+
     /// Where the cursor stands.
     pub(crate) fn at(&self) -> usize {
         self.at

@@ -24,13 +24,28 @@ pub enum Path {
     Direct,
 }
 
+/// What was tried to reach a peer without its relay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tried {
+    /// Attempts that were begun.
+    pub attempts: u32,
+    /// Whether one is under way, or waits for its time.
+    pub is_trying: bool,
+    /// Places that the last one tries.
+    pub places: usize,
+    /// Direct paths that were there and were given up.
+    pub lost: u32,
+}
+
 /// A number of ours has this bit, which probes of the length have not; then a count, then the place that it went to: so an
 /// answer counts where it comes from that place.
 const NUMBERS: u32 = 1 << 31;
 /// Bits of the place among the candidates.
-const PLACE: u32 = 3;
+const PLACE: u32 = 4;
 /// The place of the endpoint, of a peer that is reached directly.
-const HELD: usize = 7;
+const HELD: usize = 15;
+/// The number of a probe whose sender waits for no answer.
+pub(crate) const ASIDE: u32 = u32::MAX;
 const _: () = assert!(CANDIDATES <= HELD);
 
 /// What is to be done.
@@ -63,6 +78,8 @@ pub(crate) struct Direct {
     due: u64,
     /// When something went through the relay last.
     kept: u64,
+    /// Attempts that were begun, and direct paths that were given up.
+    counts: (u32, u32),
 }
 
 /// An attempt: probes to all candidates in turn, some times.
@@ -98,11 +115,18 @@ impl Direct {
             unanswered: 0,
             due: 0,
             kept: 0,
+            counts: (0, 0),
         }
     }
 
     pub(crate) fn path(&self, endpoint: SocketAddr) -> Path {
         if endpoint == self.relay { Path::Relay } else { Path::Direct }
+    }
+
+    /// What was tried.
+    pub(crate) fn tried(&self) -> Tried {
+        let ((attempts, lost), places) = (self.counts, self.candidates.len());
+        Tried { attempts, is_trying: self.attempt.is_some(), places, lost }
     }
 
     /// Begins an attempt at that time. Where the peer is reached directly, it only notes where else it may be.
@@ -118,6 +142,7 @@ impl Direct {
     fn begin(&mut self, at: u64) {
         let until = at.saturating_add(ATTEMPT_WAIT);
         self.first = self.next;
+        self.counts.0 = self.counts.0.saturating_add(1);
         self.attempt = Some(Attempt { at, until, rounds: ATTEMPT_ROUNDS, turn: 0 });
     }
 
@@ -186,6 +211,7 @@ impl Direct {
         if self.unanswered >= DIRECT_LOST {
             // It may come back, by itself or by both ends trying.
             self.unanswered = 0;
+            self.counts.1 = self.counts.1.saturating_add(1);
             self.remember(endpoint);
             self.begin(now.saturating_add(DIRECT_RETRY));
             return Step::FallBack(self.relay);

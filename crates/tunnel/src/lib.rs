@@ -42,7 +42,7 @@ mod window;
 
 pub use aead::{Aead, NoSuite, Offer, Sealed, Suite};
 pub use allowed::{Allowed, NotAPrefix, Prefix, PrefixTooLong};
-pub use direct::Path;
+pub use direct::{Path, Tried};
 pub use entropy::{Entropy, NoEntropy, SystemEntropy};
 pub use inner::Inner;
 pub use job::{Dropped, HEADROOM, Opened, Opening, SealError, Sealing, SealingRun, TAILROOM};

@@ -34,7 +34,9 @@ pub const COOKIE_TIME: u64 = COOKIE_SECRET_TIME - 5 * SECOND;
 pub const LOOK_GAP: u64 = SECOND / 100;
 
 /// Places where a peer may be that a relay reaches.
-pub const CANDIDATES: usize = 6;
+pub const CANDIDATES: usize = 14;
+/// Places that a peer sees us probe at once, besides its own.
+pub const ASIDES: usize = 4;
 /// Time between two rounds of probes of an attempt to reach it there.
 pub const ATTEMPT_STEP: u64 = SECOND / 10;
 /// Rounds of an attempt.

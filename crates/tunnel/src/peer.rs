@@ -6,7 +6,7 @@ use crate::admission::Rate;
 use crate::aead::Suite;
 use crate::allowed::Prefix;
 use crate::cookie::Jar;
-use crate::direct::{Direct, Path};
+use crate::direct::{Direct, Path, Tried};
 use crate::keys::{PresharedKey, PublicKey};
 use crate::mac::Mac1;
 use crate::noise::Initiated;
@@ -57,6 +57,8 @@ pub struct PeerStatus {
     pub endpoint: Option<SocketAddr>,
     /// Whether that is a relay's, of a peer that is reached by one.
     pub path: Option<Path>,
+    /// What was tried to reach that peer without the relay.
+    pub tried: Option<Tried>,
     /// When the current sending session was made, in nanoseconds of the caller's clock.
     pub session: Option<u64>,
     /// The suite of that session.
@@ -107,6 +109,8 @@ pub(crate) struct Peer {
     pub(crate) endpoint: Option<SocketAddr>,
     /// The way without the relay, of a peer that has one.
     pub(crate) direct: Option<Box<Direct>>,
+    /// Other places of the peer that are to get a probe, the last one first.
+    pub(crate) asides: Vec<SocketAddr>,
     pub(crate) mac1: Mac1,
     pub(crate) jar: Jar,
     pub(crate) sessions: Sessions,
@@ -130,6 +134,7 @@ impl Peer {
             preshared: config.preshared.clone(),
             endpoint: config.endpoint,
             direct: config.endpoint.filter(|_| config.by_relay).map(|it| Box::new(Direct::new(it))),
+            asides: Vec::new(),
             mac1: Mac1::of(&config.key),
             jar: Jar::of(&config.key),
             sessions: Sessions::default(),
@@ -169,7 +174,9 @@ impl Peer {
         let direct = self.endpoint.zip(self.direct.as_ref());
         let direct =
             direct.and_then(|(endpoint, direct)| direct.deadline(endpoint, self.timers.silence));
-        [self.timers.first(), retry, self.sessions.first_end(), direct].into_iter().flatten().min()
+        let aside = (!self.asides.is_empty()).then_some(0);
+        let all = [self.timers.first(), retry, self.sessions.first_end(), direct, aside];
+        all.into_iter().flatten().min()
     }
 
     pub(crate) fn status(&self) -> PeerStatus {
@@ -178,6 +185,7 @@ impl Peer {
             key: self.key,
             endpoint: self.endpoint,
             path: self.endpoint.zip(self.direct.as_ref()).map(|(at, direct)| direct.path(at)),
+            tried: self.direct.as_ref().map(|direct| direct.tried()),
             session: session.map(|session| session.born),
             suite: session.map(|session| session.keys.suite),
             handshaking: self.pending.is_some(),

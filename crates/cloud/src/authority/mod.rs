@@ -102,7 +102,11 @@ impl<S: Store> Signing<S> {
                 peers::send(&mut self.carrier, own, (&to, at), &message, now);
             }
             // What else there is a directory wants.
-            Effect::Keep(_) | Effect::Tell(_) | Effect::Join { .. } | Effect::Part { .. } => {}
+            Effect::Keep(_)
+            | Effect::Tell(_)
+            | Effect::Join { .. }
+            | Effect::Part { .. }
+            | Effect::Stray { .. } => {}
         }
     }
 

@@ -51,6 +51,8 @@ pub(crate) struct Service<S> {
     /// Paths that came or went since they were kept last, and when that was.
     paths: Vec<Record>,
     kept: u64,
+    /// Ports of the relay, and places that did not ask for what comes from there.
+    strays: Vec<(u16, SocketAddr)>,
     /// Nodes that are to hear that this cloud began again.
     calls: Vec<PeerId>,
     policy: InForce,
@@ -148,6 +150,7 @@ impl<S: Store> Service<S> {
             places: HashMap::new(),
             paths: Vec::new(),
             kept: now.nanos,
+            strays: Vec::new(),
             calls: Vec::new(),
             policy,
             url,
@@ -205,13 +208,17 @@ impl<S: Store> Service<S> {
             }
             Effect::Join { pair, port, .. } => self.paths.push(Record::Path(pair.clone(), *port)),
             Effect::Part { pair } => self.paths.push(Record::Parted(pair.clone())),
-            Effect::Dismiss { .. } | Effect::Admit { .. } | Effect::Tell(_) => {}
+            Effect::Dismiss { .. }
+            | Effect::Admit { .. }
+            | Effect::Stray { .. }
+            | Effect::Tell(_) => {}
         }
     }
 
     fn carry_out(&mut self, effect: Effect, now: Now) {
         match effect {
             Effect::Keep(_) | Effect::Tell(_) => {}
+            Effect::Stray { port, to } => self.strays.push((port, to)),
             Effect::Note(line) => eprintln!("{}", packet::visible::word(&line)),
             Effect::Admit { key, addresses } => peers::admit(&mut self.carrier, key, &addresses),
             Effect::Dismiss { key } => peers::dismiss(&mut self.carrier, &key),
@@ -329,6 +336,11 @@ impl<S: Store> Server for Service<S> {
         datagram: &[u8],
         now: Now,
     ) -> Option<SocketAddr> {
+        if let Some(peer) = self.carrier.tunnel_mut().probed_aside(datagram, from, now.nanos) {
+            let status = self.carrier.tunnel().status(peer)?;
+            self.directory.probed(&status.key, port, from, now);
+            return None;
+        }
         let tunnel = self.carrier.tunnel();
         self.relay.as_mut()?.forward(port, from, datagram, now.nanos, |key| {
             tunnel.status(tunnel.find(key)?)?.endpoint
@@ -344,6 +356,10 @@ impl<S: Store> Server for Service<S> {
 
     fn take(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
         self.carrier.take()
+    }
+
+    fn take_stray(&mut self) -> Option<(u16, SocketAddr)> {
+        self.strays.pop()
     }
 
     fn tick(&mut self, now: Now) {

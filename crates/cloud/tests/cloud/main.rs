@@ -7,6 +7,8 @@ mod demo;
 mod direct;
 mod killed;
 mod namespaces;
+mod pairs;
 mod policed;
 mod reached;
+mod routers;
 mod tcp;

@@ -18,6 +18,7 @@ mod keys;
 mod names;
 mod peers_text;
 mod place;
+mod reach;
 mod serve;
 mod settings;
 mod up;

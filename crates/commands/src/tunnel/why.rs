@@ -1,5 +1,5 @@
 //! `tamis tunnel why`: whether a node and this one may begin something with each other, and by which line of the network's
-//! policy; or why there is no way to it.
+//! policy; by which way it is reached, and why by no better one; or why there is no way to it.
 //!
 //! Contract: it asks what programs and packets meet: this node's own server of names, and the rules in force.
 
@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use conntrack::Mode;
 use dataplane::Config;
 use live::Request;
-use live::answers::{Peers, Snapshot};
+use live::answers::{Peer, Peers, Snapshot};
 use live::config::tunnel::HOST;
 use overlay::{Protocol, Service};
 use packet::visible;
@@ -21,11 +21,11 @@ use replay::{shell, spec, why};
 use rules::ipset::Sets;
 use rules::model::Family;
 use rules::save::LoadOptions;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::ask::answer;
 use super::names::{self, COMMENT, Told};
-use super::place;
+use super::{place, reach};
 use crate::screen;
 
 /// `tamis tunnel why`.
@@ -45,6 +45,9 @@ pub(crate) struct WhyArgs {
     /// The tunnel's name, or its configuration; by default the only tunnel that is up
     #[arg(long, value_name = "NAME|CONFIG")]
     pub tunnel: Option<String>,
+    /// Print one JSON document, schema tamis.tunnel_why/1
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Two nodes, as rules and people name them.
@@ -66,14 +69,15 @@ pub(crate) fn run(args: &WhyArgs) -> Result<ExitCode> {
     let pair = match pair(&args.peer, &control)? {
         Ok(pair) => pair,
         Err(what) => {
-            screen::print(&visible::text(&format!("{what}\n")))?;
+            told(args, json!({ "why": [what] }), &format!("{what}\n"))?;
             return Ok(ExitCode::from(1));
         }
     };
     let snapshot: Snapshot = answer(&control, &Request::Snapshot {})?;
     let rules = Rules::of(&snapshot)?;
+    let way = Way::of(&pair, &control)?;
     let (text, may) = match args.service {
-        None => (rules.about(&pair), true),
+        None => (rules.about(&pair) + &way.text(), true),
         Some(service) => {
             let (out, may) = rules.told(&pair, service, true)?;
             let (back, _) = rules.told(&pair, service, false)?;
@@ -84,8 +88,46 @@ pub(crate) fn run(args: &WhyArgs) -> Result<ExitCode> {
             (format!("{out}{back}next: {next} && tamis why DIR --packet '{packet}'\n"), may)
         }
     };
-    screen::print(&visible::text(&text))?;
+    let document = json!({
+        "address": pair.peer.1,
+        "may": args.service.map(|_| may),
+        "rules": rules.of_peer(&pair),
+        "path": way.peer,
+        "why": way.lines,
+    });
+    told(args, document, &text)?;
     Ok(ExitCode::from(u8::from(!may)))
+}
+
+/// Prints a document, or text.
+fn told(args: &WhyArgs, mut document: Value, text: &str) -> Result<()> {
+    if !args.json {
+        return screen::print(&visible::text(text));
+    }
+    document["schema"] = "tamis.tunnel_why/1".into();
+    document["peer"] = args.peer.as_str().into();
+    screen::json(&document)
+}
+
+/// How a node is reached.
+struct Way {
+    peer: Option<Peer>,
+    lines: Vec<String>,
+}
+
+impl Way {
+    fn of(pair: &Pair, control: &Path) -> Result<Self> {
+        let Peers { peers } = answer(control, &Request::Peers {})?;
+        let address = format!("{}/32", pair.peer.1);
+        let peer = peers.into_iter().find(|peer| peer.allowed.contains(&address));
+        let names = [&*pair.own.0, &*pair.peer.0];
+        let lines = peer.iter().flat_map(|peer| reach::lines(peer, names)).collect();
+        Ok(Self { peer, lines })
+    }
+
+    fn text(&self) -> String {
+        self.lines.iter().map(|line| format!("{line}\n")).collect()
+    }
 }
 
 /// The control socket of the tunnel that is meant.
@@ -163,13 +205,18 @@ impl Rules {
     /// The rules about a peer.
     fn about(&self, pair: &Pair) -> String {
         let (name, address) = &pair.peer;
-        let chain = names::chain(*address);
-        let rules = self.files.iter().flat_map(|file| {
-            let of_peer = file.rules().filter(|(_, _, of, _)| *of.name == *chain);
-            of_peer.map(|(at, ..)| format!("  {}\n", file.rule_text(at)))
-        });
+        let rules = self.of_peer(pair).into_iter().map(|rule| format!("  {rule}\n"));
         let rules: String = rules.collect();
         format!("{name} is {address}; what it and {} may begin:\n{rules}", pair.own.0)
+    }
+
+    fn of_peer(&self, pair: &Pair) -> Vec<String> {
+        let chain = names::chain(pair.peer.1);
+        let rules = self.files.iter().flat_map(|file| {
+            let of_peer = file.rules().filter(|(_, _, of, _)| *of.name == *chain);
+            of_peer.map(|(at, ..)| file.rule_text(at).to_string())
+        });
+        rules.collect()
     }
 
     /// Whether something may begin, by which line; `outward` from this host.

@@ -40,6 +40,8 @@ pub(super) fn tunnel(data: &[u8]) {
         datagram.resize(datagram.len().max(bytes.len()), 0);
         datagram.iter_mut().zip(bytes).for_each(|(byte, change)| *byte ^= change);
         ends.now += 1_000_000;
+        let (end, now) = (usize::from(choice & 1), ends.now);
+        assert!(ends.ends[end].probed_aside(&datagram, place(2), now).is_none());
         let delivered = ends.take(usize::from(choice & 1), &mut datagram);
         assert!(delivered.is_none(), "{choice}: {bytes:?}");
         rest = next;

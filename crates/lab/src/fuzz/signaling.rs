@@ -86,7 +86,7 @@ fn step(
     liars: &mut BTreeSet<Name>,
     guest: PublicKey,
 ) -> Option<()> {
-    let kind = script.number(12)?;
+    let kind = script.number(13)?;
     let node = |script: &mut Script<'_>| script.number(NODES.len()).map(|at| name(NODES[at]));
     match kind {
         0..=5 if !world.flying.is_empty() => {
@@ -119,6 +119,14 @@ fn step(
             let (to, message) = (node(script)?, script.message()?);
             let key = world.nodes[&to].0;
             world.deliver(Flying::ToPeer(key, message));
+        }
+        12 => {
+            // Ports that routers give, one after the other or as they please.
+            let (from, port) = (node(script)?, 52_127 - u16::from(script.byte()? % 8));
+            let at = ([192, 0, 2, script.byte()? % 8], 51_896 + u16::from(script.byte()? % 8));
+            let key = world.nodes[&from].0;
+            world.directory.probed(&key, port, at.into(), world.time());
+            world.carry_out();
         }
         _ => {}
     }

@@ -24,7 +24,7 @@ pub use lists::{
     BansChanged, BansList, Conntrack, ConntrackEnded, Flow, FlowSide, Place, Set, Sets,
     SetsRestored,
 };
-pub use peers::{Peer, PeerChanged, Peers};
+pub use peers::{Direct, Peer, PeerChanged, Peers, Router};
 pub use refusal::{Refusal, RefusalKind};
 pub use rules::{
     Applied, Confirmed, Counters, Log, LoggedRevision, PolicyCounters, RevisionText, RuleCounters,

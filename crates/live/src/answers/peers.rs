@@ -26,6 +26,9 @@ pub struct Peer {
     /// Whether that is the `relay` of a network, or `direct`; of a peer by a directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// What was tried to reach it without the relay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub direct: Option<Direct>,
     pub allowed: Vec<String>,
     pub handshake_s: Option<f64>,
     pub suite: Option<String>,
@@ -40,6 +43,34 @@ pub struct Peer {
     pub unsent: BTreeMap<String, u64>,
     pub path_mtu: u16,
     pub waiting: usize,
+}
+
+/// What was tried to reach a peer without the relay.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Direct {
+    /// Attempts so far, and whether one is under way.
+    pub attempts: u32,
+    pub trying: bool,
+    /// Places that the last one tried.
+    pub places: usize,
+    /// Direct paths that were there and were given up.
+    pub given_up: u32,
+    /// This host's router as the directory saw it, and the peer's; once it has begun an attempt.
+    pub own: Option<Router>,
+    pub peer: Option<Router>,
+}
+
+/// What a router does with UDP ports.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Router {
+    /// Whether it gives `one` for all destinations, the next by a `step`, `each` another one, or that is `unknown`.
+    pub ports: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<i16>,
+    /// Whether what nobody asked for leaves no trace in it (`pass`), or is `taken` for its own, or that is `unknown`.
+    pub strangers: String,
 }
 
 /// The answer to `add_peer` and `remove_peer`.

@@ -18,6 +18,7 @@ mod punch;
 mod receive;
 mod registration;
 mod relay;
+mod sounding;
 mod state;
 
 pub use state::{Directory, Listed};

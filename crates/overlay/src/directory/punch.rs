@@ -3,18 +3,22 @@
 //! Their routers let in what comes from where their own node has sent. So both send at once: over a path of some length the
 //! datagrams cross before either arrives. Where they do not, the second one's router may have taken what came for its own: a
 //! router of Linux whose INPUT accepts it then gives the node's session another port, as long as datagrams come. So there
-//! is a pause before the next attempt, in which one node sends first, and another before that in which the other one does.
+//! is a pause before the next attempt, in which one node sends first, and another before that in which the other one does. Where
+//! one router alone is known to do so, its node is first in the first attempt. Of a router that counts its ports on, the other
+//! node tries the next ones.
 
 use std::net::SocketAddr;
 
 use tunnel::PublicKey;
 
+use super::sounding::Latest;
 use super::state::Directory;
 use crate::effect::Now;
 use crate::limits;
 use crate::message::Body;
 use crate::name::Name;
 use crate::paths::Pair;
+use crate::router::{Ports, Router, Strangers};
 
 impl Directory {
     /// The latest message of this key came from there, outside the tunnel. A node that has moved is reached elsewhere.
@@ -30,6 +34,7 @@ impl Directory {
         (presence.at, presence.at_since) = (Some(at), now.nanos);
         let name = name.clone();
         self.order_all(&name);
+        self.sound(&name, now);
         if before.is_some() {
             for pair in self.paths.of(&name) {
                 self.punch(&pair, limits::REGISTER, now);
@@ -46,16 +51,56 @@ impl Directory {
         if !expects(&pair.0, &pair.1) || !expects(&pair.1, &pair.0) {
             return;
         }
+        let routers = [&pair.0, &pair.1].map(|name| self.router(name));
+        let mut latest = [None; 2];
+        for (side, name) in [&pair.0, &pair.1].into_iter().enumerate() {
+            // The other node guesses, whose own port has to be known.
+            let is_of_use = !matches!(routers[1 - side].ports, Ports::Step(_) | Ports::Each);
+            if matches!(routers[side].ports, Ports::Step(_)) && is_of_use {
+                match self.latest(name, pair, now) {
+                    Latest::At(at) => latest[side] = Some(at),
+                    Latest::Asked => return,
+                    Latest::Unknown => {}
+                }
+            }
+        }
         let Some(attempt) = self.paths.attempt(pair, pause, now.nanos) else { return };
-        for (node, other, is_second) in
-            [(&pair.0, &pair.1, attempt % 3 == 2), (&pair.1, &pair.0, attempt % 3 == 1)]
-        {
+        let second = second(routers, attempt);
+        for (side, node, other) in [(0, &pair.0, &pair.1), (1, &pair.1, &pair.0)] {
             let Some(presence) = self.present.get(other) else { return };
-            let mut candidates: Vec<SocketAddr> = presence.at.into_iter().collect();
-            candidates.extend(presence.locals.iter().filter(|it| presence.at != Some(**it)));
+            let candidates = places(presence.at, latest[1 - side], &presence.locals);
+            let is_second = second == Some(side);
             let after = limits::PUNCH_LEAD + if is_second { limits::PUNCH_SECOND } else { 0 };
-            let name = other.clone();
-            self.send(node, 0, Body::Punch { name, after, candidates });
+            let (name, routers) = (other.clone(), Some([routers[side], routers[1 - side]]));
+            self.send(node, 0, Body::Punch { name, after, candidates, routers });
         }
     }
+
+    fn router(&self, name: &Name) -> Router {
+        self.present.get(name).map(|presence| presence.sounding.router).unwrap_or_default()
+    }
+}
+
+/// The side that begins later in an attempt of two nodes, if they do not begin at once: a router that takes what comes too early
+/// for its own is in no danger where its node has sent first.
+fn second(routers: [Router; 2], attempt: u32) -> Option<usize> {
+    let takes = routers.map(|router| router.strangers == Strangers::Taken);
+    match (attempt % 3, takes) {
+        (0, [true, false]) | (1, _) => Some(1),
+        (0, [false, true]) | (2, _) => Some(0),
+        _ => None,
+    }
+}
+
+/// Where a node may be, IPv6 first: where the directory sees it, or saw it last, and its own addresses.
+fn places(
+    at: Option<SocketAddr>,
+    latest: Option<SocketAddr>,
+    locals: &[SocketAddr],
+) -> Vec<SocketAddr> {
+    let seen = latest.or(at);
+    let others = locals.iter().copied().filter(|local| seen != Some(*local));
+    let mut places: Vec<SocketAddr> = seen.into_iter().chain(others).collect();
+    places.sort_by_key(SocketAddr::is_ipv4);
+    places
 }

@@ -32,6 +32,7 @@ impl Directory {
             started: !started,
             at: None,
             at_since: 0,
+            sounding: Default::default(),
             locals: Vec::new(),
             questions: 0,
             withdrawals: Default::default(),
@@ -42,6 +43,10 @@ impl Directory {
             let pairs = self.paths.of(name);
             presence.unknown = pairs.iter().filter_map(|pair| pair.other(name).cloned()).collect();
             pairs.iter().for_each(|pair| self.paths.set_shown(pair, false));
+            // It has another socket, perhaps, whose place counts at once.
+            if now.nanos >= presence.at_since.saturating_add(limits::SECOND) {
+                presence.at = None;
+            }
         }
         presence.started = started;
         presence.locals = locals;
@@ -50,6 +55,7 @@ impl Directory {
         let answer = Body::Registered { identity, time, started: directory };
         self.send(name, transaction, answer);
         self.remind(name);
+        self.sound_on(name, now);
     }
 
     /// A session with the peer of this key is there. A node that has not registered since this directory began knows nothing of

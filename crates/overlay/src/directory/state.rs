@@ -7,6 +7,7 @@ use std::ops::RangeInclusive;
 use tunnel::{Entropy, NoEntropy, PublicKey};
 
 use super::apart::Apart;
+use super::sounding::Sounding;
 use crate::effect::{Effect, Now};
 use crate::identity::{Identity, SignerKey};
 use crate::limits;
@@ -41,6 +42,8 @@ pub(super) struct Presence {
     /// Where it is, outside the tunnel, and since when.
     pub(super) at: Option<SocketAddr>,
     pub(super) at_since: u64,
+    /// What is found out of the router in front of it.
+    pub(super) sounding: Sounding,
     /// Addresses of its own, which those near it may reach.
     pub(super) locals: Vec<SocketAddr>,
     /// The questions of it whose state is kept.

@@ -5,9 +5,10 @@ use overlay::limits::{PUNCH_AGAIN, PUNCH_LEAD, PUNCH_SECOND, SECOND};
 use proptest::prelude::*;
 use tunnel::Path;
 
-use crate::routers::{FAIR, Kind, MILLISECOND, Streets, Weather};
+use crate::router::Kind;
+use crate::routers::{FAIR, MILLISECOND, Streets, Weather};
 
-const KINDS: [Kind; 4] = [Kind::Cone, Kind::Shut, Kind::Open, Kind::Random];
+const KINDS: [Kind; 4] = [Kind::Cone, Kind::Plain, Kind::Open, Kind::Random];
 
 /// Attempts as the directory begins them: both at once, then one first, then the other one.
 fn attempts(streets: &mut Streets) {
@@ -44,7 +45,7 @@ fn routers_decide_which_nodes_reach_each_other_directly() {
 
 #[test]
 fn what_comes_too_early_stands_in_the_way_until_the_other_node_sends_first() {
-    let mut streets = Streets::new([Kind::Shut, Kind::Open], 1, FAIR);
+    let mut streets = Streets::new([Kind::Plain, Kind::Open], 1, FAIR);
     streets.wait(SECOND);
     let (lead, later) = (PUNCH_LEAD, PUNCH_LEAD + PUNCH_SECOND);
     streets.punch([lead, later]);
@@ -62,7 +63,7 @@ fn what_comes_too_early_stands_in_the_way_until_the_other_node_sends_first() {
 
 #[test]
 fn nothing_is_lost_on_the_way_to_the_direct_path_and_the_relay_gets_keepalives_alone() {
-    let mut streets = Streets::new([Kind::Shut, Kind::Shut], 1, FAIR);
+    let mut streets = Streets::new([Kind::Plain, Kind::Plain], 1, FAIR);
     streets.wait(SECOND);
     streets.punch([PUNCH_LEAD; 2]);
     assert_eq!(streets.speak(2), 0);
@@ -79,7 +80,7 @@ fn nothing_is_lost_on_the_way_to_the_direct_path_and_the_relay_gets_keepalives_a
 
 #[test]
 fn a_direct_path_that_ends_gives_way_to_the_relay_and_is_found_again() {
-    let mut streets = Streets::new([Kind::Shut, Kind::Open], 1, FAIR);
+    let mut streets = Streets::new([Kind::Plain, Kind::Open], 1, FAIR);
     streets.wait(SECOND);
     streets.punch([PUNCH_LEAD; 2]);
     streets.speak(2);
@@ -110,7 +111,7 @@ fn an_idle_path_that_ended_is_found_out_with_the_first_packets() {
 
 #[test]
 fn an_end_that_alone_loses_the_direct_path_reaches_the_other_one_through_the_relay() {
-    let mut streets = Streets::new([Kind::Shut, Kind::Shut], 1, FAIR);
+    let mut streets = Streets::new([Kind::Plain, Kind::Plain], 1, FAIR);
     streets.wait(SECOND);
     streets.punch([PUNCH_LEAD; 2]);
     streets.speak(2);

@@ -302,7 +302,7 @@ impl Deceived {
                 Action::Remove { name } => assert!(self.peers.remove(&name).is_some()),
                 Action::Answer { found, .. } => self.answers.push(found),
                 Action::Note(line) => self.notes.push(line),
-                Action::Permit { .. } | Action::Punch { .. } => {}
+                Action::Permit { .. } | Action::Punch { .. } | Action::Probe { .. } => {}
             }
         }
     }

@@ -1,8 +1,12 @@
 //! Punches: both nodes of a pair learn at once where the other one may be, and nobody makes the directory say it too often.
 
+use std::net::SocketAddr;
+
 use overlay::limits::{PUNCH_LEAD, PUNCH_PAUSE, PUNCH_SECOND, REGISTER, SECOND};
 
-use crate::world::{World, local, name, policy};
+use overlay::{Ports, Router, Strangers};
+
+use crate::world::{Punch, World, local, name, policy};
 
 fn world() -> World {
     let mut world = World::new(policy(&[["a", "b"]]), 1);
@@ -73,11 +77,76 @@ fn places_that_lead_nowhere_are_not_tried() {
     let bad = ["127.0.0.1:1", "0.0.0.0:1", "224.0.0.1:1", "[fe80::1]:1", "192.0.2.9:0"];
     let candidates = bad.map(|it| it.parse().unwrap()).to_vec();
     for peer in ["b", "c"] {
-        let body = Body::Punch { name: name(peer), after: 0, candidates: candidates.clone() };
+        let body = Body::Punch {
+            name: name(peer),
+            after: 0,
+            candidates: candidates.clone(),
+            routers: None,
+        };
         let message = Message { transaction: 0, body }.to_bytes();
         let key = world.nodes[&name("a")].0;
         world.deliver(crate::world::Flying::ToPeer(key, message));
     }
     let [only] = &world.punches[..] else { panic!("c is no peer: {:?}", world.punches) };
     assert!(only.candidates.is_empty(), "{only:?}");
+}
+
+/// Node a is seen with this port by the directory, and with these by the ports of the relay that it is asked to probe.
+fn sounded(session: u16, seen: &[u16]) -> World {
+    let mut world = world();
+    let key = world.nodes[&name("a")].0;
+    let ip = world.places[&key].ip();
+    world.punches.clear();
+    world.places.insert(key, (ip, session).into());
+    world.settle(11);
+    let mut seen = seen.iter();
+    let mut asked = world.probed.remove(&name("a")).unwrap_or_default();
+    while !asked.is_empty() {
+        for port in asked {
+            let Some(at) = seen.next() else { break };
+            world.directory.probed(&key, port, (ip, *at).into(), world.time());
+            world.carry_out();
+        }
+        world.settle(1);
+        asked = world.probed.remove(&name("a")).unwrap_or_default();
+    }
+    world.settle(100);
+    world
+}
+
+#[test]
+fn the_node_whose_router_takes_what_comes_too_early_sends_first() {
+    let mut world = sounded(4_000, &[4_000, 4_000, 4_001]);
+    // The other node moves: a third attempt, in which both would begin at once.
+    let key = world.nodes[&name("b")].0;
+    world.places.insert(key, ([198, 51, 100, 7], 1_024).into());
+    world.punches.clear();
+    world.settle(12);
+    let of = |node: &str| world.punches.iter().find(|it| it.node == name(node)).unwrap();
+    let router = Router { ports: Ports::One, strangers: Strangers::Taken };
+    assert_eq!((of("b").routers.unwrap()[1], of("a").routers.unwrap()[0]), (router, router));
+    assert_eq!((of("a").after, of("b").after), (PUNCH_LEAD, PUNCH_LEAD + PUNCH_SECOND));
+}
+
+#[test]
+fn the_next_ports_of_a_router_that_counts_on_are_tried_by_the_other_node_alone() {
+    let world = sounded(4_000, &[4_004, 4_008]);
+    let of = |node: &str| world.punches.iter().rev().find(|it| it.node == name(node)).unwrap();
+    assert_eq!(of("b").routers.unwrap()[1].ports, Ports::Step(4));
+    let ports = of("b").candidates.iter().map(SocketAddr::port).collect::<Vec<_>>();
+    assert!(ports.len() > 8, "{ports:?}");
+    assert!(of("a").candidates.len() <= 2, "{:?}", of("a"));
+}
+
+#[test]
+fn what_nobody_asked_for_says_nothing_of_a_router() {
+    let mut world = world();
+    let key = world.nodes[&name("a")].0;
+    for port in [1, 52_000, 52_100, 65_535] {
+        world.directory.probed(&key, port, ([192, 0, 2, 1], 9).into(), world.time());
+    }
+    world.settle(100);
+    let of = |it: &&Punch| it.node == name("b");
+    let last = world.punches.iter().rev().find(of).unwrap();
+    assert_eq!(last.routers.unwrap()[1], Router::default());
 }

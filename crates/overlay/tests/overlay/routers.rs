@@ -1,79 +1,23 @@
 //! Two ends of a tunnel behind routers that translate, a relay, and a network between them that loses, repeats, delays and
-//! reorders. Routers treat ports as Linux does (RFC 4787 has the words).
+//! reorders.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashSet};
-use std::net::{IpAddr, SocketAddr};
+use std::collections::{BinaryHeap, HashSet};
+use std::net::SocketAddr;
 
 use overlay::limits::SECOND;
 use overlay::{Carrier, Pair, Relay};
 use tunnel::{Config, Offer, Path, PeerConfig, PeerId, Prefix, Tunnel};
 
+use crate::router::{Kind, Router};
 use crate::world::{name, secret, seeded};
 
 pub(crate) const MILLISECOND: u64 = SECOND / 1_000;
-/// How long a router remembers what nothing passes through.
-const FORGETS: u64 = 30 * SECOND;
 const RELAY: ([u8; 4], u16) = ([203, 0, 113, 1], 52_000);
 const DIRECTORY: ([u8; 4], u16) = ([203, 0, 113, 1], 51_900);
 
 /// Where copies come from.
 const COPIER: ([u8; 4], u16) = ([203, 0, 113, 66], 6_666);
-
-/// A router: which port it gives, and what it lets in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Everything for a port that it gave.
-    Cone,
-    /// From where its own host sent to; the rest is dropped.
-    Shut,
-    /// From where its own host sent to; it takes the rest for its own, and gives no port away that something came for.
-    Open,
-    /// From where its own host sent to; each destination sees another port.
-    Random,
-}
-
-struct Router {
-    kind: Kind,
-    address: [u8; 4],
-    /// Ports that were given, by inside and destination, and when something passed last.
-    given: BTreeMap<(SocketAddr, SocketAddr), (u16, u64)>,
-    /// What came for the router itself: port and source, and when.
-    own: BTreeMap<(u16, SocketAddr), u64>,
-    next: u16,
-}
-
-impl Router {
-    fn out(&mut self, from: SocketAddr, to: SocketAddr, now: u64) -> SocketAddr {
-        self.given.retain(|_, (_, at)| now - *at < FORGETS);
-        self.own.retain(|_, at| now - *at < FORGETS);
-        let is_taken = self.kind == Kind::Random || self.own.contains_key(&(from.port(), to));
-        let next = &mut self.next;
-        let (port, at) = self.given.entry((from, to)).or_insert_with(|| {
-            *next += 1;
-            (if is_taken { *next } else { from.port() }, now)
-        });
-        *at = now;
-        (self.address, *port).into()
-    }
-
-    fn inward(&mut self, from: SocketAddr, port: u16, now: u64) -> Option<SocketAddr> {
-        self.given.retain(|_, (_, at)| now - *at < FORGETS);
-        let is_cone = self.kind == Kind::Cone;
-        let found = self
-            .given
-            .iter_mut()
-            .find(|((_, to), (given, _))| *given == port && (is_cone || *to == from));
-        if let Some(((inside, _), (_, at))) = found {
-            *at = now;
-            return Some(*inside);
-        }
-        if self.kind == Kind::Open {
-            self.own.insert((port, from), now);
-        }
-        None
-    }
-}
 
 /// How bad the network is.
 #[derive(Clone, Copy, Debug)]
@@ -134,8 +78,7 @@ fn host(number: u64, kind: Kind) -> Host {
         ..PeerConfig::new(secret(other).public())
     };
     let peer = tunnel.add_peer(&peer).unwrap();
-    let (given, own) = (BTreeMap::new(), BTreeMap::new());
-    let router = Router { kind, address: [198, 51, 100, number as u8], given, own, next: 40_000 };
+    let router = Router::new(kind, [198, 51, 100, number as u8].into());
     let inside = ([10, number as u8, 0, 2], 51_900).into();
     Host { carrier: Carrier::new(tunnel), peer, inside, router }
 }
@@ -192,7 +135,7 @@ impl Streets {
         let relay = SocketAddr::from(RELAY);
         let is_direct = from != relay && to != relay;
         let mut hosts = self.hosts.iter().zip(self.copied);
-        if hosts.any(|(host, is)| is && IpAddr::from(host.router.address) == to.ip()) {
+        if hosts.any(|(host, is)| is && host.router.address == to.ip()) {
             let copy = Reverse((self.now, 0, COPIER.into(), to, bytes.to_vec()));
             self.flights.push(copy);
         }
@@ -230,13 +173,10 @@ impl Streets {
             }
             return;
         }
-        let found = self
-            .hosts
-            .iter()
-            .position(|host| SocketAddr::from((host.router.address, 0)).ip() == to.ip());
+        let found = self.hosts.iter().position(|host| host.router.address == to.ip());
         let Some(side) = found else { return };
         let (now, host) = (self.now, &mut self.hosts[side]);
-        if host.router.inward(from, to.port(), now).is_none() {
+        if host.router.inward(from, to, now).is_none() {
             return;
         }
         if let Some(carried) = host.carrier.receive(&mut bytes, from, now).message() {

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use overlay::limits::SECOND;
 use overlay::{
     Action, Authority, Body, Claims, Device, Directory, Effect, Line, Message, Name, Network,
-    NoWay, Node, Now, Outpost, Pair, Permits, Policy, Record, Signer,
+    NoWay, Node, Now, Outpost, Pair, Permits, Policy, Record, Router, Signer,
 };
 use tunnel::{Entropy, NoEntropy, PrivateKey, PublicKey};
 
@@ -93,6 +93,7 @@ pub(crate) struct Punch {
     pub(crate) peer: Name,
     pub(crate) after: u64,
     pub(crate) candidates: Vec<SocketAddr>,
+    pub(crate) routers: Option<[Router; 2]>,
 }
 
 /// A node's address by its own word.
@@ -148,6 +149,8 @@ pub(crate) struct World {
     pub(crate) answers: Vec<(Name, Name, Result<Claims, NoWay>)>,
     /// Punches, in their order.
     pub(crate) punches: Vec<Punch>,
+    /// Ports that each node was asked to probe last.
+    pub(crate) probed: BTreeMap<Name, Vec<u16>>,
     pub(crate) flying: Vec<Flying>,
     /// The address from which each node's datagrams come.
     pub(crate) places: BTreeMap<PublicKey, SocketAddr>,
@@ -229,6 +232,7 @@ impl World {
             permits: BTreeMap::new(),
             answers: Vec::new(),
             punches: Vec::new(),
+            probed: BTreeMap::new(),
             flying: Vec::new(),
             places: BTreeMap::new(),
             outpost: None,
@@ -460,6 +464,8 @@ impl World {
                     self.paths.remove(&pair);
                 }
                 Effect::Note(line) => self.notes.push(line),
+                // Nodes of this world probe nothing.
+                Effect::Stray { .. } => {}
                 Effect::Tell(device) => unreachable!("{device:?}"),
             }
         }
@@ -492,7 +498,9 @@ impl World {
                 Effect::Tell(device) if !self.is_split => self.directory.learn(device),
                 Effect::Tell(_) => {}
                 Effect::Note(line) => self.notes.push(line),
-                Effect::Join { .. } | Effect::Part { .. } => unreachable!("{effect:?}"),
+                Effect::Join { .. } | Effect::Part { .. } | Effect::Stray { .. } => {
+                    unreachable!("{effect:?}")
+                }
             }
         }
     }
@@ -517,10 +525,14 @@ impl World {
                     assert!(self.peers.get_mut(name).unwrap().remove(&peer).is_some());
                     assert!(self.permits.remove(&(name.clone(), peer)).is_some());
                 }
-                Action::Punch { name: peer, candidates, after } => {
+                Action::Probe { to } => {
+                    let ports = to.iter().map(SocketAddr::port).collect();
+                    self.probed.insert(name.clone(), ports);
+                }
+                Action::Punch { name: peer, candidates, after, routers } => {
                     assert!(self.peers[name].contains_key(&peer), "{name} has no peer {peer}");
                     let (node, at) = (name.clone(), self.now);
-                    self.punches.push(Punch { node, at, peer, after, candidates });
+                    self.punches.push(Punch { node, at, peer, after, candidates, routers });
                 }
                 Action::Answer { name: asked, found } => {
                     self.answers.push((name.clone(), asked, found));

@@ -3,6 +3,7 @@
 //! The owner calls one function at a time ([`crate`] has the table of them). Where what is said of a packet depends
 //! on others before it, the order of calls is the order; workers change nothing here.
 
+mod aside;
 mod end;
 mod handshake;
 mod inbound;

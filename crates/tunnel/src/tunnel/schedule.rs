@@ -2,7 +2,7 @@
 //! [`Tunnel::next_due`], and asks again after it received or staged anything, for that may make something due at
 //! once.
 
-use crate::direct::Step;
+use crate::direct::{ASIDE, Step};
 use crate::inner::Probe;
 use crate::job::Dropped;
 use crate::limits::REKEY_ATTEMPT_TIME;
@@ -55,8 +55,15 @@ impl Tunnel {
         if comes(&mut peer.timers.silence, now) {
             peer.timers.want_handshake(now);
         }
-        let own = self.direct_due(id, now).or_else(|| self.keepalive_due(id, now));
+        let own = self.aside_due(id, now).or_else(|| self.direct_due(id, now));
+        let own = own.or_else(|| self.keepalive_due(id, now));
         own.map(Due::Send).or_else(|| self.handshake_due(id, now))
+    }
+
+    /// The next probe to another place of a peer. Without a session there is none.
+    fn aside_due(&mut self, id: PeerId, now: u64) -> Option<Outgoing> {
+        let place = self.peer_mut(id)?.asides.pop()?;
+        self.seal_to(id, &Probe::Sent(ASIDE).bytes(), place, now)
     }
 
     /// What is due of the way to a peer without its relay.

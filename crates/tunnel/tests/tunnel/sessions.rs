@@ -356,3 +356,30 @@ fn a_probe_is_as_long_as_a_packet_of_that_length_and_is_answered() {
         assert_eq!(pair.a.probe(peer, 1, (&mut buffer, len), pair.now), None, "{len}");
     }
 }
+
+#[test]
+fn a_probe_aside_shows_who_sent_it_once_and_moves_nothing() {
+    let mut pair = Pair::established();
+    let (peer, now) = (pair.peer_of_a(), pair.now);
+    let beacons = [7, 8].map(|port| ([198, 51, 100, 1], port).into());
+    assert!(pair.a.probe_aside(peer, &beacons));
+    let probes = due(&mut pair.a, now);
+    assert_eq!(probes.iter().map(|it| it.to()).collect::<Vec<_>>(), beacons);
+    let from = ([203, 0, 113, 5], 4_000).into();
+    let before = pair.b.status(pair.peer_of_b()).unwrap();
+    for probe in &probes {
+        let mut changed = probe.bytes().to_vec();
+        changed[20] ^= 1;
+        assert_eq!(pair.b.probed_aside(&changed, from, now), None, "not genuine");
+        assert_eq!(pair.b.probed_aside(probe.bytes(), from, now), Some(pair.peer_of_b()));
+        assert_eq!(pair.b.probed_aside(probe.bytes(), from, now), None, "a replay");
+    }
+    assert_eq!(pair.b.status(pair.peer_of_b()).unwrap(), before);
+    assert!(due(&mut pair.b, now).is_empty(), "nothing answers");
+    // What is no such probe is left for who may take it.
+    let sent = Pair::packet(1, 2);
+    let (_, datagram) = send(&mut pair.a, &sent, now).unwrap();
+    assert_eq!(pair.b.probed_aside(&datagram, from, now), None);
+    let came = take(&mut pair.b, &datagram, place(1), now);
+    assert_eq!(came, Came::Data { established: false, packet: Some(sent) });
+}

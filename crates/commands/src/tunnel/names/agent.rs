@@ -9,7 +9,6 @@ use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use host::Network;
 use live::config::tunnel::{CloudSettings, PeerSettings, TunnelSettings};
 use live::{Peers, Running};
 use nix::ifaddrs::getifaddrs;
@@ -273,7 +272,7 @@ impl Names {
     }
 
     fn is_in_network(&self, address: IpAddr) -> bool {
-        self.own.iter().any(|(own, bits)| Network { addr: *own, bits: *bits }.holds(address))
+        self.own.iter().any(|own| is_near(address, *own))
     }
 
     /// Asks for the way to a node, and keeps the question until it is known.
@@ -313,8 +312,16 @@ impl Names {
                 peers.remove(&self.full(&name));
                 self.policed.forget(&name, run);
             }
-            Action::Punch { name, candidates, after } => {
-                self.punch(&name, candidates, after, peers);
+            Action::Punch { name, mut candidates, after, routers } => {
+                // Not through the tunnel itself.
+                candidates.retain(|candidate| !self.is_in_network(candidate.ip()));
+                peers.attempt(&self.full(&name), &candidates, after, routers);
+            }
+            Action::Probe { mut to } => {
+                to.retain(|place| !self.is_in_network(place.ip()));
+                if let Some((directory, _)) = self.servers.first() {
+                    peers.probe_aside(&directory.name, &to);
+                }
             }
             Action::Answer { name, found } => self.answer(&name, found),
             Action::Note(line) => log.tell(&format!("warning: {line}")),
@@ -339,12 +346,6 @@ impl Names {
         if let Err(error) = peers.set(&peer) {
             log.tell(&format!("warning: {} is no peer: {error}", peer.name));
         }
-    }
-
-    /// Tries to reach a peer without the relay, but not through the tunnel itself.
-    fn punch(&self, name: &Name, mut candidates: Vec<SocketAddr>, after: u64, peers: &Peers) {
-        candidates.retain(|candidate| !self.is_in_network(candidate.ip()));
-        peers.attempt(&self.full(name), &candidates, after);
     }
 
     /// Addresses of this host at which those near it may reach the tunnel: of each family the first two.
@@ -409,6 +410,12 @@ fn servers(tunnel: &TunnelSettings, cloud: &CloudSettings) -> Vec<(PeerSettings,
     [Some(cloud.directory), cloud.authority].into_iter().flatten().filter_map(of).collect()
 }
 
+/// Whether an address is in the network of another one, whose prefix has that many bits.
+fn is_near(address: IpAddr, (other, bits): (IpAddr, u8)) -> bool {
+    let prefix = |address| Prefix::new(address, bits).ok();
+    prefix(address).is_some_and(|own| Some(own) == prefix(other))
+}
+
 /// Where a server of this address speaks.
 fn at(server: Ipv4Addr) -> SocketAddr {
     SocketAddr::new(server.into(), PORT)
@@ -425,5 +432,20 @@ fn is_of_link(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => address.is_link_local(),
         IpAddr::V6(address) => address.is_unicast_link_local(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_the_network_are_near_the_nodes_own() {
+        let near = |address: &str, own: &str, bits| {
+            is_near(address.parse().unwrap(), (own.parse().unwrap(), bits))
+        };
+        assert!(near("10.99.7.2", "10.99.0.3", 16) && near("fd51::2", "fd51::3", 64));
+        assert!(!near("10.98.0.3", "10.99.0.3", 16) && !near("fd51:0:0:1::2", "fd51::3", 64));
+        assert!(!near("10.99.0.3", "fd51::3", 64) && !near("fd51::3", "10.99.0.3", 16));
     }
 }

@@ -6,8 +6,9 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use overlay::{Ports, Router, Strangers};
 use pktio::datagram::Refusal;
-use tunnel::{AddPeerError, Path, PeerConfig, PeerId, PublicKey, Suite};
+use tunnel::{AddPeerError, Path, PeerConfig, PeerId, PublicKey, Suite, Tried};
 
 use super::path_mtu::PathMtu;
 use super::site::{Peer, Site, State};
@@ -36,11 +37,28 @@ impl Peers {
         self.0.remove_peer(name)
     }
 
-    /// Tries to reach a peer at some places rather than through its relay, `after` nanoseconds from now.
-    pub fn attempt(&self, name: &str, candidates: &[SocketAddr], after: u64) {
+    /// Tries to reach a peer at some places rather than through its relay, `after` nanoseconds from now; `routers` are this host's
+    /// and the peer's, as far as its directory has said.
+    pub fn attempt(
+        &self,
+        name: &str,
+        candidates: &[SocketAddr],
+        after: u64,
+        routers: Option<[Router; 2]>,
+    ) {
         let (mut state, now) = (self.0.lock(), self.0.now());
+        let Some(peer) = state.find(name) else { return };
+        state.tunnel.attempt(peer, candidates, now.saturating_add(after));
+        if let Some(peer) = state.peers.get_mut(&peer) {
+            peer.routers = routers;
+        }
+    }
+
+    /// Sends a probe to each of these other places of a peer, in this order.
+    pub fn probe_aside(&self, name: &str, places: &[SocketAddr]) {
+        let mut state = self.0.lock();
         if let Some(peer) = state.find(name) {
-            state.tunnel.attempt(peer, candidates, now.saturating_add(after));
+            state.tunnel.probe_aside(peer, places);
         }
     }
 
@@ -84,6 +102,7 @@ impl Site {
             waiting: Waiting::default(),
             reached: 0,
             path: PathMtu::new(self.mtu),
+            routers: None,
             unsent: Default::default(),
         };
         // A prefix that the peer takes no longer belongs to another peer.
@@ -154,6 +173,7 @@ fn tell(tunnel: &str, state: &State, id: PeerId, peer: &Peer, now: u64) -> Optio
         key: status.key.to_string(),
         endpoint: endpoint.or_else(|| peer.endpoint.as_ref().map(ToString::to_string)),
         path: status.path.map(|path| path_name(path).to_owned()),
+        direct: status.tried.map(|tried| direct(tried, peer.routers)),
         allowed: peer.allowed.iter().map(ToString::to_string).collect(),
         handshake_s: status.session.map(ago),
         suite: status.suite.map(|suite| suite_name(suite).to_owned()),
@@ -180,6 +200,28 @@ fn path_name(path: Path) -> &'static str {
         Path::Relay => "relay",
         Path::Direct => "direct",
     }
+}
+
+fn direct(tried: Tried, routers: Option<[Router; 2]>) -> answers::Direct {
+    let Tried { attempts, is_trying: trying, places, lost: given_up } = tried;
+    let [own, peer] = routers.map_or([None; 2], |both| both.map(Some));
+    let [own, peer] = [own, peer].map(|router| router.map(router_told));
+    answers::Direct { attempts, trying, places, given_up, own, peer }
+}
+
+fn router_told(router: Router) -> answers::Router {
+    let (ports, step) = match router.ports {
+        Ports::Unknown => ("unknown", None),
+        Ports::One => ("one", None),
+        Ports::Step(step) => ("step", Some(step)),
+        Ports::Each => ("each", None),
+    };
+    let strangers = match router.strangers {
+        Strangers::Unknown => "unknown",
+        Strangers::Pass => "pass",
+        Strangers::Taken => "taken",
+    };
+    answers::Router { ports: ports.to_owned(), step, strangers: strangers.to_owned() }
 }
 
 fn suite_name(suite: Suite) -> &'static str {

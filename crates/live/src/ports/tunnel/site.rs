@@ -58,6 +58,8 @@ pub(super) struct Peer {
     /// How often there was a new session through which to send what waits.
     pub(super) reached: u64,
     pub(super) path: PathMtu,
+    /// This host's router and the peer's, as a directory saw them.
+    pub(super) routers: Option<[overlay::Router; 2]>,
     /// Datagrams that the system did not send, in the order of [`Refusal::ALL`].
     pub(super) unsent: [u64; Refusal::ALL.len()],
 }

@@ -1,0 +1,161 @@
+//! The list of `pairs.txt` in namespaces: two nodes behind real routers get what it says. `make nat-matrix` plays
+//! all of it, and these tests some. Needs root, `ping`, `nft` and `dig`.
+
+use std::fs;
+use std::time::Instant;
+
+use serde_json::Value;
+
+use crate::namespaces::{Hosts, PUBLIC};
+use crate::reached::{allow, answer};
+use crate::routers;
+
+/// Pairs that each run of the tests plays.
+const SOME: [[&str; 2]; 16] = [
+    ["cone", "random"],
+    ["random", "cone"],
+    ["restricted", "open"],
+    ["open", "restricted"],
+    ["plain", "plain"],
+    ["plain", "open"],
+    ["open", "plain"],
+    ["range", "open"],
+    ["open", "open"],
+    ["address", "restricted"],
+    ["plain", "address"],
+    ["plain", "sequential"],
+    ["sequential", "open"],
+    ["blocked", "plain"],
+    ["carrier", "carrier"],
+    ["firewall", "firewall"],
+];
+
+/// The pairs of the list, with what they get.
+fn list() -> Vec<([&'static str; 2], &'static str)> {
+    let text = include_str!("../../../overlay/tests/overlay/pairs.txt");
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let mut rows = lines.map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let columns = rows.find(|row| !row.is_empty()).unwrap();
+    let rows = rows.filter(|row| !row.is_empty());
+    let cells = |row: Vec<&'static str>| {
+        let cells = columns.clone().into_iter().zip(row[1..].to_vec());
+        cells.map(move |(other, what)| ([row[0], other], what)).collect::<Vec<_>>()
+    };
+    rows.flat_map(cells).collect()
+}
+
+/// A cloud, and nodes a and b, which are not up.
+fn network(test: &str) -> Option<Hosts> {
+    let hosts = Hosts::new(test, &["a", "b"])?;
+    routers::lay_v6(&hosts, &["a", "b"]);
+    let config = hosts.config();
+    hosts.cloud(&format!("all {config} --init --public {PUBLIC}:51900 --domain home.internal"));
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, text.replace("# tcp = 443", "tcp = 443")).unwrap();
+    allow(&hosts, "a", "b");
+    Some(hosts)
+}
+
+fn enrol(hosts: &mut Hosts) {
+    hosts.start_cloud();
+    ["a", "b"].iter().for_each(|node| hosts.masquerades(node, ""));
+    let printed = hosts.cloud(&format!("enrol a b --config {}", hosts.config()));
+    for node in ["a", "b"] {
+        let joined = hosts.join_as(node, &printed);
+        assert!(joined.status.success(), "{joined:?}");
+    }
+}
+
+/// What `why` says of the other node.
+fn why(hosts: &Hosts, node: &str, other: &str) -> Value {
+    let line = format!("{} tunnel why {other} --json --tunnel", hosts.tamis());
+    let said = hosts.says(node, &format!("{line} {}", hosts.node_config(node).display()));
+    serde_json::from_slice(&said.stdout).unwrap_or_default()
+}
+
+fn path(why: &Value) -> &str {
+    why["path"]["path"].as_str().unwrap_or_default()
+}
+
+/// Whether an attempt has ended, at this node and the other one.
+fn is_decided([one, other]: &[Value; 2]) -> bool {
+    let ended = |why: &Value| {
+        let direct = &why["path"]["direct"];
+        direct["attempts"].as_u64() > Some(0) && direct["trying"] == false
+    };
+    ended(one) && ended(other)
+}
+
+/// Plays a pair; returns what is wrong about it.
+fn play(hosts: &mut Hosts, [one, other]: [&str; 2], what: &str) -> Option<String> {
+    for (node, number, kind) in [("a", 1, one), ("b", 2, other)] {
+        hosts.kill(node);
+        let has_device = |hosts: &Hosts| hosts.says(node, "ip link show dev tam").status.success();
+        hosts.wait("the end of the device", |hosts| !has_device(hosts));
+        routers::becomes(hosts, (node, number), kind);
+    }
+    ["a", "b"].iter().for_each(|node| hosts.up(node));
+    let config = hosts.config();
+    let are_there = |hosts: &Hosts| {
+        let listed = hosts.cloud(&format!("devices --config {config}"));
+        listed.lines().filter(|line| line.ends_with("present")).count() == 2
+    };
+    hosts.wait("registrations", are_there);
+    let asked = Instant::now();
+    let told = |hosts: &Hosts| [why(hosts, "a", "b"), why(hosts, "b", "a")];
+    // A node that was up a moment ago may be listed by what it said then.
+    let found = answer("NOERROR", "10.99.0.3");
+    hosts.wait("the name", |hosts| hosts.dig("a", "b.home.internal", "A") == found);
+    hosts.wait("a ping", |hosts| hosts.pings("a", "10.99.0.3"));
+    let pinged = asked.elapsed().as_millis();
+    hosts.wait("the end of the attempt", |hosts| is_decided(&told(hosts)));
+    let decided = asked.elapsed().as_millis();
+    let both = told(hosts);
+    let got = both.each_ref().map(path);
+    let is_right = match what {
+        "direct" | "predict" => got == ["direct"; 2],
+        "cross" => got[0] == got[1],
+        _ => got == ["relay"; 2],
+    };
+    let pings = hosts.says("a", "ping -n -i 0.2 -W 1 -c 5 10.99.0.3");
+    let pings = String::from_utf8(pings.stdout).unwrap();
+    eprintln!(
+        "{one:<11}{other:<11}{what:<8} {got:?}: pinged after {pinged} ms, decided after {decided} ms"
+    );
+    if is_right && pings.contains(" 0% packet loss") {
+        return None;
+    }
+    Some(format!(
+        "{one}, {other}: {what}, got {got:?}\n{pings}\n{:#}\n",
+        Value::from(both.to_vec())
+    ))
+}
+
+fn all(test: &str, is_played: impl Fn(&[&str; 2]) -> bool) {
+    let Some(mut hosts) = network(test) else { return };
+    enrol(&mut hosts);
+    let mut wrong = Vec::new();
+    for (pair, what) in list().into_iter().filter(|(pair, _)| is_played(pair)) {
+        wrong.extend(play(&mut hosts, pair, what));
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.concat());
+}
+
+#[test]
+fn pairs_of_routers_get_what_the_list_says() {
+    all("pairs", |pair| SOME.contains(pair));
+}
+
+#[test]
+#[ignore = "make nat-matrix: it takes half an hour"]
+fn every_pair_of_routers_gets_what_the_list_says() {
+    let times = std::env::var("TAMIS_NAT_TIMES").map_or(1, |times| times.parse().unwrap());
+    // TAMIS_NAT_KIND=open plays the pairs of one kind.
+    let kind = std::env::var("TAMIS_NAT_KIND").ok();
+    for _ in 0..times {
+        // Nobody finds out yet that a router forgets in seconds.
+        all("matrix", |pair| {
+            !pair.contains(&"brief") && kind.as_deref().is_none_or(|kind| pair.contains(&kind))
+        });
+    }
+}
