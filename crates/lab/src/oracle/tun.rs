@@ -29,7 +29,9 @@ impl Tun {
         let (near, far) = (sys::open_tun(t0, ethernet)?, sys::open_tun(t1, false)?);
         if ethernet {
             let [a, b, c, d, e, f] = NEAR_MAC;
-            ip(&format!("link set {t0} address {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}\n"))?;
+            ip(&format!(
+                "link set {t0} address {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}\n"
+            ))?;
         }
         settle_device(t0)?;
         settle_device(t1)?;

@@ -305,9 +305,7 @@ fn changes(key: &str, scope: &Scope<'_>) -> bool {
     let sets = |stmt: &Stmt| match stmt {
         Stmt::Notrack => key == "state",
         Stmt::Named(named) => named.kind.name == format!("ct {key}"),
-        Stmt::Mangle(set, _) => {
-            read::is_key(set, "ct", if key == "state" { "zone" } else { key })
-        }
+        Stmt::Mangle(set, _) => read::is_key(set, "ct", if key == "state" { "zone" } else { key }),
         _ => false,
     };
     let rules = scope.table.chains.iter().flat_map(|chain| &chain.rules);

@@ -3,7 +3,7 @@
 //! Source: Linux 6.18 `nf_nat_core.c` (`nf_nat_setup_info`, `nf_nat_alloc_null_binding`).
 
 use super::choose::Choice;
-use super::range::{Range, address};
+use super::range::{Range, address, part};
 use super::translation::Translation;
 use crate::transit::Transit;
 use conntrack::{Direction, Side};
@@ -12,13 +12,20 @@ use conntrack::{Direction, Side};
 #[must_use]
 pub fn bind(transit: &mut Transit<'_, '_>, translation: &Translation) -> bool {
     if translation.is_vague {
-        // Where the mapping cannot be looked for, the range may have a free one or not.
-        if translation.draws() {
+        // Where the mapping cannot be looked for, the range may have a free one or not; and a protocol without ports has one,
+        // which another flow may have.
+        if translation.draws() || !has_ports(transit, translation.side) {
             crowd(transit);
         }
         return false;
     }
     set_up(transit, translation.side, &translation.range).is_some()
+}
+
+/// Whether the packet's flow has a port, or the number of a query, at an end.
+fn has_ports(transit: &Transit<'_, '_>, side: Side) -> bool {
+    let flow = transit.ct.view.flow.and_then(|at| transit.ct.tracker.as_ref()?.flow(at));
+    flow.is_none_or(|flow| part(flow.tuple(Direction::Original), side).is_some())
 }
 
 /// No target claimed this end: it keeps its address, and its port where no other flow has it. False where it is not

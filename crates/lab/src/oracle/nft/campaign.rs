@@ -15,9 +15,9 @@ use super::super::netns::in_fresh;
 use super::compare::{Difference, Reads, Session, Terms, is_compared, locate};
 use super::items::{self, Items};
 use super::shrink::{Failing, shrink};
+use crate::generate::mutate::network_offset;
 use crate::generate::nft::TableFamily;
 use crate::generate::nft::ruleset::{self, Ending, NftRuleset};
-use crate::generate::mutate::network_offset;
 use crate::generate::{Draw, answers, checksums, packets};
 use crate::scene::{Placement, Scene, Wire};
 

@@ -7,15 +7,15 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dataplane::counters::HitCount;
-use rules::model::Family;
 use packet::{Checksums, L3, L4, Link, Packet, Read, ipv6_ext};
+use rules::model::Family;
 
 use super::super::compare::same_addresses;
 use super::kernel::{Counted, NftKernel, sentinel};
 use super::tamis::{NftSide, config};
+use crate::generate::mutate::network_offset;
 use crate::generate::nft::ruleset::{Ending, NftRuleset};
 use crate::hex::hex;
-use crate::generate::mutate::network_offset;
 use crate::scene::{Placement, Scene, Wire, forwards, serial};
 use crate::state::evaluator::{Egress, agree};
 
@@ -119,8 +119,16 @@ impl Session {
                 Err(what) => (None, Some(Difference::Load(what))),
             },
         };
-        let session =
-            Self { terms, kernel, side, ruleset, unknown: BTreeMap::new(), left: 0, gone: Vec::new(), untold: 0 };
+        let session = Self {
+            terms,
+            kernel,
+            side,
+            ruleset,
+            unknown: BTreeMap::new(),
+            left: 0,
+            gone: Vec::new(),
+            untold: 0,
+        };
         Ok((session, refusals, difference))
     }
 
@@ -200,8 +208,8 @@ impl Session {
         }
         let found = ends.iter().zip(came).enumerate().find_map(|(index, (end, came))| {
             // What was put together leaves as fragments, with the numbers of the first.
-            let what =
-                packet_differs(end, came.as_deref()).filter(|_| !is_fragment(self.bare(&frames[index])))?;
+            let what = packet_differs(end, came.as_deref())
+                .filter(|_| !is_fragment(self.bare(&frames[index])))?;
             Some(Difference::Packet { index, what })
         });
         Ok(found)
