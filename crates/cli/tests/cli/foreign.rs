@@ -383,7 +383,7 @@ fn listings_that_cannot_be_read_are_refused_unless_ignored() {
     let bench = Bench::new();
     let host = folder(&bench, &[("iptables.save", &*saved(RULES)), ("nft.json", "{\"nft\": 1}")]);
     let text = refusal(&["why", &host, "--packet", WEB]);
-    assert!(text.contains("fw/nft.json:1:10: expected JSON as nft -j list ruleset"), "{text}");
+    assert!(text.contains("fw/nft.json: expected an object with a list \"nftables\""), "{text}");
     stdout(0, &["why", &host, "--ignore-nft", "--packet", WEB]);
     let bench = Bench::new();
     let host = folder(&bench, &[("rules.nft", &table("ip", "input priority filter", "drop"))]);

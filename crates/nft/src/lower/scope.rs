@@ -193,7 +193,10 @@ fn entries(elements: &[Element], bits: &[u32]) -> Result<Entries, Lacks> {
             other = Some(at as u32);
             continue;
         }
-        let Some(key) = constants::key(&element.key, bits) else {
+        // Ranges of hours and names may end before they begin.
+        let key = constants::key(&element.key, bits);
+        let key = key.filter(|key| key.iter().all(|span| span.low <= span.high));
+        let Some(key) = key else {
             return Err("an element that is no constant");
         };
         let doubtful = element.timeout.is_some_and(|timeout| timeout > 0);

@@ -177,6 +177,14 @@ fn a_key_that_is_not_known_leaves_open_what_it_may_find() {
     assert_eq!(verdict(&cut, "tcp dport vmap { 0-65535 : accept }"), Some(Accept));
 }
 
+#[test]
+fn a_range_in_a_set_that_ends_before_it_begins_is_not_evaluated() {
+    for elements in ["\"02:00\"-\"01:00\", \"03:00\"", "\"02:00\"-\"01:00\" . 1-2, \"03:00\" . 3"] {
+        let left = if elements.contains(" . ") { "meta hour . tcp dport" } else { "meta hour" };
+        assert_eq!(verdict(&Frame::syn(22), &format!("{left} {{ {elements} }} accept")), None);
+    }
+}
+
 /// Rules that a walk hit, by chain and number, and whether that was certain.
 #[derive(Default)]
 struct Hits(Vec<(u32, u32, bool)>);

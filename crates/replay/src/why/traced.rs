@@ -7,6 +7,7 @@
 //! the others at the hook have to be in it.
 
 use conntrack::CtState;
+use dataplane::FinalVerdict;
 use nft::model;
 use nft::text::{Printer, parse_rule, print};
 use rules::Outcome;
@@ -24,7 +25,8 @@ use crate::spec::{Passed, What};
 pub(super) fn hold(passed: &[(u64, Passed)], walked: impl Fn(&Known, Detail) -> Story) -> Story {
     let first = walked(&Known::default(), Detail::End);
     let agrees = |story: &Story| differs(story, passed).is_none();
-    if first.untold > 0 || agrees(&first) {
+    let is_first = agrees(&first);
+    if first.untold > 0 || is_first && first.verdict() != FinalVerdict::Unknown {
         return first;
     }
     let states = CtState::ALL.into_iter().map(|state| Known::past(Some(state)));
@@ -33,6 +35,9 @@ pub(super) fn hold(passed: &[(u64, Passed)], walked: impl Fn(&Known, Detail) -> 
     let is_one = told.windows(2).all(|pair| pair[0].decision() == pair[1].decision());
     if let (Some(story), true) = (told.into_iter().next(), is_one) {
         return story;
+    }
+    if is_first {
+        return first;
     }
     // Of several states the trace does not tell which it was.
     if !is_one {

@@ -105,6 +105,11 @@ fn packets_of_nft_s_traces() {
          hoplimit 64 ip6 nexthdr ipv6-icmp ip6 length 64 icmpv6 type echo-request icmpv6 code 0",
         "icmpv6 2001:db8::1 > 2001:db8::2 echo-request len=104 out=eth0 ttl=64",
     );
+    says(
+        "trace id 1 ip6 t c packet: iif \"eth0\" ip6 saddr 2001:db8::1 ip6 daddr 2001:db8::2 ip6 nexthdr ipv6-icmp ip6 length 32 \
+         icmpv6 type nd-neighbor-solicit icmpv6 code no-route",
+        "icmpv6 2001:db8::1 > 2001:db8::2 135 len=72 in=eth0",
+    );
     let verdict = "trace id 5dd2c64a ip filter input rule tcp dport 22 accept (verdict accept)";
     assert_eq!(in_our_words(verdict), Ok(None));
 }

@@ -3,6 +3,7 @@
 //!
 //! Source: nft(8), `nft monitor trace`; nftables `src/netlink.c`, `trace_print_packet`.
 
+use nft::types::{self, Value};
 use packet::tcp::Flags;
 
 use super::said::{Among, Said, address, is_protocol, number, ports};
@@ -88,9 +89,20 @@ fn ends<'a>(after: &impl After<'a>, said: &mut Said) -> Result<(), SpecError> {
     }
     if let Some((_, kind)) = after(&[&name, "type"]) {
         let code = after(&[&name, "code"]).and_then(|(_, code)| code.parse().ok());
-        said.icmp(kind, code.unwrap_or(0));
+        match of_nft(&name, kind) {
+            Some(number) => said.icmp(number, code.unwrap_or(0)),
+            None => said.icmp(kind, code.unwrap_or(0)),
+        }
     }
     Ok(())
+}
+
+/// The number of a type of ICMPv6 that has a name in nft alone: neighbours, routers, groups.
+fn of_nft(protocol: &str, kind: &str) -> Option<u128> {
+    if protocol != "icmpv6" || packet::icmpv6::type_named(kind).is_some() {
+        return None;
+    }
+    Value::parse(&types::ICMPV6_TYPE, kind)?.as_number()
 }
 
 /// `syn`, `syn|ack`, `0x12`.
