@@ -41,6 +41,8 @@ pub const PUNCH_SECOND: u64 = SECOND / 5;
 pub const CONFIRM: u64 = 15 * SECOND;
 /// Time between two attempts: routers forget what came too early in 30 s.
 pub const PUNCH_PAUSE: u64 = 35 * SECOND;
+/// Time between two attempts where one of the nodes has begun again: an attempt has ended by then.
+pub const PUNCH_FRESH: u64 = 3 * SECOND;
 /// Age at which a node asks again for a way whose attempts are few, and how many are.
 pub const PUNCH_AGAIN: u64 = 40 * SECOND;
 /// See [`PUNCH_AGAIN`].
@@ -50,6 +52,8 @@ pub const PUNCHES: u32 = 3;
 pub const BEACONS: u32 = 8;
 /// How often a node is asked to probe again what was not seen of it.
 pub const SOUNDINGS: u8 = 3;
+/// Time for which attempts wait for the probes that a node was asked for.
+pub const SOUNDS: u64 = SECOND / 2;
 /// Age to which the port that a router gave last says what the next ones are.
 pub const RECENT: u64 = 2 * SECOND;
 /// Ports that are tried after the last one of a router that counts on.

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::RangeInclusive;
 
+use crate::limits::PUNCH_FRESH;
 use crate::name::Name;
 
 /// The two nodes of a path, in the order of their names.
@@ -47,6 +48,8 @@ struct Path {
     /// Attempts of the two to reach each other directly, and when the last one began.
     attempts: u32,
     attempted: Option<u64>,
+    /// One of the two has begun again since: routers have nothing of its socket.
+    is_fresh: bool,
     /// The version of the policy from which on the two may begin what they may.
     since: u64,
     /// The order by which a relay apart carries the path; the last number of all if there is none yet.
@@ -57,8 +60,9 @@ struct Path {
 
 impl Path {
     fn new(port: u16, touched: u64, since: u64) -> Self {
-        let (attempts, attempted, order, is_shown) = (0, None, u64::MAX, false);
-        Self { port, touched, attempts, attempted, since, order, is_shown }
+        let (attempts, attempted, is_fresh) = (0, None, false);
+        let (order, is_shown) = (u64::MAX, false);
+        Self { port, touched, attempts, attempted, is_fresh, since, order, is_shown }
     }
 }
 
@@ -117,12 +121,21 @@ impl Paths {
     /// the last one is not that long ago.
     pub(crate) fn attempt(&mut self, pair: &Pair, pause: u64, now: u64) -> Option<u32> {
         let path = self.paths.get_mut(pair)?;
+        let pause = if path.is_fresh { pause.min(PUNCH_FRESH) } else { pause };
         if path.attempted.is_some_and(|at| now < at.saturating_add(pause)) {
             return None;
         }
-        let before = path.attempts;
+        let before = if path.is_fresh { 0 } else { path.attempts };
+        path.is_fresh = false;
         (path.attempts, path.attempted) = (before.wrapping_add(1), Some(now));
         Some(before)
+    }
+
+    /// One of two nodes has begun again.
+    pub(crate) fn restarted(&mut self, pair: &Pair) {
+        if let Some(path) = self.paths.get_mut(pair) {
+            (path.is_fresh, path.is_shown) = (true, false);
+        }
     }
 
     /// The version of the policy from which on two nodes may begin what they may.
@@ -154,10 +167,10 @@ impl Paths {
         self.paths.get(pair).is_some_and(|path| path.is_shown)
     }
 
-    /// The nodes of a path were shown the way, or one of them has begun again.
-    pub(crate) fn set_shown(&mut self, pair: &Pair, is_shown: bool) {
+    /// The nodes of a path were shown the way.
+    pub(crate) fn set_shown(&mut self, pair: &Pair) {
         if let Some(path) = self.paths.get_mut(pair) {
-            path.is_shown = is_shown;
+            path.is_shown = true;
         }
     }
 

@@ -88,7 +88,7 @@ impl Directory {
             presence.withdrawals.remove(other);
         }
         if self.orders.is_some() {
-            self.paths.set_shown(&Pair::of(node, other), true);
+            self.paths.set_shown(&Pair::of(node, other));
         }
         let (endpoint, permits) = (self.relay_at(port), self.policy.permits(node, other));
         self.send(node, transaction, Body::Direction { identity, endpoint, permits });

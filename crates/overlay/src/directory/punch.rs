@@ -51,6 +51,9 @@ impl Directory {
         if !expects(&pair.0, &pair.1) || !expects(&pair.1, &pair.0) {
             return;
         }
+        if self.awaits_sounding(&pair.0, pair, now) || self.awaits_sounding(&pair.1, pair, now) {
+            return;
+        }
         let routers = [&pair.0, &pair.1].map(|name| self.router(name));
         let mut latest = [None; 2];
         for (side, name) in [&pair.0, &pair.1].into_iter().enumerate() {

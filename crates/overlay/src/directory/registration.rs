@@ -42,7 +42,7 @@ impl Directory {
         if presence.started != started {
             let pairs = self.paths.of(name);
             presence.unknown = pairs.iter().filter_map(|pair| pair.other(name).cloned()).collect();
-            pairs.iter().for_each(|pair| self.paths.set_shown(pair, false));
+            pairs.iter().for_each(|pair| self.paths.restarted(pair));
             // It has another socket, perhaps, whose place counts at once.
             if now.nanos >= presence.at_since.saturating_add(limits::SECOND) {
                 presence.at = None;

@@ -36,6 +36,14 @@ pub(super) struct Sounding {
     waiting: BTreeSet<Pair>,
 }
 
+impl Sounding {
+    /// Whether a node was asked for probes a moment ago that have not arrived.
+    fn is_under_way(&self, now: u64) -> bool {
+        let is_recent = |at: u64| now.saturating_sub(at) < limits::SOUNDS;
+        !self.asked.is_empty() && self.asked_at.is_some_and(is_recent)
+    }
+}
+
 /// What is being found out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Step {
@@ -50,9 +58,9 @@ impl Directory {
     /// Begins to find out what a node's router does, where the relay is of this process.
     pub(super) fn sound(&mut self, name: &Name, now: Now) {
         if let Some(presence) = self.present.get_mut(name) {
-            let used = presence.sounding.used;
+            let Sounding { used, waiting, .. } = std::mem::take(&mut presence.sounding);
             let left = limits::SOUNDINGS;
-            presence.sounding = Sounding { used, left, ..Sounding::default() };
+            presence.sounding = Sounding { used, left, waiting, ..Sounding::default() };
         }
         self.sound_on(name, now);
     }
@@ -124,7 +132,6 @@ impl Directory {
         let seen: Option<Vec<SocketAddr>> = sounding.asked.iter().map(|(_, seen)| *seen).collect();
         let (Some(seen), Some(session)) = (seen, presence.at) else { return };
         sounding.asked.clear();
-        let waiting = std::mem::take(&mut sounding.waiting);
         match (sounding.step, &seen[..]) {
             (Step::Ports, [one, other]) => {
                 let is_one_host = one.ip() == other.ip() && one.ip() == session.ip();
@@ -144,7 +151,34 @@ impl Directory {
             }
             _ => {}
         }
-        waiting.iter().for_each(|pair| self.punch(pair, limits::PUNCH_PAUSE, now));
+        self.punch_waiting(&name, now);
+    }
+
+    /// Begins the attempts that waited for what is known of a node's router by now.
+    fn punch_waiting(&mut self, name: &Name, now: Now) {
+        let Some(presence) = self.present.get_mut(name) else { return };
+        let sounding = &mut presence.sounding;
+        if !sounding.is_under_way(now.nanos) {
+            let waiting = std::mem::take(&mut sounding.waiting);
+            waiting.iter().for_each(|pair| self.punch(pair, limits::PUNCH_PAUSE, now));
+        }
+    }
+
+    /// Begins attempts that wait for probes that were lost: to be called each second.
+    pub(super) fn give_up_soundings(&mut self, now: Now) {
+        let waiting = self.present.iter().filter(|(_, it)| !it.sounding.waiting.is_empty());
+        let names: Vec<Name> = waiting.map(|(name, _)| name.clone()).collect();
+        names.iter().for_each(|name| self.punch_waiting(name, now));
+    }
+
+    /// Whether the attempt of a pair waits for what is being found out of a node's router.
+    pub(super) fn awaits_sounding(&mut self, name: &Name, pair: &Pair, now: Now) -> bool {
+        let Some(presence) = self.present.get_mut(name) else { return false };
+        let is_awaited = presence.sounding.is_under_way(now.nanos);
+        if is_awaited {
+            presence.sounding.waiting.insert(pair.clone());
+        }
+        is_awaited
     }
 
     /// Where a node may be whose router counts on: where it was seen last, if that was just now. If it was not, it is asked to
