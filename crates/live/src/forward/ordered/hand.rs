@@ -22,7 +22,7 @@ use crate::forward::wire::{Mode, Turn, Wire};
 pub(super) struct Hand<'h, 'm> {
     pub(super) ordered: &'h mut Ordered,
     pub(super) from: usize,
-    /// The lane's place among those of the direction.
+    /// The lane's place among the direction's lanes.
     pub(super) at: usize,
     pub(super) means: &'h mut Turn<'m>,
     /// Wakes the other workers.
@@ -201,7 +201,7 @@ impl Hand<'_, '_> {
         frames
     }
 
-    /// Notes that the frames of a burst whose turn it is are in this worker's hand, and drops those of parts that were not
+    /// Notes that the frames of a burst whose turn it is are in this worker's hand, and drops the frames of parts that were not
     /// finished in time.
     fn begins(&mut self, parts: &mut [Part<Frames>]) {
         let counted = |part: &mut Frames| if part.is_closed { 0 } else { part.len() };
