@@ -270,6 +270,10 @@ impl Way<Frames> for Hand<'_, '_> {
         let from = self.from;
         let mut is_closed = parts.len() == 1;
         let came = self.receive(&mut is_closed)?;
+        if came.frames > 0 && !self.ordered.watches(self.means.now) {
+            // The first worker did not see them, or is slow.
+            self.ordered.lanes.called.store(self.means.now, Ordering::Relaxed);
+        }
         match parts {
             _ if came.frames == 0 => {}
             [all] => {
