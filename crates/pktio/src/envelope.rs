@@ -38,7 +38,7 @@ pub trait Envelope: Send {
         lose: &mut dyn FnMut(Lost, Frame<'_>),
     );
 
-    /// Gives the frames of a burst their places among all that are sealed, except those that already are. Returns how many
+    /// Gives the frames of a burst their places among all that are sealed, except frames that are sealed already. Returns how many
     /// left the burst for later: they wait in the port until their peer can be reached.
     fn place(
         &mut self,

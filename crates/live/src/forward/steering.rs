@@ -51,7 +51,7 @@ impl Steering {
         (Self { key, workers, couples }, why)
     }
 
-    /// The same, by owners: under rules whose packets depend on no others, too.
+    /// This distribution, by owners under all rules, also under rules whose packets depend on no others.
     pub(crate) fn coupled(self) -> Self {
         Self { couples: true, ..self }
     }

@@ -100,7 +100,7 @@ fn decipher(datagram: &mut [u8], of: &Mutex<Tunnel>) -> Opened {
         panic!("it is known")
     };
     thread::yield_now();
-    opening.open(datagram).ok().expect("it is genuine")
+    opening.open(datagram).expect("it is genuine")
 }
 
 /// The packet in a deciphered datagram, if it holds one.
@@ -118,7 +118,7 @@ fn open(datagram: &[u8], end: &mut Tunnel) -> Option<Vec<u8>> {
     let Received::Opening(opening) = end.receive(&datagram, place(0), NOW) else {
         panic!("it is known")
     };
-    let opened = opening.open(&mut datagram).ok().expect("it is genuine");
+    let opened = opening.open(&mut datagram).expect("it is genuine");
     release(opened, &datagram, end)
 }
 
@@ -256,7 +256,7 @@ impl Way<Frames> for Hand<'_> {
 
     fn work(&mut self, part: &mut Frames) {
         let mut notes = std::mem::take(&mut part.notes);
-        let Noted { opened, places } = notes.of();
+        let Noted { opened, places } = notes.of::<Noted>();
         match self.at {
             0 => each(&mut part.burst, |sealed| {
                 let mut datagram = sealed.to_vec();

@@ -22,7 +22,7 @@ use crate::forward::wire::{Mode, Turn, Wire};
 pub(super) struct Hand<'h, 'm> {
     pub(super) ordered: &'h mut Ordered,
     pub(super) from: usize,
-    /// The lane's place among those of the direction.
+    /// The lane's place among the direction's lanes.
     pub(super) at: usize,
     pub(super) means: &'h mut Turn<'m>,
     /// Wakes the other workers.
@@ -201,7 +201,7 @@ impl Hand<'_, '_> {
         frames
     }
 
-    /// Notes that the frames of a burst whose turn it is are in this worker's hand, and drops those of parts that were not
+    /// Notes that the frames of a burst whose turn it is are in this worker's hand, and drops the frames of parts that were not
     /// finished in time.
     fn begins(&mut self, parts: &mut [Part<Frames>]) {
         let counted = |part: &mut Frames| if part.is_closed { 0 } else { part.len() };
@@ -270,6 +270,10 @@ impl Way<Frames> for Hand<'_, '_> {
         let from = self.from;
         let mut is_closed = parts.len() == 1;
         let came = self.receive(&mut is_closed)?;
+        if came.frames > 0 && !self.ordered.watches(self.means.now) {
+            // The first worker did not see them, or is slow.
+            self.ordered.lanes.called.store(self.means.now, Ordering::Relaxed);
+        }
         match parts {
             _ if came.frames == 0 => {}
             [all] => {

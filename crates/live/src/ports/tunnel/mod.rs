@@ -9,7 +9,7 @@
 //! Contract: one [`Site`] for each tunnel, whose lock is held for one message that came, or one frame that leaves, at a
 //! time, never while anything is ciphered or sent. Frames are cut, sealed, opened and joined in memory of
 //! pools that are as large at the end as at the beginning. What waits for a peer is bounded ([`waiting::WAITING`]).
-//! Losses are reported with their reason. Inner packets keep their order, and counters are those of that order, where the
+//! Losses are reported with their reason. Inner packets keep their order, and counters follow that order, where the
 //! sequential steps take bursts in order. [`timers`] keeps time, looks up names of peers and probes the length of paths.
 
 mod carried;

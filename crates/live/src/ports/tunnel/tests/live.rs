@@ -459,24 +459,23 @@ impl Fuse {
 
 type Lose<'l> = &'l mut dyn FnMut(Lost, Frame<'_>);
 
+/// Loses frames, and counts them.
+fn counted<'l>(seen: &'l AtomicU64, lose: Lose<'l>) -> impl FnMut(Lost, Frame<'_>) + 'l {
+    move |why, frame| {
+        seen.fetch_add(1, Ordering::Relaxed);
+        lose(why, frame);
+    }
+}
+
 impl Envelope for Fuse {
     fn decipher(&mut self, burst: &mut Burst, notes: &mut Notes, lose: Lose<'_>) {
         self.burn(true, burst);
-        let mut seen = 0;
-        self.inner.decipher(burst, notes, &mut |why, frame| {
-            seen += 1;
-            lose(why, frame);
-        });
-        self.seen.fetch_add(seen, Ordering::Relaxed);
+        self.inner.decipher(burst, notes, &mut counted(&self.seen, lose));
     }
 
     fn release(&mut self, burst: &mut Burst, notes: &mut Notes, lose: Lose<'_>) {
-        let mut seen = 0;
-        self.inner.release(burst, notes, &mut |why, frame| {
-            seen += 1;
-            lose(why, frame);
-        });
-        self.seen.fetch_add(seen + burst.len() as u64, Ordering::Relaxed);
+        self.inner.release(burst, notes, &mut counted(&self.seen, lose));
+        self.seen.fetch_add(burst.len() as u64, Ordering::Relaxed);
     }
 
     fn place(&mut self, burst: &mut Burst, notes: &mut Notes, lose: Lose<'_>) -> usize {

@@ -27,7 +27,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     /// Whichever burst is sealed or deciphered first, and by whom: what one end takes in order the other gives in that
-    /// order, and counters are those of it.
+    /// order, and counters follow it.
     #[test]
     fn side_by_side_they_come_to_what_they_come_to_one_by_one((sizes, orders) in bursts()) {
         let mut pair = Pair::established(false);
