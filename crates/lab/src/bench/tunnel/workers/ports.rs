@@ -153,12 +153,13 @@ impl Port for Sink {
 
     fn tx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
         let (mut packets, mut reordered) = (0, 0);
+        let is_sealed = self.end.is_some();
         for (at, frame) in burst.iter().enumerate() {
             let mut sees = |number| {
                 packets += 1;
                 reordered += u64::from(!self.sees(number));
             };
-            match self.end.is_some() {
+            match is_sealed {
                 true => counters(frame.bytes).for_each(&mut sees),
                 false => numbers(frame.bytes, burst.live(at)).for_each(&mut sees),
             }
