@@ -152,7 +152,8 @@ impl Port for Sink {
     }
 
     fn tx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
-        let (mut packets, mut reordered, is_sealed) = (0, 0, self.end.is_some());
+        let (mut packets, mut reordered) = (0, 0);
+        let is_sealed = self.end.is_some();
         for (at, frame) in burst.iter().enumerate() {
             let mut sees = |number| {
                 packets += 1;
