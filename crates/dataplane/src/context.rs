@@ -32,7 +32,7 @@ pub(crate) struct Context<'n, 's> {
     pub(crate) before: &'s Before,
     /// Length of the largest fragment, if it was put together.
     pub(crate) fragment: Option<u32>,
-    /// Its fragments passed the chains before defragmentation by themselves.
+    /// Whether fragments of the packet passed the chains before defragmentation by themselves.
     pub(crate) apart: bool,
     pub(crate) note: &'s BridgeNote<'n>,
     /// Its mark when it came.

@@ -25,7 +25,7 @@ pub(crate) struct Walk<'p, 'b, 'w> {
     pub(super) recorded: Recorded,
     pub(super) moved: Moved,
     pub(super) ways: Ways,
-    /// Its fragments passed the chains before defragmentation by themselves.
+    /// Whether fragments of the packet passed the chains before defragmentation by themselves.
     pub(super) apart: bool,
     /// The port by which a bridge passes it on.
     pub(super) port: Iface<'p>,
@@ -245,7 +245,7 @@ impl<'p, 'b, 'w> Walk<'p, 'b, 'w> {
         }
     }
 
-    /// Its fragments may have had those turns by themselves.
+    /// Notes whether fragments of the packet had those turns by themselves.
     pub(crate) fn came_apart(&mut self, apart: bool) {
         self.apart = apart;
     }

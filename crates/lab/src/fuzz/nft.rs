@@ -6,7 +6,7 @@ use nft::model::Ruleset;
 use nft::text::{Printer, parse, print};
 use rules::model::Family;
 
-use super::evaluate;
+use super::walks::evaluate;
 
 /// A listing or a script of nft, or its JSON: what loads prints, and the print loads and prints as itself, in both
 /// languages; and packets walk it. A script includes itself.

@@ -222,7 +222,7 @@ fn chains_behind_a_key_that_is_not_known_are_walked() {
             vec![(1, 1, true), (0, 2, true)],
             Some(Accept),
         ),
-        // Whoever goes into a chain that lets all packets out again is at the next rule for certain.
+        // A chain that lets all packets out again leads to the next rule for certain.
         (&cut, "tcp dport vmap { 22 : jump a }", vec![a, (0, 2, true)], Some(Accept)),
         (&cut, "tcp dport vmap { 22 : jump a, 80 : jump b }", vec![a, b, last], Some(Accept)),
         (&cut, "tcp dport vmap { 22 : jump b, 80 : jump c }", vec![b, c, dropped, last], None),

@@ -30,7 +30,7 @@ fn a_family_without_tables_in_a_listing_has_no_rules() {
         let text = free.text(false);
         assert!(text.ends_with("ACCEPT: no chain is attached on its way\n"), "{text}");
     }
-    // Of a part that is asked for, or beside other rules, a listing says nothing of the rest.
+    // Of a part that is asked for, or with other rules, a listing says nothing of the rest.
     let folder = tempfile::tempdir().unwrap();
     let [listing, saved] =
         ["r.nft", "r.v6"].map(|name| folder.path().join(name).display().to_string());
