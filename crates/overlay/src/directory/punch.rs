@@ -71,7 +71,8 @@ impl Directory {
         let second = second(routers, attempt);
         for (side, node, other) in [(0, &pair.0, &pair.1), (1, &pair.1, &pair.0)] {
             let Some(presence) = self.present.get(other) else { return };
-            let candidates = places(presence.at, latest[1 - side], &presence.locals);
+            let seen = [latest[1 - side].or(presence.at), presence.sounding.displaced()];
+            let candidates = places(seen, &presence.locals);
             let is_second = second == Some(side);
             let after = limits::PUNCH_LEAD + if is_second { limits::PUNCH_SECOND } else { 0 };
             let (name, routers) = (other.clone(), Some([routers[side], routers[1 - side]]));
@@ -95,15 +96,14 @@ fn second(routers: [Router; 2], attempt: u32) -> Option<usize> {
     }
 }
 
-/// Where a node may be, IPv6 first: where the directory sees it, or saw it last, and its own addresses.
-fn places(
-    at: Option<SocketAddr>,
-    latest: Option<SocketAddr>,
-    locals: &[SocketAddr],
-) -> Vec<SocketAddr> {
-    let seen = latest.or(at);
-    let others = locals.iter().copied().filter(|local| seen != Some(*local));
-    let mut places: Vec<SocketAddr> = seen.into_iter().chain(others).collect();
+/// Where a node may be, IPv6 first: where the directory has seen it, and its own addresses.
+fn places(seen: [Option<SocketAddr>; 2], locals: &[SocketAddr]) -> Vec<SocketAddr> {
+    let mut places: Vec<SocketAddr> = Vec::new();
+    for place in seen.into_iter().flatten().chain(locals.iter().copied()) {
+        if !places.contains(&place) && places.len() < limits::CANDIDATES {
+            places.push(place);
+        }
+    }
     places.sort_by_key(SocketAddr::is_ipv4);
     places
 }

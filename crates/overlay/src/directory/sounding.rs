@@ -37,6 +37,13 @@ pub(super) struct Sounding {
 }
 
 impl Sounding {
+    /// Where else a node may be whose router took what came for its own: Linux gives the port that it then gave to what the
+    /// node sends elsewhere, too, for 30 s.
+    pub(super) fn displaced(&self) -> Option<SocketAddr> {
+        let (at, _) = self.last?;
+        (self.router.strangers == Strangers::Taken).then_some(at)
+    }
+
     /// Whether a node was asked for probes a moment ago that have not arrived.
     fn is_under_way(&self, now: u64) -> bool {
         let is_recent = |at: u64| now.saturating_sub(at) < limits::SOUNDS;

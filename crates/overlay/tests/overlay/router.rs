@@ -30,6 +30,8 @@ pub(crate) struct Router {
     pub(crate) address: IpAddr,
     /// Ports that were given, by inside and destination, and when something passed last.
     given: BTreeMap<(SocketAddr, SocketAddr), (SocketAddr, u64)>,
+    /// The port that each socket inside was given last for another destination, which Linux tries first.
+    last: BTreeMap<SocketAddr, (SocketAddr, SocketAddr)>,
     /// What came for the router itself: port and source, and when.
     own: BTreeMap<(u16, SocketAddr), u64>,
     next: u16,
@@ -37,7 +39,14 @@ pub(crate) struct Router {
 
 impl Router {
     pub(crate) fn new(kind: Kind, address: IpAddr) -> Self {
-        Self { kind, address, given: BTreeMap::new(), own: BTreeMap::new(), next: 0 }
+        Self {
+            kind,
+            address,
+            given: BTreeMap::new(),
+            last: BTreeMap::new(),
+            own: BTreeMap::new(),
+            next: 0,
+        }
     }
 
     fn forget(&mut self, now: u64) {
@@ -71,10 +80,16 @@ impl Router {
                 known.next().map_or(any, |(_, (place, _))| place.port())
             }
             Kind::Range => 50_000 + from.port() % 1_000,
-            _ if self.own.contains_key(&(from.port(), to)) => any,
-            _ => from.port(),
+            _ => {
+                let last =
+                    self.last.get(&from).filter(|(to, _)| self.given.contains_key(&(from, *to)));
+                let port = last.map_or(from.port(), |(_, place)| place.port());
+                if self.own.contains_key(&(port, to)) { any } else { port }
+            }
         };
-        (self.address, port).into()
+        let place = (self.address, port).into();
+        self.last.insert(from, (to, place));
+        place
     }
 
     /// Where a datagram from outside goes, inside.
