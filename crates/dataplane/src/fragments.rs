@@ -1,6 +1,6 @@
 //! Chains that come before defragmentation: they see each fragment by itself, and the packet that is put together no more.
 //!
-//! Contract: what such a chain does to a fragment is done to what it brings: one that is dropped brings nothing, and the
+//! Contract: what such a chain does to a fragment is done to what it brings: a dropped fragment brings nothing, and the
 //! mark of the first one is the packet's.
 //!
 //! Source: `NF_IP_PRI_CONNTRACK_DEFRAG`; `net/ipv4/netfilter/nf_defrag_ipv4.c` and its IPv6 sibling.

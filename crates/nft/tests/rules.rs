@@ -222,7 +222,7 @@ fn errors_say_where_and_what_was_expected() {
         ),
         (
             "table ip t {\n chain c {\n tcp dport { 1 : drop }\n",
-            "expected elements of a set, found those of a map",
+            "expected elements of a set, found elements of a map",
         ),
         (
             "table ip t {\n chain c {\n type nat hook forward",

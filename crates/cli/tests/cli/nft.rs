@@ -290,7 +290,7 @@ fn listed(table: &str, chain: &str, priority: &str) -> String {
     )
 }
 
-/// Of equal priorities the chain that was registered last runs first: a listing tells it of nft's tables and those of
+/// Of equal priorities the chain that was registered last runs first: a listing tells it of nft's tables and tables of
 /// iptables-nft, `registered.txt` of iptables-legacy's.
 #[test]
 fn three_kinds_of_rules_at_once_run_in_the_order_that_is_told() {

@@ -2,7 +2,7 @@
 //!
 //! Contract: what a source sends to a port arrives at one worker, which sends it on in the order in which it arrived, and up to 64
 //! datagrams of one flow as one message; each once, or not at all. What a worker cannot do alone it hands over to the main
-//! thread, which sends it in order, too: the datagrams of an unknown source, whose path has to be looked for, and those that go
+//! thread, which sends it in order, too: the datagrams of an unknown source, whose path has to be looked for, and datagrams that go
 //! to a TCP connection. While the main thread has any of a source, all of that source is handed over; what finds no room is
 //! lost. A worker locks the paths while it looks up a batch, and waits for nothing but datagrams.
 
@@ -39,7 +39,7 @@ const LONGEST: usize = 65_536;
 const BUFFER: usize = 4 << 20;
 /// Messages that wait for the main thread.
 const HANDED: usize = 256;
-/// Sources that a worker remembers to have handed over before it forgets those that are done.
+/// Sources that a worker remembers to have handed over before it forgets the finished.
 const REMEMBERED: usize = 1_024;
 /// What the end of all workers is called among their sockets.
 const STOP: u64 = u64::MAX;
@@ -250,7 +250,7 @@ struct Worker {
     pool: Pool,
     spare: Vec<FrameBuf>,
     receive: RecvBatch,
-    /// Messages that came; of those that go on, where, and which they are; and those for which that is not all.
+    /// Messages that came; of those that go on, where, and which they are; and messages for which that is not all.
     came: Vec<(FrameBuf, Arrived)>,
     leaving: Vec<(SocketAddr, usize)>,
     others: Vec<(Option<SocketAddr>, usize)>,

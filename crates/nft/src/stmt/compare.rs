@@ -30,7 +30,7 @@ fn fits(left: &Expr, right: &Expr) -> std::result::Result<(), String> {
     };
     let found = match right {
         Expr::Set(elements) if elements.iter().any(|element| element.data.is_some()) => {
-            return Err("expected elements of a set, found those of a map".to_owned());
+            return Err("expected elements of a set, found elements of a map".to_owned());
         }
         Expr::Set(elements) => elements.iter().any(|element| wide(&element.key)),
         other => wide(other),

@@ -82,7 +82,7 @@ fn play([one, other]: [Routers; 2], asks: usize, distances: Distances) -> (bool,
     (is_direct, lost + town.speak(&[0, 1], 100))
 }
 
-/// Plays all pairs but those of this router; returns what is not as the list says.
+/// Plays all pairs except for this router's; returns what is not as the list says.
 fn wrong(distances: Distances) -> Vec<String> {
     let mut wrong = Vec::new();
     for ([one, other], what) in pairs() {

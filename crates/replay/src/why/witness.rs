@@ -91,7 +91,7 @@ const LOG: &str = "the line of the log";
 const OF_PAST: [&str; 7] =
     ["connbytes", "connlabel", "connmark", "conntrack", "helper", "mark", "rateest"];
 
-/// Whether a match asks for what packets before left; those of nft have the names of what they read.
+/// Whether a match asks for what packets before left; matches of nft have the names of what they read.
 fn is_of_past(name: &str) -> bool {
     let reads = |part: &str| part.starts_with("ct ") || part.starts_with("meta mark");
     OF_PAST.contains(&name) || name.split(" . ").any(reads)
