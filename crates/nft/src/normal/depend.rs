@@ -212,7 +212,7 @@ impl Known {
             },
             Field::Payload(Payload::Field(header, field)) => match (header.name, field.name) {
                 ("ip", "protocol") if family == Family::Ip => self.transport = pending(value),
-                // `ip6 nexthdr` is no more than the byte: extension headers may follow.
+                // `ip6 nexthdr` asks for the byte alone: extension headers may follow.
                 ("ip", "protocol") | ("ip6", "nexthdr") => self.transport = None,
                 ("ether", "type") => self.network = pending(value),
                 ("icmp" | "icmpv6", "type") => self.icmp = pending(value),

@@ -17,7 +17,7 @@ const LISTS: [&[Field]; 9] = [
     keys::NUMBERS,
 ];
 
-/// Items of which tamis does not know the answer, or seldom: most rulesets have none, so that all else is told exactly.
+/// Items of which tamis does not know the answer, or seldom: most rulesets have none, so that all other answers are exact.
 const UNTOLD: [&str; 24] = [
     "ct count",
     "ct label",

@@ -197,7 +197,7 @@ fn compare(
         tally.packets += frames.len() as u64;
         sent.extend(frames);
         if terms.ending == Ending::Translated {
-            let answers = session.gone.iter().filter_map(|left| answers::draft(draw, left));
+            let answers = session.departed.iter().filter_map(|left| answers::draft(draw, left));
             let answers: Vec<_> = answers.collect();
             draw.answers = answers;
         }

@@ -92,7 +92,7 @@ pub struct Session {
     /// Packets that left.
     pub left: u64,
     /// Those of the last batch.
-    pub gone: Vec<Vec<u8>>,
+    pub departed: Vec<Vec<u8>>,
     /// Packets of which tamis does not know which chains they came to: any rule may have counted them.
     untold: u64,
 }
@@ -126,7 +126,7 @@ impl Session {
             ruleset,
             unknown: BTreeMap::new(),
             left: 0,
-            gone: Vec::new(),
+            departed: Vec::new(),
             untold: 0,
         };
         Ok((session, refusals, difference))
@@ -187,7 +187,7 @@ impl Session {
             .enumerate()
             .filter_map(|(at, frame)| Some((serial(self.bare(frame))?, at)))
             .collect();
-        self.gone.clear();
+        self.departed.clear();
         for survivor in self.kernel.survivors()? {
             self.left += 1;
             let Some(&index) = numbers.get(&survivor.serial) else { continue };
@@ -202,7 +202,7 @@ impl Session {
                 || same_addresses(ours, &survivor.bytes)
                 || same_addresses(sent, &survivor.bytes)
             {
-                self.gone.push(survivor.bytes.clone());
+                self.departed.push(survivor.bytes.clone());
                 came[index] = Some(survivor.bytes);
             }
         }
