@@ -6,7 +6,7 @@
 //!
 //! Contract: a lost probe costs knowledge, and no path. What a node says by probes is counted once for each that it was asked for.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use tunnel::PublicKey;
@@ -32,8 +32,8 @@ pub(super) struct Sounding {
     asked_at: Option<u64>,
     left: u8,
     used: u16,
-    /// Pairs whose attempt waits for the router's latest port.
-    waiting: BTreeSet<Pair>,
+    /// Pairs whose attempt waits for what is found out, and the time since their last attempt that is enough for one.
+    waiting: BTreeMap<Pair, u64>,
 }
 
 impl Sounding {
@@ -167,7 +167,7 @@ impl Directory {
         let sounding = &mut presence.sounding;
         if !sounding.is_under_way(now.nanos) {
             let waiting = std::mem::take(&mut sounding.waiting);
-            waiting.iter().for_each(|pair| self.punch(pair, limits::PUNCH_PAUSE, now));
+            waiting.iter().for_each(|(pair, pause)| self.punch(pair, *pause, now));
         }
     }
 
@@ -179,18 +179,23 @@ impl Directory {
     }
 
     /// Whether the attempt of a pair waits for what is being found out of a node's router.
-    pub(super) fn awaits_sounding(&mut self, name: &Name, pair: &Pair, now: Now) -> bool {
+    pub(super) fn awaits_sounding(
+        &mut self,
+        name: &Name,
+        (pair, pause): (&Pair, u64),
+        now: Now,
+    ) -> bool {
         let Some(presence) = self.present.get_mut(name) else { return false };
         let is_awaited = presence.sounding.is_under_way(now.nanos);
         if is_awaited {
-            presence.sounding.waiting.insert(pair.clone());
+            presence.sounding.waiting.insert(pair.clone(), pause);
         }
         is_awaited
     }
 
     /// Where a node may be whose router counts on: where it was seen last, if that was just now. If it was not, it is asked to
     /// probe, and the attempt of the pair waits for that once.
-    pub(super) fn latest(&mut self, name: &Name, pair: &Pair, now: Now) -> Latest {
+    pub(super) fn latest(&mut self, name: &Name, (pair, pause): (&Pair, u64), now: Now) -> Latest {
         let Some(presence) = self.present.get_mut(name) else { return Latest::Unknown };
         let sounding = &mut presence.sounding;
         let is_recent = |at: u64| now.nanos.saturating_sub(at) < limits::RECENT;
@@ -200,7 +205,7 @@ impl Directory {
         if sounding.asked_at.is_some_and(is_recent) {
             return Latest::Unknown;
         }
-        sounding.waiting.insert(pair.clone());
+        sounding.waiting.insert(pair.clone(), pause);
         let port = self.beacons(name, 1);
         if port.is_empty() {
             return Latest::Unknown;
