@@ -80,6 +80,7 @@ fn figures(frames: Accounted) -> Figures {
             key: String::new(),
             endpoint: None,
             path: None,
+            direct: None,
             allowed: Vec::new(),
             handshake_s: Some(1.5),
             suite: None,
