@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 
 use tunnel::PublicKey;
 
-use super::sounding::Latest;
+use super::probes::Latest;
 use super::state::Directory;
 use crate::effect::Now;
 use crate::limits;
