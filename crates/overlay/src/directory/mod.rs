@@ -14,6 +14,7 @@ mod apart;
 mod authority;
 mod direction;
 mod members;
+mod probes;
 mod punch;
 mod receive;
 mod registration;

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 
 use tunnel::PublicKey;
 
-use super::sounding::Latest;
+use super::probes::Latest;
 use super::state::Directory;
 use crate::effect::Now;
 use crate::limits;
@@ -51,7 +51,10 @@ impl Directory {
         if !expects(&pair.0, &pair.1) || !expects(&pair.1, &pair.0) {
             return;
         }
-        if self.awaits_sounding(&pair.0, pair, now) || self.awaits_sounding(&pair.1, pair, now) {
+        let waiting = (pair, pause);
+        if self.awaits_sounding(&pair.0, waiting, now)
+            || self.awaits_sounding(&pair.1, waiting, now)
+        {
             return;
         }
         let routers = [&pair.0, &pair.1].map(|name| self.router(name));
@@ -60,7 +63,7 @@ impl Directory {
             // The other node guesses, whose own port has to be known.
             let is_of_use = !matches!(routers[1 - side].ports, Ports::Step(_) | Ports::Each);
             if matches!(routers[side].ports, Ports::Step(_)) && is_of_use {
-                match self.latest(name, pair, now) {
+                match self.latest(name, waiting, now) {
                     Latest::At(at) => latest[side] = Some(at),
                     Latest::Asked => return,
                     Latest::Unknown => {}
