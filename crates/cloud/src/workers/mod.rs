@@ -37,7 +37,7 @@ const TURNS: usize = 4;
 const LONGEST: usize = 65_536;
 /// Bytes that may wait in a socket of the relay, where the system lets them.
 const BUFFER: usize = 4 << 20;
-/// Messages that wait for the main thread.
+/// Messages of a worker that wait for the main thread.
 const HANDED: usize = 256;
 /// Sources that a worker remembers to have handed over before it forgets the finished.
 const REMEMBERED: usize = 1_024;
@@ -103,7 +103,7 @@ impl Workers {
             all.iter_mut().zip(sockets).for_each(|(of, socket)| of.push((port, socket.into())));
         }
         let sockets = all.first().cloned().unwrap_or_default();
-        let (to_main, handed) = sync_channel(HANDED);
+        let (to_main, handed) = sync_channel(HANDED * workers + 1);
         let bell = || eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC).map(Arc::new);
         let (bell, stop) = (bell()?, bell()?);
         let mut started = Self {
@@ -354,15 +354,23 @@ impl Worker {
         for (to, number) in others.drain(..) {
             let (frame, arrived) = &came[number];
             let is_pending = self.is_pending(port, arrived.from);
+            // Half of the room is for looks, so that what follows them takes no look's place.
+            let waiting = self.handed.saturating_sub(self.done.load(Ordering::Acquire));
+            let (has_room, may_follow) = (waiting < HANDED as u64, waiting < HANDED as u64 / 2);
             let next = match to {
-                Some(to) if is_pending || is_stream(to) => Next::To(to),
-                Some(to) => {
+                Some(to) if !is_pending && !is_stream(to) => {
                     self.leaving.push((to, number));
                     continue;
                 }
-                None if is_pending => Next::Follow,
-                None if self.forwarding.may_look(arrived.from.ip(), now) => Next::Look,
-                None => {
+                Some(to) if may_follow => Next::To(to),
+                None if is_pending && may_follow => Next::Follow,
+                None if !is_pending
+                    && has_room
+                    && self.forwarding.may_look(arrived.from.ip(), now) =>
+                {
+                    Next::Look
+                }
+                _ => {
                     self.forwarding.count_dropped(count(frame.bytes(), arrived.segment));
                     continue;
                 }
