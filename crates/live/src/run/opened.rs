@@ -87,7 +87,7 @@ fn load(settings: &Settings, texts: &[RulesText]) -> Result<(Loaded, Resumed), C
 /// Decides how the configured workers divide the work under these rules.
 fn divide(settings: &Settings, loaded: &Loaded) -> Division {
     let orders = settings.wires.iter().map(|wire| wire.order);
-    // A tunnel has several workers unless told otherwise, and takes whatever rules one would take.
+    // Rules that track connections may be applied to a tunnel that began without.
     let has_tunnel = settings.ports.iter().any(|port| matches!(port.kind, Kind::Tunnel { .. }));
     Division::of(&loaded.rulesets, &settings.workers, orders, has_tunnel)
 }

@@ -46,7 +46,7 @@ pub(crate) struct TunnelArgs {
     /// Measure both forms of the study's packet handling, too: by one thread, and with a lock for each packet
     #[arg(long)]
     forms: bool,
-    /// How many workers each end of tamis has, in turn [default: as many as it takes by itself; 1,2 of --only workers]
+    /// How many workers each end of tamis has, in turn [default: 1; 1,2 of --only workers]
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     workers: Vec<usize>,
     /// How many initiators there are, in turn [default: 1,4,7,10, or 1,10 with --quick]

@@ -79,7 +79,11 @@ impl TunnelSettings {
                 lines.file(key, &named.path);
             }
         }
-        lines.number("workers", self.workers);
+        match self.workers {
+            Some(1) => {}
+            None => lines.text_of("workers", "auto"),
+            given => lines.number("workers", given),
+        }
         match self.privileges {
             Privileges::Auto => {}
             Privileges::Required => lines.text_of("privileges", "required"),

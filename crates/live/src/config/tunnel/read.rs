@@ -305,6 +305,7 @@ fn table(section: &Section<'_, '_>) -> Result<Table, Wrong> {
     }
 }
 
+/// The number of workers, one unless it is given; `None` if it is left to the machine.
 fn workers(section: &Section<'_, '_>) -> Result<Option<usize>, Wrong> {
     match section.get("workers") {
         Some(value) if value.get_ref().is_str() => {
@@ -313,7 +314,7 @@ fn workers(section: &Section<'_, '_>) -> Result<Option<usize>, Wrong> {
         Some(value) if !value.get_ref().is_integer() => {
             Err(found(value, "\"auto\" or a number of workers"))
         }
-        _ => work::one_or_more(section, "workers", work::MOST_WORKERS),
+        _ => Ok(Some(work::one_or_more(section, "workers", work::MOST_WORKERS)?.unwrap_or(1))),
     }
 }
 

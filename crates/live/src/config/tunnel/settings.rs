@@ -24,8 +24,8 @@ pub const FOLDER: &str = "/run/tamis";
 /// The default of bytes of the longest inner packet: sealed, and over IPv6, it fits a link of 1,500.
 pub const MTU: u16 = 1420;
 
-/// Workers of a tunnel that does not say how many, at most: receiving, putting in order and sending are done by one worker at
-/// a time, and take about a quarter of what a packet costs, so more workers would mostly wait.
+/// Workers of a tunnel that leaves their number to the machine, at most: receiving, putting in order and sending are done by one worker at
+/// a time, so more workers would mostly wait.
 pub const WORKERS: usize = 4;
 
 /// The settings of one end of the overlay, before rules are opened.
@@ -67,7 +67,7 @@ pub struct TunnelSettings {
     pub ipset: Option<Named>,
     /// The access list and its changes.
     pub bans: Option<Named>,
-    /// The number of workers, where it is given; see [`TunnelSettings::workers`].
+    /// The number of workers; `None` leaves it to the machine, see [`TunnelSettings::workers`].
     pub workers: Option<usize>,
     /// What privileges are kept while the tunnel runs.
     pub privileges: Privileges,
@@ -226,7 +226,7 @@ impl TunnelSettings {
             rules: Vec::new(),
             ipset: None,
             bans: None,
-            workers: None,
+            workers: Some(1),
             privileges: Privileges::default(),
             control: Self::control_of(name),
             metrics: None,
@@ -235,7 +235,7 @@ impl TunnelSettings {
         }
     }
 
-    /// The number of workers: as given, or else one for each processor that the process may use, up to [`WORKERS`].
+    /// The number of workers: as given, or one for each processor that the process may use, up to [`WORKERS`].
     #[must_use]
     pub fn workers(&self) -> usize {
         let here = || thread::available_parallelism().map_or(1, NonZeroUsize::get).min(WORKERS);

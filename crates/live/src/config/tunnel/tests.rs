@@ -115,8 +115,7 @@ fn what_is_not_said_is_as_documented() {
     let folder = folder();
     let read = read(&folder, "[tunnel]\nkey = \"office.key\"").unwrap();
     assert_eq!((&*read.name, read.listen, read.mtu, read.mark), ("office", 0, 1420, None));
-    assert_eq!((read.dscp, read.table, read.workers), (Dscp::Fixed(0), Table::Auto, None));
-    assert!((1..=WORKERS).contains(&read.workers()));
+    assert_eq!((read.dscp, read.table, read.workers), (Dscp::Fixed(0), Table::Auto, Some(1)));
     assert_eq!(read.control, PathBuf::from("/run/tamis/office.sock"));
     assert!(read.peers.is_empty() && read.addresses.is_empty() && read.metrics.is_none());
 }
