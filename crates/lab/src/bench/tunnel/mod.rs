@@ -1,6 +1,6 @@
 //! `tamis-bench tunnel`: the overlay beside its peers, between hosts in network namespaces of one machine.
 //!
-//! Contract: needs root, but for [`workers`]. Experiments follow each other. Each of their rounds gives every overlay its turn on a site of its own,
+//! Contract: needs root, but for `workers`. Experiments follow each other. Each of their rounds gives every overlay its turn on a site of its own,
 //! one after the other; figures are medians of the rounds, a ratio is the median of what each round gave. Both ends, and what loads them, share the cores
 //! of this machine: figures are of the whole, and compare with those of the same run only. Nothing stays behind
 //! (`namespace.rs`).

@@ -1,7 +1,7 @@
 //! Which field a test is of: one that fits what its rule is about already.
 
 use super::field::{Field, Kind};
-use super::{Drawing, keys, link, options, payload};
+use super::{Drawing, is_untold, keys, link, options, payload};
 use rules::model::Family;
 
 /// Lists of fields.
@@ -16,39 +16,6 @@ const LISTS: [&[Field]; 9] = [
     keys::ROUTES,
     keys::NUMBERS,
 ];
-
-/// Items of which tamis does not know the answer, or seldom: most rulesets have none, so that all other answers are exact.
-const UNTOLD: [&str; 24] = [
-    "ct count",
-    "ct label",
-    "fib oifname",
-    "ip option",
-    "meta day",
-    "meta hour",
-    "meta iifkind",
-    "meta iiftype",
-    "meta ipsec",
-    "jhash",
-    "meta oifkind",
-    "meta oiftype",
-    "meta pkttype set",
-    "meta priority",
-    "meta rtclassid",
-    "meta sdif",
-    "meta skgid",
-    "meta skuid",
-    "meta time",
-    "numgen",
-    "rt",
-    "socket",
-    "symhash",
-    "vmap continue",
-];
-
-/// Whether an item is one of which tamis may not know the answer.
-pub(super) fn is_untold(item: &str) -> bool {
-    UNTOLD.iter().any(|untold| item.starts_with(untold))
-}
 
 /// How often an item is drawn: those more often that few packets have, or that lead to few others.
 fn share(item: &str) -> u32 {

@@ -28,9 +28,11 @@ const FEW_ORDERED: u64 = 200_000;
 /// Numbers of workers.
 const WORKERS: [usize; 2] = [1, 2];
 
+/// A run of one way.
+type Run = fn(Load) -> io::Result<Took>;
+
 /// What an end does.
-const WAYS: [(&str, fn(Load) -> io::Result<Took>); 2] =
-    [("seal", Load::seal), ("open", Load::open)];
+const WAYS: [(&str, Run); 2] = [("seal", Load::seal), ("open", Load::open)];
 
 /// Measures.
 ///
