@@ -49,8 +49,9 @@ pub(crate) trait Server {
         now: Now,
     ) -> Option<SocketAddr>;
 
-    /// Looks for the path of an unknown source of a datagram that a worker of the relay got.
-    fn look_for(&mut self, port: u16, from: SocketAddr, datagram: &[u8]);
+    /// Looks for the path of an unknown source of a datagram that a worker of the relay got; returns whether the datagram is to
+    /// be relayed, rather than for this server.
+    fn look_for(&mut self, port: u16, from: SocketAddr, datagram: &[u8], now: Now) -> bool;
 
     /// Does what time brings.
     fn tick(&mut self, now: Now);
@@ -145,7 +146,7 @@ impl Sockets {
     /// Sends what workers of the relay handed over.
     fn take_handed(&mut self, server: &mut impl Server, now: Now) -> Result<()> {
         let (Some(relay), streams) = (&mut self.relay, &mut self.streams) else { return Ok(()) };
-        let look = |port, from, datagram: &_| server.look_for(port, from, datagram);
+        let look = |port, from, datagram: &_| server.look_for(port, from, datagram, now);
         let by_stream = |to, port, datagram: &_| {
             streams.iter_mut().for_each(|it| it.send(to, Some(port), datagram, now.nanos));
         };

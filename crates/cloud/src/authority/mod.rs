@@ -143,7 +143,9 @@ impl<S: Store> Server for Signing<S> {
         None
     }
 
-    fn look_for(&mut self, _: u16, _: SocketAddr, _: &[u8]) {}
+    fn look_for(&mut self, _: u16, _: SocketAddr, _: &[u8], _: Now) -> bool {
+        false
+    }
 
     fn tick(&mut self, now: Now) {
         self.carrier.tick(now.nanos);

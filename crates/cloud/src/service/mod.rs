@@ -191,6 +191,15 @@ impl<S: Store> Service<S> {
         (!is_known && !is_guest(key, at)).then_some((*key, place))
     }
 
+    /// Whether a datagram that came to a port of the relay is a probe of a node's router; notes what it shows.
+    fn is_probe(&mut self, port: u16, from: SocketAddr, datagram: &[u8], now: Now) -> bool {
+        let peer = self.carrier.tunnel_mut().probed_aside(datagram, from, now.nanos);
+        let status = peer.and_then(|peer| self.carrier.tunnel().status(peer));
+        let Some(status) = status else { return false };
+        self.directory.probed(&status.key, port, from, now);
+        true
+    }
+
     /// Notes what is to be kept of an effect: before it is carried out, and of a path soon.
     fn note(&mut self, effect: &Effect, changes: &mut Changes, now: Now) {
         match effect {
@@ -336,9 +345,7 @@ impl<S: Store> Server for Service<S> {
         datagram: &[u8],
         now: Now,
     ) -> Option<SocketAddr> {
-        if let Some(peer) = self.carrier.tunnel_mut().probed_aside(datagram, from, now.nanos) {
-            let status = self.carrier.tunnel().status(peer)?;
-            self.directory.probed(&status.key, port, from, now);
+        if self.is_probe(port, from, datagram, now) {
             return None;
         }
         let tunnel = self.carrier.tunnel();
@@ -347,11 +354,15 @@ impl<S: Store> Server for Service<S> {
         })
     }
 
-    fn look_for(&mut self, port: u16, from: SocketAddr, datagram: &[u8]) {
+    fn look_for(&mut self, port: u16, from: SocketAddr, datagram: &[u8], now: Now) -> bool {
+        if self.is_probe(port, from, datagram, now) {
+            return false;
+        }
         let tunnel = self.carrier.tunnel();
         if let Some(relay) = &mut self.relay {
             relay.look_for(port, from, datagram, |key| tunnel.status(tunnel.find(key)?)?.endpoint);
         }
+        true
     }
 
     fn take(&mut self) -> Option<(SocketAddr, Vec<u8>)> {

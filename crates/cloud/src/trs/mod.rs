@@ -104,8 +104,9 @@ impl<S: Store> Server for Trs<S> {
         self.outpost.forward(port, from, datagram, now.nanos)
     }
 
-    fn look_for(&mut self, port: u16, from: SocketAddr, datagram: &[u8]) {
+    fn look_for(&mut self, port: u16, from: SocketAddr, datagram: &[u8], _: Now) -> bool {
         self.outpost.look_for(port, from, datagram);
+        true
     }
 
     fn tick(&mut self, now: Now) {

@@ -135,13 +135,14 @@ impl Workers {
         self.bell.as_fd()
     }
 
-    /// Sends what was handed over: `look` looks for the path of an unknown source, `by_stream` sends to a TCP connection.
+    /// Sends what was handed over: `look` looks for the path of an unknown source and says whether the datagram
+    /// is to be relayed, `by_stream` sends to a TCP connection.
     ///
     /// # Errors
     /// A worker has failed.
     pub(crate) fn turn(
         &mut self,
-        mut look: impl FnMut(u16, SocketAddr, &[u8]),
+        mut look: impl FnMut(u16, SocketAddr, &[u8]) -> bool,
         mut by_stream: impl FnMut(SocketAddr, u16, &[u8]),
         now: Now,
     ) -> io::Result<()> {
@@ -150,12 +151,15 @@ impl Workers {
         while let Ok(handed) = self.handed.try_recv() {
             let Handed { port, from, next, bytes, segment, at, tos, done } = handed?;
             let datagrams = bytes.chunks(segment).chain(bytes.is_empty().then_some(&*bytes));
-            if let Next::Look = next {
-                look(port, from, datagrams.clone().next().unwrap_or_default());
-            }
+            let mut first = datagrams.clone();
+            let is_relayed = match next {
+                Next::Look => look(port, from, first.next().unwrap_or_default()),
+                Next::Follow | Next::To(_) => true,
+            };
             let to = match next {
                 Next::To(to) => Some(to),
-                Next::Look | Next::Follow => self.forward(port, from, (&bytes, segment), now),
+                _ if is_relayed => self.forward(port, from, (&bytes, segment), now),
+                _ => None,
             };
             match to {
                 Some(to) if is_stream(to) => datagrams.for_each(|it| by_stream(to, port, it)),

@@ -65,6 +65,7 @@ impl Scene {
         let (relay, places) = (&mut self.relay, &self.places);
         let look = |port, from, datagram: &_| {
             relay.look_for(port, from, datagram, |key| places.get(key).copied());
+            true
         };
         self.workers.turn(look, |_, _, _: &_| panic!("no stream"), self.clock.now()).unwrap();
     }
