@@ -51,12 +51,6 @@ pub trait Port {
         false
     }
 
-    /// Returns a port that transmits where this one does, so that one thread may receive while another transmits; `None`
-    /// where a port is one thread's at a time.
-    fn transmitter(&self) -> Option<BoxedPort> {
-        None
-    }
-
     /// Returns an envelope that opens the frames that the port hands over and seals the frames that it takes, a new one
     /// for each caller; `None` where frames are plain.
     fn envelope(&self) -> Option<Box<dyn Envelope>> {
@@ -88,10 +82,6 @@ impl<P: Port + ?Sized> Port for Box<P> {
 
     fn finishes(&self) -> bool {
         (**self).finishes()
-    }
-
-    fn transmitter(&self) -> Option<BoxedPort> {
-        (**self).transmitter()
     }
 
     fn envelope(&self) -> Option<Box<dyn Envelope>> {

@@ -26,7 +26,7 @@ pub(super) fn of_run(tunnel: &TunnelSettings) -> Settings {
         at: AT,
         gone: Gone::End,
     };
-    let workers = tunnel.workers();
+    let several = tunnel.workers > 1;
     Settings {
         file: tunnel.file.clone(),
         ports: vec![
@@ -39,7 +39,7 @@ pub(super) fn of_run(tunnel: &TunnelSettings) -> Settings {
             other: Other::Drop,
             link: LinkLoss::Keep,
             // One worker keeps all order by itself.
-            order: if workers > 1 { Order::Wire } else { Order::Flow },
+            order: if several { Order::Wire } else { Order::Flow },
             at: AT,
         }],
         rules: tunnel.rules.clone(),
@@ -57,7 +57,7 @@ pub(super) fn of_run(tunnel: &TunnelSettings) -> Settings {
         metrics: tunnel.metrics.clone(),
         log: LogFormat::default(),
         middlebox: None,
-        workers: Workers { cores: Cores::Any, count: Some(workers) },
+        workers: Workers { cores: Cores::Any, count: Some(tunnel.workers) },
         burst: BurstSettings::default(),
         eal: Vec::new(),
     }

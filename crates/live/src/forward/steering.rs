@@ -51,11 +51,6 @@ impl Steering {
         (Self { key, workers, couples }, why)
     }
 
-    /// This distribution, by owners under all rules, also under rules whose packets depend on no others.
-    pub(crate) fn coupled(self) -> Self {
-        Self { couples: true, ..self }
-    }
-
     /// Whether workers may share frames out in this way under other rules.
     ///
     /// # Errors

@@ -39,9 +39,6 @@ pub const DRAIN: Duration = Duration::from_millis(200);
 /// Frames that a worker takes back from its middlebox in a turn, at most.
 const TAKEN_BACK: usize = 256;
 
-/// How long a worker sleeps at most that leaves looking out for frames to the first one, which may be stuck.
-const RELIEF: Duration = Duration::from_secs(1);
-
 /// How often a worker checks bursts that other workers have.
 const LOOK: Duration = Duration::from_millis(1);
 
@@ -339,16 +336,9 @@ impl Worker {
         // Ports and bursts that it waited for may have ended since it looked, and then nobody wakes it any more.
         let mut have_ended = receives && look.is_none() && !self.waits_for_verdicts();
         let holds = self.ring.as_ref().is_some_and(|ring| ring.holds());
-        let now = now();
-        let own = self.wires.iter().flat_map(Wire::readiness).map(|ready| (ready, true));
-        let shared = self.ordered.iter().flat_map(|ordered| {
-            let watches = ordered.watches(now);
-            ordered.readiness().map(|ready| (ready, watches))
-        });
-        for (ready, watches) in own.chain(shared).filter(|_| receives) {
+        for ready in self.readiness().filter(|_| receives) {
             have_ended &= matches!(ready, Readiness::Never);
             match ready {
-                Readiness::Descriptor(_) if !watches => most = sooner(most, Some(RELIEF)),
                 Readiness::Never => {}
                 Readiness::Always => is_awake |= !holds,
                 Readiness::After(wait) => most = sooner(most, Some(wait)),

@@ -1,8 +1,8 @@
 //! [`SharedPort`]: a port with one queue that several workers drive. One of them receives on it, or all do; all
 //! transmit.
 //!
-//! Contract: the port is locked for a burst: to receive, and to transmit apart from that if it has a transmitter. Of others,
-//! a port whose receiving waits for a medium (a capture that is piped in) keeps others from transmitting meanwhile.
+//! Contract: the port is locked for a burst. So a port whose receiving waits for a medium (a capture that is piped in)
+//! keeps others from transmitting meanwhile.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -21,8 +21,6 @@ const LOOK: Duration = Duration::from_millis(1);
 /// One worker's part of a port.
 pub(crate) struct SharedPort {
     port: Arc<Mutex<BoxedPort>>,
-    /// The port's transmitter, if it has one.
-    transmitter: Option<Arc<Mutex<BoxedPort>>>,
     /// `None` where another worker receives.
     receives: Option<Wait>,
     /// Whether this part reports the port's counters.
@@ -46,26 +44,14 @@ impl SharedPort {
         let receiving = if order == Order::Wire { workers } else { 1 };
         let waits = (0..receiving).map(|_| Wait::of(&*port)).collect::<io::Result<Vec<_>>>()?;
         let mut waits = waits.into_iter();
-        let transmitter = port.transmitter().map(|port| Arc::new(Mutex::new(port)));
         let port = Arc::new(Mutex::new(port));
-        let part = |at| Self {
-            port: Arc::clone(&port),
-            transmitter: transmitter.clone(),
-            receives: waits.next(),
-            counts: at == 0,
-        };
+        let part = |at| Self { port: Arc::clone(&port), receives: waits.next(), counts: at == 0 };
         Ok((0..workers).map(part).collect())
     }
 
     fn lock(&self) -> MutexGuard<'_, BoxedPort> {
         // What a panic left half done is the port's own to bear, as where it is not shared.
         self.port.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What transmits.
-    fn lock_transmitter(&self) -> MutexGuard<'_, BoxedPort> {
-        let transmitter = self.transmitter.as_ref().unwrap_or(&self.port);
-        transmitter.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -92,11 +78,11 @@ impl Port for SharedPort {
     }
 
     fn tx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
-        self.lock_transmitter().tx_burst(burst)
+        self.lock().tx_burst(burst)
     }
 
     fn flush(&mut self) -> Result<(), PortError> {
-        self.lock_transmitter().flush()
+        self.lock().flush()
     }
 
     fn readiness(&self) -> Readiness<'_> {
@@ -113,14 +99,7 @@ impl Port for SharedPort {
 
     /// The counters of the whole port, on the first part alone.
     fn stats(&self) -> Stats {
-        if !self.counts {
-            return Stats::default();
-        }
-        let received = self.lock().stats();
-        let Some(transmitter) = &self.transmitter else { return received };
-        let sent = transmitter.lock().unwrap_or_else(PoisonError::into_inner).stats();
-        let Stats { tx_frames, tx_bytes, tx_full, tx_copied, tx_too_long, tx_refused, .. } = sent;
-        Stats { tx_frames, tx_bytes, tx_full, tx_copied, tx_too_long, tx_refused, ..received }
+        if self.counts { self.lock().stats() } else { Stats::default() }
     }
 
     fn finishes(&self) -> bool {

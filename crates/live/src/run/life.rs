@@ -130,7 +130,7 @@ impl Run {
         driver: Driver<'_>,
     ) -> Result<(Self, Vec<Hosted>), RunError> {
         let Loaded { rulesets, config, start, .. } = rules.into();
-        let division = Division::of(&rulesets, workers, wires.iter().map(|wire| wire.order), false);
+        let division = Division::of(&rulesets, workers, wires.iter().map(|wire| wire.order));
         let join = |WireSpec { ports: [first, second], crossings, other, order }: WireSpec| {
             let join = |(name, port): (_, BoxedPort)| {
                 let queues = Queues::of(vec![port], division.steering.workers(), order)?;

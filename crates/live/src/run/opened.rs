@@ -8,9 +8,7 @@ use dataplane::publish::Published;
 use pktio::Opener;
 
 use crate::answers::{DroppedPrivileges, Resumed};
-use crate::config::{
-    ConfigError, Kind, LinkLoss, MiddleboxSettings, OnPanic, Order, Settings, Slot,
-};
+use crate::config::{ConfigError, LinkLoss, MiddleboxSettings, OnPanic, Order, Settings, Slot};
 use crate::devices::links::{Kernel, Links};
 use crate::forward::middlebox::{Driver, Hosted, Middlebox};
 use crate::ports::checks;
@@ -87,9 +85,7 @@ fn load(settings: &Settings, texts: &[RulesText]) -> Result<(Loaded, Resumed), C
 /// Decides how the configured workers divide the work under these rules.
 fn divide(settings: &Settings, loaded: &Loaded) -> Division {
     let orders = settings.wires.iter().map(|wire| wire.order);
-    // Rules that track connections may be applied to a tunnel that began without.
-    let has_tunnel = settings.ports.iter().any(|port| matches!(port.kind, Kind::Tunnel { .. }));
-    Division::of(&loaded.rulesets, &settings.workers, orders, has_tunnel)
+    Division::of(&loaded.rulesets, &settings.workers, orders)
 }
 
 /// A warning where a wire is to be ordered and one worker, with no other reason given, keeps all order anyway.

@@ -14,7 +14,7 @@ use crate::link::LinkType;
 use crate::memory::FrameBuf;
 use crate::opener::{InProcess, Opener};
 use crate::pool::Pool;
-use crate::port::{BoxedPort, Port, PortError, Stats};
+use crate::port::{Port, PortError, Stats};
 use crate::readiness::Readiness;
 use crate::timestamp::Timestamp;
 use crate::vnet;
@@ -255,20 +255,6 @@ impl Port for TunPort {
 
     fn readiness(&self) -> Readiness<'_> {
         Readiness::Descriptor(self.queue.as_fd())
-    }
-
-    fn transmitter(&self) -> Option<BoxedPort> {
-        let Self { offloads, live, burst_frames, .. } = *self;
-        Some(Box::new(Self {
-            queue: self.queue.try_clone().ok()?,
-            name: self.name.clone(),
-            offloads,
-            live,
-            pool: self.pool.clone(),
-            burst_frames,
-            spare: Vec::new(),
-            stats: Stats::default(),
-        }))
     }
 
     fn finishes(&self) -> bool {

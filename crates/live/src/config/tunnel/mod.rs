@@ -20,5 +20,5 @@ pub use endpoint::{Endpoint, NoEndpoint, is_name as is_domain};
 pub use read::{is_name, preshared_key, private_key};
 pub use settings::{
     Ciphers, CloudSettings, Dscp, FOLDER, HOST, Hooks, MARK, MTU, PeerSettings, Table,
-    TunnelSettings, WORKERS,
+    TunnelSettings,
 };

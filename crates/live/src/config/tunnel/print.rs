@@ -79,11 +79,7 @@ impl TunnelSettings {
                 lines.file(key, &named.path);
             }
         }
-        match self.workers {
-            Some(1) => {}
-            None => lines.text_of("workers", "auto"),
-            given => lines.number("workers", given),
-        }
+        lines.number("workers", Some(self.workers).filter(|workers| *workers != 1));
         match self.privileges {
             Privileges::Auto => {}
             Privileges::Required => lines.text_of("privileges", "required"),

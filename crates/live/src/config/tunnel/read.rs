@@ -160,7 +160,7 @@ impl<'t> Reader<'t> {
             rules: self.rules(section)?,
             ipset: named("ipset")?,
             bans: named("bans")?,
-            workers: workers(section)?,
+            workers: work::one_or_more(section, "workers", work::MOST_WORKERS)?.unwrap_or(1),
             privileges: privileges(section)?,
             control: control.unwrap_or_else(|| TunnelSettings::control_of(&name)),
             metrics: listen.map(|listen| MetricsSettings { listen, rules: false, names }),
@@ -302,19 +302,6 @@ fn table(section: &Section<'_, '_>) -> Result<Table, Wrong> {
             Err(found(value, "\"auto\", \"off\" or the number of a table"))
         }
         _ => Ok(above_zero(section, "table")?.map_or(Table::Auto, Table::Number)),
-    }
-}
-
-/// The number of workers, one unless it is given; `None` if it is left to the machine.
-fn workers(section: &Section<'_, '_>) -> Result<Option<usize>, Wrong> {
-    match section.get("workers") {
-        Some(value) if value.get_ref().is_str() => {
-            Ok(section.choice("workers", &[("auto", None)], &[])?.flatten())
-        }
-        Some(value) if !value.get_ref().is_integer() => {
-            Err(found(value, "\"auto\" or a number of workers"))
-        }
-        _ => Ok(Some(work::one_or_more(section, "workers", work::MOST_WORKERS)?.unwrap_or(1))),
     }
 }
 

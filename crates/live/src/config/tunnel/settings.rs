@@ -1,9 +1,7 @@
 //! [`TunnelSettings`]: the configuration of a tunnel, as types.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::thread;
 
 use ::tunnel::{Offer, Prefix, PresharedKey, PrivateKey, PublicKey};
 use host::Network;
@@ -23,10 +21,6 @@ pub const FOLDER: &str = "/run/tamis";
 
 /// The default of bytes of the longest inner packet: sealed, and over IPv6, it fits a link of 1,500.
 pub const MTU: u16 = 1420;
-
-/// Workers of a tunnel that leaves their number to the machine, at most: receiving, putting in order and sending are done by one worker at
-/// a time, so more workers would mostly wait.
-pub const WORKERS: usize = 4;
 
 /// The settings of one end of the overlay, before rules are opened.
 #[derive(Debug, Clone)]
@@ -67,8 +61,8 @@ pub struct TunnelSettings {
     pub ipset: Option<Named>,
     /// The access list and its changes.
     pub bans: Option<Named>,
-    /// The number of workers; `None` leaves it to the machine, see [`TunnelSettings::workers`].
-    pub workers: Option<usize>,
+    /// The number of workers.
+    pub workers: usize,
     /// What privileges are kept while the tunnel runs.
     pub privileges: Privileges,
     /// The path of the control socket.
@@ -226,20 +220,13 @@ impl TunnelSettings {
             rules: Vec::new(),
             ipset: None,
             bans: None,
-            workers: Some(1),
+            workers: 1,
             privileges: Privileges::default(),
             control: Self::control_of(name),
             metrics: None,
             cloud: None,
             peers: Vec::new(),
         }
-    }
-
-    /// The number of workers: as given, or one for each processor that the process may use, up to [`WORKERS`].
-    #[must_use]
-    pub fn workers(&self) -> usize {
-        let here = || thread::available_parallelism().map_or(1, NonZeroUsize::get).min(WORKERS);
-        self.workers.unwrap_or_else(here)
     }
 
     /// Whether outer datagrams would be routed into the tunnel, too: an allowed prefix holds all addresses of a family,

@@ -92,7 +92,7 @@ fn a_whole_file_is_read() {
     let addresses = [("10.77.0.1", 24), ("fd77::1", 64), ("10.78.0.1", 32)];
     assert_eq!(read.addresses, addresses.map(|(addr, bits)| (addr.parse().unwrap(), bits)));
     assert_eq!((read.ciphers, read.dscp), (Ciphers::ChaCha20Poly1305, Dscp::Copy));
-    assert_eq!((read.table, read.workers), (Table::Number(100), Some(2)));
+    assert_eq!((read.table, read.workers), (Table::Number(100), 2));
     assert_eq!(read.hooks.post_up, ["one", "two"]);
     assert_eq!(read.search, ["corp", "example.org"]);
     assert_eq!(read.rules[1].family, Family::Ipv6);
@@ -115,22 +115,9 @@ fn what_is_not_said_is_as_documented() {
     let folder = folder();
     let read = read(&folder, "[tunnel]\nkey = \"office.key\"").unwrap();
     assert_eq!((&*read.name, read.listen, read.mtu, read.mark), ("office", 0, 1420, None));
-    assert_eq!((read.dscp, read.table, read.workers), (Dscp::Fixed(0), Table::Auto, Some(1)));
+    assert_eq!((read.dscp, read.table, read.workers), (Dscp::Fixed(0), Table::Auto, 1));
     assert_eq!(read.control, PathBuf::from("/run/tamis/office.sock"));
     assert!(read.peers.is_empty() && read.addresses.is_empty() && read.metrics.is_none());
-}
-
-/// `workers = 1` stays one worker, wherever it is read.
-#[test]
-fn the_number_of_workers_is_as_given_or_left_to_the_machine() {
-    let folder = folder();
-    for (line, given) in
-        [("workers = 1", Some(1)), ("workers = 64", Some(64)), ("workers = \"auto\"", None)]
-    {
-        let read = read(&folder, &format!("[tunnel]\nkey = \"office.key\"\n{line}")).unwrap();
-        assert_eq!(read.workers, given);
-        assert!(given.map_or(1..=WORKERS, |given| given..=given).contains(&read.workers()));
-    }
 }
 
 #[test]
@@ -190,8 +177,6 @@ fn what_a_tunnel_cannot_be_is_refused_where_it_stands() {
         ("post_up = [\" \"]", 12, "expected a command"),
         ("rules = \"\"", 9, "expected the name of a file"),
         ("workers = 0", 11, "expected a whole number from 1 to 64"),
-        ("workers = \"all\"", 11, "expected one of auto"),
-        ("workers = []", 11, "expected \"auto\" or a number of workers"),
         ("privileges = \"keep\"", 14, "expected one of auto required off"),
         ("control = 1", 11, "expected a string"),
         ("metrics = \"9101\"", 11, "expected an address with a port"),
@@ -421,7 +406,7 @@ prop_compose! {
         privileges in prop_oneof![
             Just(Privileges::Auto), Just(Privileges::Required), Just(Privileges::Off)
         ],
-        workers in prop::option::of(1_usize..=64),
+        workers in 1_usize..=64,
         peers in prop::collection::vec(peer(), 0..4),
     ) -> (TunnelSettings, Vec<bool>) {
         let (listen, [has_device, has_rules, has_lists, has_control]) = numbers;

@@ -2,7 +2,7 @@
 
 use std::iter::Peekable;
 
-use pktio::{Burst, Notes, Taken};
+use pktio::{Burst, Taken};
 
 use crate::forward::reorder::Batch;
 
@@ -15,12 +15,10 @@ pub(super) struct Frames {
     pub(super) out: Burst,
     /// Replies, which leave through the port of arrival.
     pub(super) back: Burst,
-    /// The number of frames that leave and that no rule saw.
-    pub(super) unevaluated: usize,
+    /// Whether no rule saw the frames.
+    pub(super) is_unevaluated: bool,
     /// Whether the frames are still in their envelopes, and not counted one by one.
     pub(super) is_closed: bool,
-    /// What envelopes note about the frames.
-    pub(super) notes: Notes,
 }
 
 impl Default for Frames {
@@ -29,9 +27,8 @@ impl Default for Frames {
             burst: Burst::new(),
             out: Burst::with_capacity(0),
             back: Burst::with_capacity(0),
-            unevaluated: 0,
+            is_unevaluated: false,
             is_closed: false,
-            notes: Notes::default(),
         }
     }
 }
@@ -45,7 +42,7 @@ impl Batch for Frames {
         self.burst.clear();
         self.out.clear();
         self.back.clear();
-        self.unevaluated = 0;
+        self.is_unevaluated = false;
         self.is_closed = false;
     }
 }

@@ -7,23 +7,20 @@ use std::time::Duration;
 
 use packet::Packet;
 use pktio::{Burst, PortError, Readiness};
-use smallvec::SmallVec;
 
+use super::Ordered;
 use super::frames::{Frames, merge};
 use super::in_hand::InHand;
-use super::{Ordered, Work};
 use crate::forward::account::{Account, Reason};
 use crate::forward::fragments::Piece;
 use crate::forward::reorder::{Batch, Came, Part, Way};
 use crate::forward::steering::{Follows, Steering};
 use crate::forward::wire::{Mode, Turn, Wire};
 
-/// A worker's turn at one lane of a direction of a wire.
+/// A worker's turn at one direction of a wire.
 pub(super) struct Hand<'h, 'm> {
     pub(super) ordered: &'h mut Ordered,
     pub(super) from: usize,
-    /// The lane's place among the direction's lanes.
-    pub(super) at: usize,
     pub(super) means: &'h mut Turn<'m>,
     /// Wakes the other workers.
     pub(super) wake: &'h dyn Fn(),
@@ -43,10 +40,8 @@ impl Ordered {
         self.wire.tap.begins(means.now);
         for (from, direction) in lanes.directions.iter().enumerate() {
             let number = self.number;
-            for (at, (_, lane)) in direction.lanes.iter().enumerate() {
-                let mut hand = Hand { ordered: self, from, at, means, wake };
-                is_busy |= lane.turn(number, receives || at > 0, &mut hand)?;
-            }
+            let mut hand = Hand { ordered: self, from, means, wake };
+            is_busy |= direction.lane.turn(number, receives, &mut hand)?;
         }
         Ok(is_busy)
     }
@@ -125,107 +120,24 @@ impl Hand<'_, '_> {
         }
     }
 
-    fn work_here(&self) -> Work {
-        self.ordered.lanes.directions[self.from].lanes[self.at].0
-    }
-
-    /// Does something with the frames of a part as the wire's own.
-    fn with(&mut self, part: &mut Frames, does: impl FnOnce(&mut Wire, usize)) {
+    /// Takes frames out of their envelopes, if they are in any.
+    fn open(&mut self, part: &mut Frames) {
+        if !part.is_closed {
+            return;
+        }
         let from = self.from;
         self.wire().exchange(from, part);
-        does(self.wire(), from);
+        self.wire().open_envelopes(from);
         self.wire().exchange(from, part);
+        part.is_closed = false;
     }
 
-    /// Stages what the lane before this one has done.
-    fn pull(&mut self, parts: &mut [Frames]) -> Result<Came, PortError> {
-        let lanes = Arc::clone(&self.ordered.lanes);
-        let before = self.at.checked_sub(1);
-        let before = before.and_then(|at| lanes.directions[self.from].lanes.get(at));
-        let Some(mut releaser) = before.and_then(|(_, lane)| lane.release()) else {
-            return Ok(Came::default());
-        };
-        let mut frames = 0;
-        // A burst may hold nothing for anybody: then the next one is looked at.
-        while frames == 0
-            && let Some(done) = releaser.next(self.now())
-        {
-            self.begins(done);
-            frames = match self.work_here() {
-                Work::Seal => self.stage_to_seal(done, parts),
-                Work::Decipher | Work::Evaluate => self.stage_to_evaluate(done, parts),
-            };
-            self.lets_go();
-        }
-        Ok(Came { frames, is_more: frames > 0 })
-    }
-
-    /// Takes the frames of a deciphered burst out of their envelopes, and shares them out if they have owners.
-    fn stage_to_evaluate(&mut self, done: &mut [Part<Frames>], parts: &mut [Frames]) -> usize {
-        let Some(done) = done.iter_mut().find_map(self::done) else { return 0 };
-        self.with(done, |wire, from| wire.release(from));
-        done.is_closed = false;
-        let frames = done.len();
-        match parts {
-            [all] => mem::swap(all, done),
-            parts => {
-                let from = self.from;
-                self.wire().exchange(from, done);
-                self.share_out(parts);
-                self.wire().exchange(from, done);
-            }
-        }
-        frames
-    }
-
-    /// Puts the parts of an evaluated burst together, and gives its frames their places.
-    fn stage_to_seal(&mut self, done: &mut [Part<Frames>], parts: &mut [Frames]) -> usize {
-        let [all] = parts else { return 0 };
-        let mut done = done.iter_mut().filter_map(self::done);
-        let (Some(first), second) = (done.next(), done.next()) else { return 0 };
-        if let Some(second) = second {
-            let mut each: SmallVec<[&mut Frames; 8]> = [first, second].into_iter().collect();
-            each.extend(done);
-            all.unevaluated = each.iter().map(|part| part.unevaluated).sum();
-            merge(each.iter_mut().map(|part| part.leaving()), &mut all.burst);
-            merge(each.iter_mut().map(|part| &mut part.back), &mut all.back);
-        } else {
-            mem::swap(all, first);
-            if !all.out.is_empty() {
-                mem::swap(&mut all.burst, &mut all.out);
-                all.out.clear();
-            }
-        }
-        let frames = all.len();
-        self.with(all, Wire::place);
-        frames
-    }
-
-    /// Notes that the frames of a burst whose turn it is are in this worker's hand, and drops the frames of parts that were not
-    /// finished in time.
-    fn begins(&mut self, parts: &mut [Part<Frames>]) {
-        let counted = |part: &mut Frames| if part.is_closed { 0 } else { part.len() };
-        self.takes(parts.iter_mut().filter_map(any).map(counted).sum());
-        for part in parts.iter_mut() {
-            if let Part::Overdue { part: Some(part), .. } = part {
-                self.drops(Reason::Overdue, part);
-                part.clear();
-            }
-        }
-    }
-
-    /// Seals what has its place. A superframe becomes several frames: where no rule saw any, none saw those.
+    /// Puts what leaves into envelopes, if its port needs them.
     fn seal(&mut self, part: &mut Frames) {
-        let is_unevaluated = part.unevaluated > 0 && part.unevaluated == part.leaving().len();
-        self.with(part, Wire::seal);
-        if is_unevaluated {
-            part.unevaluated = part.leaving().len();
-        }
-    }
-
-    /// Whether a burst leaves once this lane's work on it is done.
-    fn is_last(&self) -> bool {
-        self.at + 1 == self.ordered.lanes.directions[self.from].lanes.len()
+        let from = self.from;
+        self.wire().exchange(from, part);
+        self.wire().seal(from);
+        self.wire().exchange(from, part);
     }
 
     fn evaluate(&mut self, part: &mut Frames) {
@@ -240,18 +152,22 @@ impl Hand<'_, '_> {
         let Self { ordered: Ordered { wire, .. }, from, .. } = self;
         let mut done = parts.iter_mut().filter_map(done);
         let (Some(first), second) = (done.next(), done.next()) else { return Ok(()) };
-        let Some(second) = second else {
-            let unevaluated = first.unevaluated;
-            wire.exchange(*from, first);
-            return wire.send(*from, unevaluated);
+        let unseen = |part: &mut Frames| match part.is_unevaluated {
+            true => part.leaving().len(),
+            false => 0,
         };
-        let mut all: SmallVec<[&mut Frames; 8]> = [first, second].into_iter().collect();
+        let Some(second) = second else {
+            let unseen = unseen(first);
+            wire.exchange(*from, first);
+            return wire.send(*from, unseen);
+        };
+        let mut all: smallvec::SmallVec<[&mut Frames; 8]> = [first, second].into_iter().collect();
         all.extend(done);
-        let unevaluated = all.iter().map(|part| part.unevaluated).sum();
+        let unseen = all.iter_mut().map(|part| unseen(part)).sum();
         let [out, back] = wire.leaving();
         merge(all.iter_mut().map(|part| part.leaving()), out);
         merge(all.iter_mut().map(|part| &mut part.back), back);
-        wire.send(*from, unevaluated)
+        wire.send(*from, unseen)
     }
 }
 
@@ -263,17 +179,10 @@ impl Way<Frames> for Hand<'_, '_> {
     }
 
     fn stage(&mut self, parts: &mut [Frames]) -> Result<Came, PortError> {
-        if self.at > 0 {
-            return self.pull(parts);
-        }
         self.takes(0);
         let from = self.from;
         let mut is_closed = parts.len() == 1;
         let came = self.receive(&mut is_closed)?;
-        if came.frames > 0 && !self.ordered.watches(self.means.now) {
-            // The first worker did not see them, or is slow.
-            self.ordered.lanes.called.store(self.means.now, Ordering::Relaxed);
-        }
         match parts {
             _ if came.frames == 0 => {}
             [all] => {
@@ -288,8 +197,7 @@ impl Way<Frames> for Hand<'_, '_> {
 
     fn refuse(&mut self) -> Result<Came, PortError> {
         let from = self.from;
-        // What another lane has done waits there.
-        if self.at > 0 || matches!(self.ordered.wire.readiness()[from], Readiness::Always) {
+        if matches!(self.ordered.wire.readiness()[from], Readiness::Always) {
             return Ok(Came::default());
         }
         self.takes(0);
@@ -300,34 +208,21 @@ impl Way<Frames> for Hand<'_, '_> {
     }
 
     fn call(&mut self) {
-        let (_, lane) = &self.ordered.lanes.directions[self.from].lanes[self.at];
-        // A part of one worker's own is no sign of more work than one does.
-        if lane.shape().parts == 1 {
-            self.ordered.lanes.called.store(self.means.now, Ordering::Relaxed);
-        }
         (self.wake)();
     }
 
     fn work(&mut self, part: &mut Frames) {
         self.takes(if part.is_closed { 0 } else { part.len() });
-        match (self.work_here(), self.means.mode) {
-            (Work::Decipher, _) => self.with(part, |wire, from| wire.decipher(from)),
-            (_, Mode::Dropped(reason)) => {
+        self.open(part);
+        match self.means.mode {
+            Mode::Evaluated => self.evaluate(part),
+            Mode::Open => part.is_unevaluated = true,
+            Mode::Dropped(reason) => {
                 self.drops(reason, part);
                 part.clear();
             }
-            (Work::Evaluate, mode) => {
-                match mode {
-                    Mode::Evaluated => self.evaluate(part),
-                    Mode::Open | Mode::Dropped(_) => part.unevaluated = part.leaving().len(),
-                }
-                if self.is_last() {
-                    // Only replies may have to be sealed.
-                    self.with(part, Wire::place);
-                }
-            }
-            (Work::Seal, _) => self.seal(part),
         }
+        self.seal(part);
         self.lets_go();
     }
 
@@ -335,14 +230,15 @@ impl Way<Frames> for Hand<'_, '_> {
         self.drops(Reason::Overdue, &part);
     }
 
-    fn releases(&self) -> bool {
-        self.is_last()
-    }
-
     fn release(&mut self, parts: &mut [Part<Frames>]) -> Result<(), PortError> {
-        self.begins(parts);
-        if let Mode::Dropped(reason) = self.means.mode {
-            for part in parts.iter_mut().filter_map(any) {
+        self.takes(parts.iter_mut().filter_map(any).map(|part| part.len()).sum());
+        for part in parts.iter_mut() {
+            let reason = match (&*part, self.means.mode) {
+                (Part::Overdue { .. }, _) => Reason::Overdue,
+                (Part::Done(_), Mode::Dropped(reason)) => reason,
+                (Part::Done(_), Mode::Evaluated | Mode::Open) => continue,
+            };
+            if let Some(part) = any(part) {
                 self.drops(reason, part);
                 part.clear();
             }

@@ -30,7 +30,6 @@ impl Wire {
         std::mem::swap(&mut self.ends[from].burst, &mut frames.burst);
         std::mem::swap(&mut self.out, &mut frames.out);
         std::mem::swap(&mut self.back, &mut frames.back);
-        std::mem::swap(&mut self.notes, &mut frames.notes);
     }
 
     /// Receives frames and leaves them in their envelopes, if they have any; returns their number, and whether they are
@@ -42,14 +41,9 @@ impl Wire {
         }
     }
 
-    /// Deciphers frames in envelopes.
-    pub(super) fn decipher(&mut self, from: usize) {
-        self.ends[from].decipher(&mut self.notes, from, &mut self.tap);
-    }
-
-    /// Takes deciphered frames out of their envelopes.
-    pub(super) fn release(&mut self, from: usize) {
-        self.ends[from].release(&mut self.notes, from, &mut self.tap);
+    /// Takes frames out of their envelopes.
+    pub(super) fn open_envelopes(&mut self, from: usize) {
+        self.ends[from].open(from, &mut self.tap);
     }
 
     /// Counts the frames that a panic kept from being opened as received.
@@ -57,25 +51,17 @@ impl Wire {
         self.ends.iter_mut().for_each(End::count_unopened);
     }
 
-    /// Gives what leaves its places, where its port needs envelopes, and puts replies into theirs.
-    pub(super) fn place(&mut self, from: usize) {
-        let Self { ends, out, tap, notes, .. } = self;
+    /// Puts what leaves into envelopes, where its port needs them.
+    pub(super) fn seal(&mut self, from: usize) {
+        let Self { ends, out, tap, .. } = self;
         let [end, to] = ends_from(ends, from);
         let leaving = if out.is_empty() { &mut end.burst } else { out };
-        to.place(leaving, notes, &end.account, from, tap);
+        to.seal(leaving, &end.account, from, tap);
         self.tell_too_long(from);
         let Self { ends, back, tap, .. } = self;
         let end = &mut ends[from];
         let account = Arc::clone(&end.account);
-        end.close(back, &account, from, tap);
-    }
-
-    /// Puts what has its place into envelopes.
-    pub(super) fn seal(&mut self, from: usize) {
-        let Self { ends, out, tap, notes, .. } = self;
-        let [end, to] = ends_from(ends, from);
-        let leaving = if out.is_empty() { &mut end.burst } else { out };
-        to.seal(leaving, notes, &end.account, from, tap);
+        end.seal(back, &account, from, tap);
     }
 
     /// Finds the fates of the frames that an end received, and carries them out, except for sending.

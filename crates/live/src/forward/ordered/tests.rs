@@ -48,7 +48,7 @@ impl Rig {
             [near, near_right].map(|port| SharedPort::of(Box::new(port), 2, Order::Wire).unwrap());
         let [left, right] = parts.map(Vec::into_iter);
         // What was claimed when its clock was 0 is overdue now.
-        let mut lanes = Lanes::new(&steering, [false; 2]);
+        let mut lanes = Lanes::new(&steering);
         lanes.start -= PATIENCE;
         let lanes = Arc::new(lanes);
         let taps = Arc::<Taps>::default();
@@ -70,7 +70,7 @@ impl Rig {
     }
 
     fn lane(&self) -> &Lane<Frames> {
-        &self.workers[0].0.lanes.directions[0].lanes[0].1
+        &self.workers[0].0.lanes.directions[0].lane
     }
 
     /// Datagrams to these ports come in.
@@ -109,17 +109,14 @@ impl Rig {
         let sampler = &mut Sampler::of(&Arc::new(Talkers::of(1)), 0);
         let (causes, holds) = (&causes, false);
         let mut means = Turn { rules, causes, shade, handover, sampler, mode, holds, now: 0 };
-        does(&mut Hand { ordered, from: 0, at: 0, means: &mut means, wake: &|| () })
+        does(&mut Hand { ordered, from: 0, means: &mut means, wake: &|| () })
     }
 
     /// A worker's turns until it finds nothing to do.
     fn turns(&mut self, worker: usize) {
         let lanes = Arc::clone(&self.workers[0].0.lanes);
-        let mut turn = || {
-            self.hand(worker, |hand| {
-                lanes.directions[0].lanes[0].1.turn(worker, true, hand).unwrap()
-            })
-        };
+        let mut turn =
+            || self.hand(worker, |hand| lanes.directions[0].lane.turn(worker, true, hand).unwrap());
         while turn() {}
     }
 
@@ -141,7 +138,7 @@ fn what_a_stuck_worker_brings_late_is_dropped_and_the_others_go_on() {
     let mut rig = Rig::new(STATELESS);
     rig.send([DROPPED, 1, 2, 3, 4, 5].into_iter());
     let lanes = Arc::clone(&rig.workers[0].0.lanes);
-    let lane = &lanes.directions[0].lanes[0].1;
+    let lane = &lanes.directions[0].lane;
     rig.hand(1, |hand| {
         let Stage::Room(mut stager) = lane.stage(Duration::ZERO) else { panic!() };
         hand.stage(stager.parts()).unwrap();
@@ -165,7 +162,7 @@ fn what_a_stuck_worker_brings_late_is_dropped_and_the_others_go_on() {
 fn what_finds_no_room_is_dropped_by_name() {
     let mut rig = Rig::new(STATELESS);
     let lanes = Arc::clone(&rig.workers[0].0.lanes);
-    let lane = &lanes.directions[0].lanes[0].1;
+    let lane = &lanes.directions[0].lane;
     let mut bursts = (100_u16..).step_by(BURST).map(|first| first..first + BURST as u16);
     rig.send(bursts.next().unwrap());
     rig.hand(1, |hand| {
@@ -195,7 +192,7 @@ fn frames_in_hand_are_dropped_once() {
     let mut rig = Rig::new(STATELESS);
     rig.send([DROPPED, 1, 2].into_iter());
     let lanes = Arc::clone(&rig.workers[0].0.lanes);
-    let lane = &lanes.directions[0].lanes[0].1;
+    let lane = &lanes.directions[0].lane;
     rig.hand(0, |hand| {
         let Stage::Room(mut stager) = lane.stage(Duration::ZERO) else { panic!() };
         hand.stage(stager.parts()).unwrap();
@@ -221,7 +218,7 @@ fn parts_that_their_owner_never_begins_are_dropped_by_name() {
     assert_eq!(rig.lane().shape().parts, 2);
     rig.send([1, 2, 3].into_iter());
     let lanes = Arc::clone(&rig.workers[0].0.lanes);
-    let lane = &lanes.directions[0].lanes[0].1;
+    let lane = &lanes.directions[0].lane;
     let owner = rig.hand(0, |hand| {
         let Stage::Room(mut stager) = lane.stage(Duration::ZERO) else { panic!() };
         hand.stage(stager.parts()).unwrap();
@@ -237,20 +234,4 @@ fn parts_that_their_owner_never_begins_are_dropped_by_name() {
     });
     let counted = rig.counted();
     assert_eq!((counted.of(Reason::Overdue), counted.balances()), (3, true), "{counted:?}");
-}
-
-/// A frame now and then wakes the first worker alone.
-#[test]
-fn others_look_out_for_frames_after_there_was_work_for_them() {
-    for (rules, is_called) in [(STATELESS, true), (TRACKED, false)] {
-        let mut rig = Rig::new(rules);
-        let lanes = Arc::clone(&rig.workers[0].0.lanes);
-        lanes.called.store(7, Ordering::Relaxed);
-        let end = 7 + LULL.as_nanos() as u64;
-        let watch = |rig: &Rig, now| [0, 1].map(|worker: usize| rig.workers[worker].0.watches(now));
-        assert_eq!((watch(&rig, end - 1), watch(&rig, end)), ([true; 2], [true, false]));
-        // Its clock says 0.
-        rig.hand(0, |hand| hand.call());
-        assert_eq!(lanes.called.load(Ordering::Relaxed) == 0, is_called);
-    }
 }

@@ -48,11 +48,6 @@ pub trait Way<B> {
     /// Takes back a part on which work took too long: the batch was released without it.
     fn late(&mut self, part: B);
 
-    /// Whether batches whose turn it is are released by this way; else they stay until another lane takes them.
-    fn releases(&self) -> bool {
-        true
-    }
-
     /// Sends a batch whose turn it is.
     ///
     /// # Errors
@@ -84,7 +79,7 @@ impl<B: Batch> Lane<B> {
                 way.late(part);
             }
         }
-        Ok((way.releases() && self.release_done(way)?) || is_busy)
+        Ok(self.release_done(way)? || is_busy)
     }
 
     /// Stages what came, as far as there is room and no other worker does; returns whether anything came.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use pktio::{Burst, Envelope, Frame, FrameMeta, LinkType, Lost, Notes, Port, PortError, Readiness};
+use pktio::{Burst, Envelope, Frame, FrameMeta, LinkType, Lost, Port, PortError, Readiness};
 
 use crate::forward::account::{Account, Reason};
 use crate::forward::replies::Rate;
@@ -20,8 +20,6 @@ pub(crate) struct End {
     pub(super) port: BoxedPort,
     /// Opens and seals the port's frames, if they need it.
     envelope: Option<Box<dyn Envelope>>,
-    /// The envelope's notes about a burst that is opened or sealed at once.
-    notes: Notes,
     /// The other port offloads: superframes received here stay whole.
     pub(super) leaves_whole: bool,
     /// Whether received frames may belong to another worker.
@@ -55,7 +53,6 @@ impl End {
         Self {
             name,
             envelope: port.envelope(),
-            notes: Notes::default(),
             port,
             leaves_whole: false,
             steers,
@@ -85,47 +82,24 @@ impl End {
         Ok(received)
     }
 
-    /// Opens received frames at once; returns their number.
+    /// Decrypts received frames and restores their on-wire form; returns their number.
     pub(crate) fn open(&mut self, from: usize, tap: &mut Tap) -> usize {
-        let mut notes = std::mem::take(&mut self.notes);
-        self.decipher(&mut notes, from, tap);
-        let frames = self.release(&mut notes, from, tap);
-        self.notes = notes;
-        frames
-    }
-
-    /// Deciphers received frames, if they are in envelopes.
-    pub(crate) fn decipher(&mut self, notes: &mut Notes, from: usize, tap: &mut Tap) {
-        self.by_envelope(from, tap, |envelope, burst, lose| envelope.decipher(burst, notes, lose));
-    }
-
-    /// Takes deciphered frames out of their envelopes, and restores their on-wire form; returns their number.
-    pub(crate) fn release(&mut self, notes: &mut Notes, from: usize, tap: &mut Tap) -> usize {
-        self.by_envelope(from, tap, |envelope, burst, lose| envelope.release(burst, notes, lose));
-        let Self { burst, account, leaves_whole, .. } = self;
+        let Self { envelope, burst, account, leaves_whole, unopened, .. } = self;
+        if let Some(envelope) = envelope {
+            let mut meta = FrameMeta::default();
+            *unopened = burst.len();
+            envelope.open(burst, &mut |why, frame| {
+                *unopened = unopened.saturating_sub(1);
+                account.received(1);
+                account.dropped(why.into(), 1);
+                tap.dropped(from, why.into(), Some(shown(frame, &mut meta)));
+            });
+            *unopened = 0;
+        }
         account.received(burst.len());
         as_on_a_link(burst, *leaves_whole);
         account.received_bytes(burst.bytes());
         burst.len()
-    }
-
-    /// Takes a step of opening, and counts what is lost in it.
-    fn by_envelope(
-        &mut self,
-        from: usize,
-        tap: &mut Tap,
-        step: impl FnOnce(&mut dyn Envelope, &mut Burst, &mut dyn FnMut(Lost, Frame<'_>)),
-    ) {
-        let Self { envelope: Some(envelope), burst, account, unopened, .. } = self else { return };
-        let mut meta = FrameMeta::default();
-        *unopened = burst.len();
-        step(&mut **envelope, burst, &mut |why, frame| {
-            *unopened = unopened.saturating_sub(1);
-            account.received(1);
-            account.dropped(why.into(), 1);
-            tap.dropped(from, why.into(), Some(shown(frame, &mut meta)));
-        });
-        *unopened = 0;
     }
 
     /// Counts the frames of a burst whose opening has not come to an end, for a panic, as received.
@@ -138,37 +112,18 @@ impl End {
         self.envelope.is_some()
     }
 
-    /// Puts frames that the end `from` received, whose account it is, into envelopes if they need them; returns the number
-    /// of frames that wait. Frames that are sealed already stay as they are.
-    pub(crate) fn close(
+    /// Puts frames that the end `from` received, whose account it is, into envelopes if they need them; frames that are
+    /// sealed already stay as they are.
+    pub(crate) fn seal(
         &mut self,
         burst: &mut Burst,
-        account: &Account,
-        from: usize,
-        tap: &mut Tap,
-    ) -> usize {
-        if burst.iter().all(|frame| frame.meta.link_type == LinkType::SEALED) {
-            return 0;
-        }
-        let mut notes = std::mem::take(&mut self.notes);
-        let waiting = self.place(burst, &mut notes, account, from, tap);
-        self.seal(burst, &mut notes, account, from, tap);
-        self.notes = notes;
-        waiting
-    }
-
-    /// Gives frames their places among what is sealed, if they need envelopes; returns the number of frames that wait.
-    pub(crate) fn place(
-        &mut self,
-        burst: &mut Burst,
-        notes: &mut Notes,
         account: &Account,
         from: usize,
         tap: &mut Tap,
     ) -> usize {
         let Self { envelope: Some(envelope), too_long, .. } = self else { return 0 };
         let (before, mut lost) = (burst.len(), 0);
-        let waiting = envelope.place(burst, notes, &mut |why, frame| {
+        let waiting = envelope.seal(burst, &mut |why, frame| {
             lost += 1;
             account.dropped(why.into(), 1);
             if let Lost::TooLong { most } = why {
@@ -177,29 +132,9 @@ impl End {
             tap.dropped(from, why.into(), Some(frame));
         });
         account.sent(waiting);
-        // Placing makes fragments of a packet.
+        // Sealing makes several messages of a superframe.
         account.made((burst.len() + lost + waiting).saturating_sub(before));
         waiting
-    }
-
-    /// Seals frames that have their places, if they need envelopes.
-    pub(crate) fn seal(
-        &mut self,
-        burst: &mut Burst,
-        notes: &mut Notes,
-        account: &Account,
-        from: usize,
-        tap: &mut Tap,
-    ) {
-        let Self { envelope: Some(envelope), .. } = self else { return };
-        let (before, mut lost) = (burst.len(), 0);
-        envelope.seal(burst, notes, &mut |why, frame| {
-            lost += 1;
-            account.dropped(why.into(), 1);
-            tap.dropped(from, why.into(), Some(frame));
-        });
-        // Sealing makes several messages of a superframe.
-        account.made((burst.len() + lost).saturating_sub(before));
     }
 
     /// Transmits a burst that the end `from` received, whose account it is; returns the number of frames that the port
@@ -215,7 +150,7 @@ impl End {
             return Ok(0);
         }
         let bytes = burst.bytes();
-        let waiting = self.close(burst, account, from, tap);
+        let waiting = self.seal(burst, account, from, tap);
         if self.envelope.is_none() {
             as_left_to_a_port(burst);
         }

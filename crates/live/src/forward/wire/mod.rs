@@ -15,7 +15,7 @@ use std::mem;
 use std::sync::Arc;
 
 use packet::{Headers, Link, pppoe};
-use pktio::{Burst, Frame, FrameBuf, FrameMeta, Notes, Port, PortError, Readiness, Taken};
+use pktio::{Burst, Frame, FrameBuf, FrameMeta, Port, PortError, Readiness, Taken};
 
 use crate::config::Other;
 use crate::forward::account::{Account, Reason};
@@ -61,8 +61,6 @@ pub(crate) struct Wire {
     pub(crate) tap: Tap,
     /// Frames that a middlebox is to see.
     waits: Option<Box<Waits>>,
-    /// What envelopes note about the burst in hand, where its steps are taken one by one.
-    pub(crate) notes: Notes,
 }
 
 /// What a worker lends its wires for one turn.
@@ -120,7 +118,6 @@ impl Wire {
             of_burst: OfBurst::new(),
             tap,
             waits: None,
-            notes: Notes::default(),
         }
     }
 

@@ -1,18 +1,17 @@
 //! A tunnel as a port: transmitted packets are sealed for the peer that has their destination, and sent as UDP
 //! datagrams; packets that peers sealed are received. The protocol is in [`tunnel`], and described in `docs/tunnel.md`.
 //!
-//! | | sequential, in order | parallel | sequential, in order |
+//! | | sequential | parallel | sequential |
 //! |---|---|---|---|
-//! | in | [`TunnelPort`]`::rx_burst`: datagrams, many in a frame; handshakes are answered | [`Worker`]`::decipher` | [`Worker`]`::release`: replays, joining |
-//! | out | [`Worker`]`::place`: places in a session, in a row for each superframe | [`Worker`]`::seal` | [`TunnelPort`]`::tx_burst` |
+//! | in | [`TunnelPort`]`::rx_burst`: datagrams, many in a frame; handshakes are answered | [`Worker`]`::open` | – |
+//! | out | – | [`Worker`]`::seal`: places in a session, in a row for each superframe | [`TunnelPort`]`::tx_burst` |
 //!
-//! Contract: one [`Site`] for each tunnel, whose lock is held for one message that came, or one frame that leaves, at a
-//! time, never while anything is ciphered or sent. Frames are cut, sealed, opened and joined in memory of
+//! Contract: one [`Site`] for each tunnel, whose lock is taken twice for a burst that is opened and once for a burst
+//! that is sealed, never while anything is ciphered or sent. Frames are cut, sealed, opened and joined in memory of
 //! pools that are as large at the end as at the beginning. What waits for a peer is bounded ([`waiting::WAITING`]).
-//! Losses are reported with their reason. Inner packets keep their order, and counters follow that order, where the
-//! sequential steps take bursts in order. [`timers`] keeps time, looks up names of peers and probes the length of paths.
+//! Losses are reported with their reason. Inner packets keep their order where bursts do: the packets of a burst are
+//! sealed and opened in order. [`timers`] keeps time, looks up names of peers and probes the length of paths.
 
-mod carried;
 mod ecn;
 mod fit;
 #[cfg(any(test, fuzzing))]
@@ -40,12 +39,11 @@ use std::sync::Arc;
 
 use pktio::datagram::{Arrived, SendBatch, Source};
 use pktio::{
-    BoxedPort, Burst, Direction, Envelope, FrameBuf, FrameMeta, LinkType, Port, PortError,
-    Readiness, Stats, Timestamp,
+    Burst, Direction, Envelope, FrameBuf, FrameMeta, LinkType, Port, PortError, Readiness, Stats,
+    Timestamp,
 };
 use tunnel::Outgoing;
 
-pub use carried::TunnelEnd;
 pub use peers::Peers;
 pub(crate) use site::Site;
 pub(crate) use timers::Timers;
@@ -203,10 +201,6 @@ impl Port for TunnelPort {
 
     fn finishes(&self) -> bool {
         true
-    }
-
-    fn transmitter(&self) -> Option<BoxedPort> {
-        Some(Box::new(Self::new(Arc::clone(&self.site))))
     }
 
     fn envelope(&self) -> Option<Box<dyn Envelope>> {

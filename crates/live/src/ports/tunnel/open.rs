@@ -1,8 +1,5 @@
-//! How frames are opened: each datagram is deciphered where it lies; then, in order, released; then consecutive packets of
-//! a flow become one superframe ([`super::joining`]).
-//!
-//! Contract: the site is locked for the datagrams of one message at a time, of which there are 64 at most, and never while
-//! anything is deciphered or joined.
+//! How a worker opens frames: each datagram where it lies; then consecutive packets of a flow become one superframe
+//! ([`super::joining`]).
 
 use std::mem;
 use std::ops::Range;
@@ -19,6 +16,7 @@ use super::{ecn, joining, mss};
 /// Buffers that a worker keeps from burst to burst so that opening allocates nothing.
 #[derive(Default)]
 pub(super) struct Opens {
+    datagrams: Vec<Datagram>,
     /// Answers that are to be sent, and their source addresses.
     pub(super) answers: Vec<(Outgoing, Option<Source>)>,
     /// Peers that can be reached now.
@@ -29,7 +27,7 @@ pub(super) struct Opens {
 }
 
 /// One datagram of a burst.
-pub(super) struct Datagram {
+struct Datagram {
     /// The place of the datagram's frame in the burst.
     frame: usize,
     /// Where the datagram lies in that frame.
@@ -55,130 +53,133 @@ enum Stage {
     Done,
 }
 
-/// Finds the session of each datagram of a burst.
-pub(super) fn stage(
-    site: &Site,
-    burst: &Burst,
-    datagrams: &mut Vec<Datagram>,
-    lose: &mut dyn FnMut(Lost, Frame<'_>),
-) {
-    let now = site.now();
-    for (at, frame) in burst.iter().enumerate() {
-        let Some(outer) = Outer::read(frame.bytes) else {
-            lose(Lost::Unknown, Frame { bytes: &[], meta: frame.meta });
-            continue;
-        };
-        let met = Met { tos: outer.tos, own: outer.own };
-        let step = usize::from(outer.segment).max(1);
-        let mut start = OUTER;
-        let mut state = site.lock();
-        while start < frame.bytes.len() {
-            let range = start..(start + step).min(frame.bytes.len());
-            start = range.end;
-            let bytes = &frame.bytes[range.clone()];
-            if !is_data(bytes) {
-                continue;
-            }
-            match state.tunnel.receive(bytes, outer.peer, now) {
-                Received::Opening(opening) => {
-                    let state = Stage::Staged(opening);
-                    datagrams.push(Datagram { frame: at, range, outer: met, state });
-                }
-                Received::Dropped(why) => lose(lost(why), Frame { bytes, meta: frame.meta }),
-                // Handshake messages were answered when they came.
-                _ => {}
-            }
-        }
-    }
-}
-
-/// Deciphers each datagram where it lies.
-pub(super) fn decipher(
-    burst: &mut Burst,
-    datagrams: &mut [Datagram],
-    lose: &mut dyn FnMut(Lost, Frame<'_>),
-) {
-    for datagram in datagrams {
-        let Stage::Staged(opening) = mem::replace(&mut datagram.state, Stage::Done) else {
-            continue;
-        };
-        let Some(frame) = burst.get_mut(datagram.frame) else { continue };
-        let Some(bytes) = frame.bytes.get_mut(datagram.range.clone()) else { continue };
-        match opening.open(bytes) {
-            Ok(opened) => datagram.state = Stage::Opened(opened),
-            Err(why) => lose(lost(why), Frame { bytes, meta: frame.meta }),
-        }
-    }
-}
-
 impl Opens {
-    /// Finds what each datagram holds, if it was not seen before and its peer may send it. `answers` then has the answers
-    /// to send, and `reached` the peers that can be reached now.
-    pub(super) fn release(
+    /// Opens the frames of a burst: what they hold takes their place. `answers` then has the answers to send, and
+    /// `reached` the peers that can be reached now.
+    pub(super) fn open(
         &mut self,
         site: &Site,
-        burst: &Burst,
-        datagrams: &mut [Datagram],
+        pool: &Pool,
+        burst: &mut Burst,
         lose: &mut dyn FnMut(Lost, Frame<'_>),
     ) {
-        let now = site.now();
-        for message in datagrams.chunk_by_mut(|one, next| one.frame == next.frame) {
-            let mut state = site.lock();
-            for datagram in message {
-                if let Stage::Opened(opened) = mem::replace(&mut datagram.state, Stage::Done) {
-                    self.release_one(&mut state, now, burst, (datagram, opened), lose);
-                }
-            }
-        }
+        // A panic may have left some, which lie in other frames.
+        self.datagrams.clear();
+        self.joins.clear();
+        self.stage(&mut site.lock(), site.now(), burst, lose);
+        self.decipher(burst, lose);
+        self.release(&mut site.lock(), site.now(), burst, lose);
+        let mut out = mem::take(&mut self.out);
+        self.join(burst, pool, &mut out, lose);
+        mem::swap(burst, &mut out);
+        out.clear();
+        self.out = out;
     }
 
-    fn release_one(
+    /// Finds the session of each datagram.
+    fn stage(
         &mut self,
         state: &mut State,
         now: u64,
         burst: &Burst,
-        (datagram, opened): (&mut Datagram, Opened),
         lose: &mut dyn FnMut(Lost, Frame<'_>),
     ) {
-        let Some(frame) = burst.get(datagram.frame) else { return };
-        let Some(bytes) = frame.bytes.get(datagram.range.clone()) else { return };
-        let delivered = match state.tunnel.release(opened, bytes, now) {
-            Ok(delivered) => delivered,
-            Err(why) => return lose(lost(why), Frame { bytes, meta: frame.meta }),
-        };
-        state.heard(delivered.peer, datagram.outer.own);
-        if delivered.established {
-            state.reached(delivered.peer);
-            self.reached.push(delivered.peer);
-        }
-        match delivered.content {
-            Ok(Content::Packet(range)) => {
-                let start = datagram.range.start;
-                let range = start + range.start..start + range.end;
-                datagram.state = Stage::Packet(range, state.usable(delivered.peer));
-            }
-            Ok(Content::Probe(answer)) => self.answers.push((answer, datagram.outer.own)),
-            Ok(Content::Probed(number)) => state.probed(delivered.peer, number, now),
-            Ok(Content::Keepalive) => {}
-            // Its content is reported as a bare packet.
-            Err(why) => {
-                let bytes = bytes.get(DATA_HEADER..).unwrap_or_default();
-                lose(lost(why), Frame { bytes, meta: &inner(frame.meta, bytes.len()) });
+        for (at, frame) in burst.iter().enumerate() {
+            let Some(outer) = Outer::read(frame.bytes) else {
+                lose(Lost::Unknown, Frame { bytes: &[], meta: frame.meta });
+                continue;
+            };
+            let met = Met { tos: outer.tos, own: outer.own };
+            let step = usize::from(outer.segment).max(1);
+            let mut start = OUTER;
+            while start < frame.bytes.len() {
+                let range = start..(start + step).min(frame.bytes.len());
+                start = range.end;
+                let bytes = &frame.bytes[range.clone()];
+                if !is_data(bytes) {
+                    continue;
+                }
+                match state.tunnel.receive(bytes, outer.peer, now) {
+                    Received::Opening(opening) => {
+                        let state = Stage::Staged(opening);
+                        self.datagrams.push(Datagram { frame: at, range, outer: met, state });
+                    }
+                    Received::Dropped(why) => lose(lost(why), Frame { bytes, meta: frame.meta }),
+                    // Handshake messages were answered when they came.
+                    _ => {}
+                }
             }
         }
     }
 
-    /// Replaces the frames of a burst with what their datagrams hold.
-    pub(super) fn join(
+    /// Opens each datagram where it lies.
+    fn decipher(&mut self, burst: &mut Burst, lose: &mut dyn FnMut(Lost, Frame<'_>)) {
+        for datagram in &mut self.datagrams {
+            let Stage::Staged(opening) = mem::replace(&mut datagram.state, Stage::Done) else {
+                continue;
+            };
+            let Some(frame) = burst.get_mut(datagram.frame) else { continue };
+            let Some(bytes) = frame.bytes.get_mut(datagram.range.clone()) else { continue };
+            match opening.open(bytes) {
+                Ok(opened) => datagram.state = Stage::Opened(opened),
+                Err(why) => lose(lost(why), Frame { bytes, meta: frame.meta }),
+            }
+        }
+    }
+
+    /// Finds what each datagram holds, if it was not seen before and its peer may send it.
+    fn release(
         &mut self,
-        burst: &mut Burst,
-        datagrams: &mut Vec<Datagram>,
-        pool: &Pool,
+        state: &mut State,
+        now: u64,
+        burst: &Burst,
         lose: &mut dyn FnMut(Lost, Frame<'_>),
     ) {
-        self.joins.clear();
-        let mut out = mem::take(&mut self.out);
-        let mut datagrams = datagrams.drain(..).peekable();
+        for datagram in &mut self.datagrams {
+            let Stage::Opened(opened) = mem::replace(&mut datagram.state, Stage::Done) else {
+                continue;
+            };
+            let Some(frame) = burst.get(datagram.frame) else { continue };
+            let Some(bytes) = frame.bytes.get(datagram.range.clone()) else { continue };
+            let delivered = match state.tunnel.release(opened, bytes, now) {
+                Ok(delivered) => delivered,
+                Err(why) => {
+                    lose(lost(why), Frame { bytes, meta: frame.meta });
+                    continue;
+                }
+            };
+            state.heard(delivered.peer, datagram.outer.own);
+            if delivered.established {
+                state.reached(delivered.peer);
+                self.reached.push(delivered.peer);
+            }
+            match delivered.content {
+                Ok(Content::Packet(range)) => {
+                    let start = datagram.range.start;
+                    let range = start + range.start..start + range.end;
+                    datagram.state = Stage::Packet(range, state.usable(delivered.peer));
+                }
+                Ok(Content::Probe(answer)) => self.answers.push((answer, datagram.outer.own)),
+                Ok(Content::Probed(number)) => state.probed(delivered.peer, number, now),
+                Ok(Content::Keepalive) => {}
+                // Its content is reported as a bare packet.
+                Err(why) => {
+                    let bytes = bytes.get(DATA_HEADER..).unwrap_or_default();
+                    lose(lost(why), Frame { bytes, meta: &inner(frame.meta, bytes.len()) });
+                }
+            }
+        }
+    }
+
+    /// Makes frames of what the datagrams hold.
+    fn join(
+        &mut self,
+        burst: &mut Burst,
+        pool: &Pool,
+        out: &mut Burst,
+        lose: &mut dyn FnMut(Lost, Frame<'_>),
+    ) {
+        let mut datagrams = self.datagrams.drain(..).peekable();
         for (at, taken) in burst.drain(usize::MAX).enumerate() {
             let mut frame: FrameBuf = match taken {
                 Taken::Moved(frame) => frame.into_buf(),
@@ -196,11 +197,8 @@ impl Opens {
                     lose(Lost::Congestion, Frame { bytes, meta: &meta });
                 }
             }
-            self.joins.join(frame, pool, &mut out, lose);
+            self.joins.join(frame, pool, out, lose);
         }
-        mem::swap(burst, &mut out);
-        out.clear();
-        self.out = out;
     }
 }
 

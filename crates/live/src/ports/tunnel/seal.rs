@@ -112,29 +112,28 @@ fn seal_pieces(
     Ok(())
 }
 
-/// A packet's place in its peer's session, and how it is sealed. The site is locked for this packet alone.
+/// A packet's place in its peer's session, and how it is sealed.
 pub(super) fn place(
     site: &Site,
+    state: &mut State,
     frame: Frame<'_>,
     segment: Option<u16>,
     now: u64,
 ) -> Result<Plan, Lost> {
     let inner = Inner::parse(frame.bytes).filter(|_| is_ip(frame.meta.link_type));
     let inner = inner.ok_or(Lost::NotIp)?;
+    let id = state.tunnel.peer_of(inner.destination).ok_or(Lost::NoPeer)?;
+    let peer = state.peers.get_mut(&id).ok_or(Lost::NoPeer)?;
+    let most = peer.path.usable();
+    peer.path.sends(inner.len);
+    let (pieces, count) = cut(frame.bytes, inner.len, segment, most)?;
     let tos = ecn::tos(frame.bytes);
     let dscp = match site.dscp {
         Dscp::Copy => tos & !3,
         Dscp::Fixed(dscp) => dscp << 2,
     };
-    let mut state = site.lock();
-    let State { tunnel, peers } = &mut *state;
-    let id = tunnel.peer_of(inner.destination).ok_or(Lost::NoPeer)?;
-    let peer = peers.get_mut(&id).ok_or(Lost::NoPeer)?;
-    let most = peer.path.usable();
-    peer.path.sends(inner.len);
-    let (pieces, count) = cut(frame.bytes, inner.len, segment, most)?;
     let how = How { len: inner.len, pieces, tos: dscp | ecn::mark(tos), own: peer.own, most };
-    match tunnel.stage_run(id, (count, inner.len), now) {
+    match state.tunnel.stage_run(id, (count, inner.len), now) {
         Ok(run) => Ok(Plan::Seal(run.within(most), how)),
         Err(Unstaged::Wait(_)) => Ok(Plan::Waits(id, peer.reached)),
         // A name that is not resolved yet may be soon.

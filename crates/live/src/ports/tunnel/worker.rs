@@ -4,11 +4,11 @@ use std::mem;
 use std::sync::Arc;
 
 use pktio::datagram::SendBatch;
-use pktio::{Burst, Envelope, Frame, FrameBuf, FrameMeta, LinkType, Lost, Notes, Pool, Taken};
+use pktio::{Burst, Envelope, Frame, FrameBuf, LinkType, Lost, Pool, Taken};
 use tunnel::{HEADROOM, PeerId};
 
 use super::fit;
-use super::open::{self, Datagram, Opens};
+use super::open::Opens;
 use super::outer::OUTER;
 use super::reception::CHUNK;
 use super::seal::{Plan, place, seal_one};
@@ -18,17 +18,11 @@ use super::site::Site;
 /// with others.
 const CHUNKS: usize = 96;
 
-/// What the workers of a tunnel note about a burst: the datagrams in frames that came, the plans for frames that leave.
-#[derive(Default)]
-struct Noted {
-    datagrams: Vec<Datagram>,
-    plans: Vec<Plan>,
-}
-
 /// One worker's part of a tunnel.
 pub(super) struct Worker {
     site: Arc<Site>,
     pub(super) pool: Pool,
+    plans: Vec<Plan>,
     late: Vec<(PeerId, u64, FrameBuf)>,
     /// The frames made of a burst, before they change places.
     out: Burst,
@@ -41,6 +35,7 @@ impl Worker {
         Self {
             site,
             pool: Pool::new(CHUNKS, CHUNK, OUTER + HEADROOM),
+            plans: Vec::new(),
             late: Vec::new(),
             out: Burst::with_capacity(0),
             opens: Opens::default(),
@@ -57,50 +52,51 @@ impl Worker {
         let mut burst = Burst::with_capacity(0);
         frames.into_iter().for_each(|frame| burst.push_frame(frame));
         // What is lost now was counted as sent when it began to wait.
-        self.close(&mut burst, &mut Notes::default(), &mut |_, _| {});
+        self.seal(&mut burst, &mut |_, _| {});
         self.site.send(burst.iter().map(|frame| frame.bytes), &mut self.sending);
     }
 
     /// Plans what is to be done with each frame.
-    pub(super) fn plan(&self, burst: &Burst, plans: &mut Vec<Plan>) {
+    pub(super) fn plan(&mut self, burst: &Burst) {
         // A panic may have left plans of other frames.
-        plans.clear();
+        self.plans.clear();
+        let mut state = self.site.lock();
         let now = self.site.now();
-        plans.extend(burst.iter().enumerate().map(|(at, frame)| {
+        for (at, frame) in burst.iter().enumerate() {
             let segment = burst.live(at).and_then(|live| live.segments).map(|it| it.size);
-            match frame.meta.link_type {
-                LinkType::SEALED => Plan::Sealed,
-                _ => place(&self.site, frame, segment, now).unwrap_or_else(Plan::Lost),
-            }
-        }));
+            let plan = match frame.meta.link_type {
+                LinkType::SEALED => Ok(Plan::Sealed),
+                _ => place(&self.site, &mut state, frame, segment, now),
+            };
+            self.plans.push(plan.unwrap_or_else(Plan::Lost));
+        }
     }
 
-    /// Takes frames out of a burst that are lost, or wait, with their plans; returns the number of frames that wait.
-    #[cold]
-    pub(super) fn set_apart(
+    /// Carries out the plan of each frame; returns the number of frames that wait.
+    pub(super) fn carry_out(
         &mut self,
         burst: &mut Burst,
-        plans: &mut Vec<Plan>,
         lose: &mut dyn FnMut(Lost, Frame<'_>),
     ) -> usize {
-        let mut out = mem::take(&mut self.out);
-        let mut placed = Vec::with_capacity(plans.len());
+        let (mut plans, mut out) = (mem::take(&mut self.plans), mem::take(&mut self.out));
         for (taken, plan) in burst.drain(usize::MAX).zip(plans.drain(..)) {
+            let (meta, bytes) = match &taken {
+                Taken::Moved(frame) => (frame.meta, frame.bytes()),
+                Taken::Lent { bytes, meta } => (*meta, *bytes),
+            };
             match plan {
-                Plan::Lost(why) => {
-                    let (bytes, meta) = bytes_of(&taken);
-                    lose(why, Frame { bytes, meta: &meta });
-                }
+                Plan::Sealed => out.append(taken),
+                Plan::Lost(why) => lose(why, Frame { bytes, meta: &meta }),
                 Plan::Waits(peer, reached) => self.late.push((peer, reached, taken.into_buf())),
-                plan @ (Plan::Sealed | Plan::Seal(..)) => {
-                    out.append(taken);
-                    placed.push(plan);
+                Plan::Seal(run, how) => {
+                    if let Err(why) = seal_one(&self.pool, taken, run, how, &mut out) {
+                        lose(why, Frame { bytes: &[], meta: &meta });
+                    }
                 }
             }
         }
-        *plans = placed;
         mem::swap(burst, &mut out);
-        self.out = out;
+        (self.plans, self.out) = (plans, out);
         if self.late.is_empty() { 0 } else { self.wait(lose) }
     }
 
@@ -129,38 +125,10 @@ impl Worker {
     }
 }
 
-/// The bytes of a frame, and its metadata.
-fn bytes_of<'t>(taken: &'t Taken<'_>) -> (&'t [u8], FrameMeta) {
-    match taken {
-        Taken::Moved(frame) => (frame.bytes(), frame.meta),
-        Taken::Lent { bytes, meta } => (bytes, *meta),
-    }
-}
-
 impl Envelope for Worker {
-    fn decipher(
-        &mut self,
-        burst: &mut Burst,
-        notes: &mut Notes,
-        lose: &mut dyn FnMut(Lost, Frame<'_>),
-    ) {
-        let datagrams = &mut notes.of::<Noted>().datagrams;
-        // A panic may have left some, which lie in other frames.
-        datagrams.clear();
-        open::stage(&self.site, burst, datagrams, lose);
-        open::decipher(burst, datagrams, lose);
-    }
-
-    fn release(
-        &mut self,
-        burst: &mut Burst,
-        notes: &mut Notes,
-        lose: &mut dyn FnMut(Lost, Frame<'_>),
-    ) {
-        let datagrams = &mut notes.of::<Noted>().datagrams;
+    fn open(&mut self, burst: &mut Burst, lose: &mut dyn FnMut(Lost, Frame<'_>)) {
         let Self { site, pool, opens, sending, .. } = self;
-        opens.release(site, burst, datagrams, lose);
-        opens.join(burst, datagrams, pool, lose);
+        opens.open(site, pool, burst, lose);
         if !opens.answers.is_empty() {
             site.send_own(&opens.answers, sending);
             opens.answers.clear();
@@ -170,39 +138,11 @@ impl Envelope for Worker {
         }
     }
 
-    fn place(
-        &mut self,
-        burst: &mut Burst,
-        notes: &mut Notes,
-        lose: &mut dyn FnMut(Lost, Frame<'_>),
-    ) -> usize {
+    fn seal(&mut self, burst: &mut Burst, lose: &mut dyn FnMut(Lost, Frame<'_>)) -> usize {
         if self.site.is_narrow() {
             fit::fit(&self.site, burst, &self.pool, lose);
         }
-        let plans = &mut notes.of::<Noted>().plans;
-        self.plan(burst, plans);
-        let is_placed = |plan: &Plan| matches!(plan, Plan::Sealed | Plan::Seal(..));
-        if plans.iter().all(is_placed) { 0 } else { self.set_apart(burst, plans, lose) }
-    }
-
-    fn seal(
-        &mut self,
-        burst: &mut Burst,
-        notes: &mut Notes,
-        lose: &mut dyn FnMut(Lost, Frame<'_>),
-    ) {
-        let (plans, mut out) = (&mut notes.of::<Noted>().plans, mem::take(&mut self.out));
-        for (taken, plan) in burst.drain(usize::MAX).zip(plans.drain(..)) {
-            let Plan::Seal(run, how) = plan else {
-                out.append(taken);
-                continue;
-            };
-            let (_, meta) = bytes_of(&taken);
-            if let Err(why) = seal_one(&self.pool, taken, run, how, &mut out) {
-                lose(why, Frame { bytes: &[], meta: &meta });
-            }
-        }
-        mem::swap(burst, &mut out);
-        self.out = out;
+        self.plan(burst);
+        self.carry_out(burst, lose)
     }
 }

@@ -133,7 +133,7 @@ mod tests {
         assert_eq!((&*read.name, read.listen, read.mtu), ("tb1", 7, MTU));
         assert_eq!(read.key.as_bytes(), end.key.as_bytes());
         assert_eq!(read.addresses, [(end.address.into(), 16)]);
-        assert_eq!((read.workers(), read.peers.len()), (3, 2));
+        assert_eq!((read.workers, read.peers.len()), (3, 2));
         for (read, told) in read.peers.iter().zip(&end.peers) {
             assert_eq!((read.key, read.endpoint.is_some()), (told.key, told.endpoint.is_some()));
             assert_eq!(read.keepalive.unwrap_or_default(), told.keepalive);

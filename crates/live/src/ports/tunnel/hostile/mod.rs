@@ -22,7 +22,7 @@ use ::tunnel::{
 };
 use packet::{Superframe, checksum, ipv4};
 use pktio::datagram::Arrived;
-use pktio::{Burst, Envelope, LiveMeta, Lost, Notes, Pool};
+use pktio::{Burst, Envelope, LiveMeta, Lost, Pool};
 
 pub(crate) use self::bytes::envelope;
 #[cfg(test)]
@@ -269,7 +269,7 @@ impl Arena {
             frame.into_iter().for_each(|frame| burst.push_frame(frame));
         }
         let mut lost = Vec::new();
-        self.worker.open(&mut burst, &mut Notes::default(), &mut |why, _| lost.push(why));
+        self.worker.open(&mut burst, &mut |why, _| lost.push(why));
         let packets: Vec<_> = (0..burst.len())
             .flat_map(|at| cut(burst.get(at).expect("a frame").bytes, burst.live(at)))
             .collect();

@@ -2,7 +2,7 @@
 //! of any length.
 
 use ::tunnel::{Content, Inner, Received};
-use pktio::{Burst, Envelope, FrameMeta, LinkType, LiveMeta, Lost, Notes, SegmentKind, Segments};
+use pktio::{Burst, Envelope, FrameMeta, LinkType, LiveMeta, Lost, SegmentKind, Segments};
 
 use super::super::mss;
 use super::super::outer::{OUTER, Outer};
@@ -25,7 +25,7 @@ impl Arena {
         let mut burst = Burst::with_capacity(0);
         self.push(given, &mut burst);
         let (mut lost, mut answers) = (Vec::new(), TooLong::default());
-        let waiting = self.worker.close(&mut burst, &mut Notes::default(), &mut |why, frame| {
+        let waiting = self.worker.seal(&mut burst, &mut |why, frame| {
             if let Lost::TooLong { most } = why {
                 answers.note(frame, most);
             }

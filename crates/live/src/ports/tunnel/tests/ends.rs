@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use pktio::{Burst, Envelope, FrameMeta, LinkType, LiveMeta, Lost, Notes, Pool, Port, Timestamp};
+use pktio::{Burst, Envelope, FrameMeta, LinkType, LiveMeta, Lost, Pool, Port, Timestamp};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 pub(super) use super::super::hostile::cut;
@@ -67,8 +67,7 @@ impl End {
     /// Seals a burst.
     pub(super) fn seal(&mut self, burst: &mut Burst) -> Offered {
         let mut offered = Offered::default();
-        offered.waiting =
-            self.worker.close(burst, &mut Notes::default(), &mut |why, _| offered.lost.push(why));
+        offered.waiting = self.worker.seal(burst, &mut |why, _| offered.lost.push(why));
         offered
     }
 
@@ -94,7 +93,7 @@ impl End {
     }
 
     pub(super) fn open(&mut self, burst: &mut Burst, came: &mut Came) {
-        self.worker.open(burst, &mut Notes::default(), &mut |why, frame| {
+        self.worker.open(burst, &mut |why, frame| {
             came.lost.push(why);
             if frame.meta.link_type == LinkType::RAW {
                 came.lost_packets.push(frame.bytes.to_vec());

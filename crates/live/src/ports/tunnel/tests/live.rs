@@ -10,7 +10,7 @@ use packet::craft::Craft;
 use packet::{Joined, JoinedKind, checksum};
 use pktio::{
     Burst, ChecksumState, Envelope, FaultPort, FaultRates, Frame, FrameBuf, LiveMeta, Lost,
-    MemoryPort, Notes, Pool, Port, PortError, Readiness, SegmentKind, Segments, Stats,
+    MemoryPort, Pool, Port, PortError, Readiness, SegmentKind, Segments, Stats,
 };
 use rules::model::Family;
 use rules::save::{LoadOptions, load};
@@ -457,34 +457,20 @@ impl Fuse {
     }
 }
 
-type Lose<'l> = &'l mut dyn FnMut(Lost, Frame<'_>);
-
-/// Loses frames, and counts them.
-fn counted<'l>(seen: &'l AtomicU64, lose: Lose<'l>) -> impl FnMut(Lost, Frame<'_>) + 'l {
-    move |why, frame| {
-        seen.fetch_add(1, Ordering::Relaxed);
-        lose(why, frame);
-    }
-}
-
 impl Envelope for Fuse {
-    fn decipher(&mut self, burst: &mut Burst, notes: &mut Notes, lose: Lose<'_>) {
+    fn open(&mut self, burst: &mut Burst, lose: &mut dyn FnMut(Lost, Frame<'_>)) {
         self.burn(true, burst);
-        self.inner.decipher(burst, notes, &mut counted(&self.seen, lose));
+        let mut seen = 0;
+        self.inner.open(burst, &mut |why, frame| {
+            seen += 1;
+            lose(why, frame);
+        });
+        self.seen.fetch_add(seen + burst.len() as u64, Ordering::Relaxed);
     }
 
-    fn release(&mut self, burst: &mut Burst, notes: &mut Notes, lose: Lose<'_>) {
-        self.inner.release(burst, notes, &mut counted(&self.seen, lose));
-        self.seen.fetch_add(burst.len() as u64, Ordering::Relaxed);
-    }
-
-    fn place(&mut self, burst: &mut Burst, notes: &mut Notes, lose: Lose<'_>) -> usize {
-        self.inner.place(burst, notes, lose)
-    }
-
-    fn seal(&mut self, burst: &mut Burst, notes: &mut Notes, lose: Lose<'_>) {
+    fn seal(&mut self, burst: &mut Burst, lose: &mut dyn FnMut(Lost, Frame<'_>)) -> usize {
         self.burn(false, burst);
-        self.inner.seal(burst, notes, lose);
+        self.inner.seal(burst, lose)
     }
 }
 

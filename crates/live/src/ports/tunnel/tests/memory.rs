@@ -1,20 +1,20 @@
 //! Nothing is allocated for a packet once a worker has seen a few.
 
 use allocation_counter::measure;
-use pktio::{Burst, Envelope, LiveMeta, Notes, Pool};
+use pktio::{Burst, Envelope, LiveMeta, Pool};
 
 use super::ends::{Pair, assert_whole};
 use super::packets::{Memory, datagram, fill, segment, superframe};
 
 /// Bursts are sealed by one end and opened by the other, time and again: how often that allocates after the first few.
 fn allocations(pair: &mut Pair, mut fill: impl FnMut(&mut Burst)) -> u64 {
-    let (mut count, mut frames, mut notes) = (0, Burst::new(), Notes::default());
+    let (mut count, mut frames) = (0, Burst::new());
     for turn in 0..12 {
         frames.clear();
         fill(&mut frames);
         let measured = measure(|| {
-            pair.a.worker.close(&mut frames, &mut notes, &mut |why, _| panic!("{why:?}"));
-            pair.b.worker.open(&mut frames, &mut notes, &mut |why, _| panic!("{why:?}"));
+            pair.a.worker.seal(&mut frames, &mut |why, _| panic!("{why:?}"));
+            pair.b.worker.open(&mut frames, &mut |why, _| panic!("{why:?}"));
         });
         assert!(!frames.is_empty());
         count += if turn < 8 { 0 } else { measured.count_total };

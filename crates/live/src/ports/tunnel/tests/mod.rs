@@ -15,6 +15,5 @@ mod packets;
 #[cfg(target_os = "linux")]
 mod partial;
 mod passing;
-mod steps;
 mod told;
 mod waiting;

@@ -3,7 +3,7 @@
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
-use pktio::{Burst, Frame, Lost};
+use pktio::{Burst, Lost};
 
 use super::super::waiting::WAITING;
 use super::ends::{Came, Pair, assert_whole, raw};
@@ -60,11 +60,9 @@ fn nothing_waits_for_a_session_that_is_there() {
     assert_eq!(pair.a.send_packets(&[ping(1, 2, 0)]).waiting, 1);
     let (late, mut burst) = (ping(1, 2, 1), Burst::new());
     burst.push(&late, raw(late.len()));
-    let mut plans = Vec::new();
-    pair.a.worker.plan(&burst, &mut plans);
+    pair.a.worker.plan(&burst);
     pair.shake_hands();
-    let lose = &mut |why, _: Frame<'_>| panic!("{why:?}");
-    assert_eq!(pair.a.worker.set_apart(&mut burst, &mut plans, lose), 1);
+    assert_eq!(pair.a.worker.carry_out(&mut burst, &mut |why, _| panic!("{why:?}")), 1);
     assert_eq!(pair.b.receive_packets(2).packets(), [ping(1, 2, 0), late]);
 }
 
