@@ -176,11 +176,16 @@ impl Walk<'_, '_, '_> {
             },
             Claim::None => nat::bind_null(self.transit, side),
             Claim::Open { draws, .. } => {
-                if draws && self.recorded.drawn.is_none() {
-                    nat::crowd(self.transit);
-                }
+                self.may_clash(draws, side);
                 false
             }
+        }
+    }
+
+    /// A rule that may translate the packet's flow may give it a mapping that another flow has, unless what was seen tells.
+    fn may_clash(&mut self, draws: bool, side: Side) {
+        if (draws || !nat::has_part(self.transit, side)) && self.recorded.drawn.is_none() {
+            nat::crowd(self.transit);
         }
     }
 
@@ -229,8 +234,8 @@ impl Walk<'_, '_, '_> {
             nat::bind_drawn(self.transit, &drawn, side);
             return seen;
         }
-        if matches!(claim, Claim::Open { draws: true, .. }) && self.recorded.drawn.is_none() {
-            nat::crowd(self.transit);
+        if let Claim::Open { draws, .. } = claim {
+            self.may_clash(draws, side);
         }
         // What may answer a flow that is indeterminate is no flow of its own, or one that the rules decide.
         let answers_any = self.tables.translates && nat::answers_any(self.transit);

@@ -17,7 +17,7 @@ fn tamis_and_the_kernel_agree_under_rulesets_of_nft() {
         eprintln!("SKIPPED: {reason}");
         return;
     }
-    let packets = setting("TAMIS_NFT_PACKETS", 6_000);
+    let packets = setting("TAMIS_NFT_PACKETS", 30_000);
     let plan = Plan {
         seed: setting("TAMIS_ORACLE_SEED", 1),
         packets,

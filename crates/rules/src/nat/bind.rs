@@ -12,9 +12,8 @@ use conntrack::{Direction, Side};
 #[must_use]
 pub fn bind(transit: &mut Transit<'_, '_>, translation: &Translation) -> bool {
     if translation.is_vague {
-        // Where the mapping cannot be looked for, the range may have a free one or not; and a protocol without ports has one,
-        // which another flow may have.
-        if translation.draws() || !has_ports(transit, translation.side) {
+        // Where the mapping cannot be looked for, the range may have a free one or not.
+        if translation.draws() || !has_part(transit, translation.side) {
             crowd(transit);
         }
         return false;
@@ -22,8 +21,10 @@ pub fn bind(transit: &mut Transit<'_, '_>, translation: &Translation) -> bool {
     set_up(transit, translation.side, &translation.range).is_some()
 }
 
-/// Whether the packet's flow has a port, or the number of a query, at an end.
-fn has_ports(transit: &Transit<'_, '_>, side: Side) -> bool {
+/// Whether the packet's flow has a port, or the number of a query, at an end. A flow without has one mapping alone, which another
+/// flow may have: the kernel then drops the packet.
+#[must_use]
+pub fn has_part(transit: &Transit<'_, '_>, side: Side) -> bool {
     let flow = transit.ct.view.flow.and_then(|at| transit.ct.tracker.as_ref()?.flow(at));
     flow.is_none_or(|flow| part(flow.tuple(Direction::Original), side).is_some())
 }
