@@ -234,8 +234,13 @@ impl Walk<'_, '_, '_> {
             nat::bind_drawn(self.transit, &drawn, side);
             return seen;
         }
-        if let Claim::Open { draws, .. } = claim {
-            self.may_clash(draws, side);
+        match claim {
+            Claim::Open { draws, .. } => self.may_clash(draws, side),
+            // Which mapping it may be given is not known.
+            Claim::By(at) if self.translation(at).is_some_and(|made| made.is_vague) => {
+                self.may_clash(false, side);
+            }
+            Claim::By(_) | Claim::None => {}
         }
         // What may answer a flow that is indeterminate is no flow of its own, or one that the rules decide.
         let answers_any = self.tables.translates && nat::answers_any(self.transit);
