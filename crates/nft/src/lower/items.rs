@@ -25,7 +25,7 @@ use super::statement::write::{self, LowerSegment, Write};
 use super::width;
 use crate::expr::{Element, Expr, Field, Hash};
 use crate::model::{Body, Object};
-use crate::stmt::{Named, Stmt};
+use crate::stmt::{Named, Stmt, Verdict};
 use crate::text::Printer;
 use crate::types::{Data, Value};
 use rules::ext::{Effect, Match};
@@ -257,7 +257,7 @@ fn choice(key: &Expr, data: &Expr, scope: &Scope<'_>) -> Option<Item> {
         choices.push((Some(test), effect));
     }
     choices.extend(other);
-    let lasts = !returns(&choices) || !changes(ct.key.0, scope);
+    let lasts = !returns(&choices, scope) || !changes(ct.key.0, scope);
     lasts.then(|| Item::Choice(name, choices))
 }
 
@@ -290,14 +290,25 @@ fn drawn(hash: &Hash, elements: &[Element], scope: &Scope<'_>) -> Option<Item> {
         ((at < last).then(drawn), effect)
     };
     let choices: Vec<_> = shares.into_iter().enumerate().map(choice).collect();
-    (next == end && !returns(&choices))
+    (next == end && !returns(&choices, scope))
         .then(|| Item::Choice(format!("numgen {}", hash.kind), choices))
 }
 
 /// Whether packets may come back from where a choice but the last sends them, to be asked for the next.
-fn returns(choices: &[(Option<Box<dyn Tested>>, Effect)]) -> bool {
-    let jumps = |(_, effect): &(_, Effect)| matches!(effect, Effect::Jump(_));
-    choices.split_last().is_some_and(|(_, before)| before.iter().any(jumps))
+fn returns(choices: &[(Option<Box<dyn Tested>>, Effect)], scope: &Scope<'_>) -> bool {
+    let comes_back = |(_, effect): &(_, Effect)| match effect {
+        Effect::Jump(chain) => !decides(*chain, scope),
+        _ => false,
+    };
+    choices.split_last().is_some_and(|(_, before)| before.iter().any(comes_back))
+}
+
+/// Whether a chain begins with a verdict for all packets.
+fn decides(chain: u32, scope: &Scope<'_>) -> bool {
+    let first = scope.table.chains.get(chain as usize).and_then(|chain| chain.rules.first());
+    let mut stmts = first.into_iter().flat_map(|rule| &rule.stmts);
+    let left = stmts.find(|stmt| !matches!(stmt, Stmt::Counter(_)));
+    matches!(left, Some(Stmt::Verdict(Verdict::Accept | Verdict::Drop)))
 }
 
 /// Whether rules of the table may change what tracking knows by this key. What they translate comes back to no rule.

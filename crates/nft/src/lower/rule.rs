@@ -96,6 +96,18 @@ fn tests(item: &Item) -> bool {
     matches!(item, Item::Test(..) | Item::State(..) | Item::Choice(..))
 }
 
+/// What may come of a map that is not evaluated, if only a verdict follows it: an element may say `continue`.
+fn followed(effects: Box<[Effect]>, items: impl Iterator<Item = Item>) -> Option<Box<[Effect]>> {
+    let mut left = items.filter(|item| !matches!(item, Item::Count(_)));
+    match (left.next(), left.next()) {
+        (None, _) => Some(effects),
+        (Some(Item::End(End::Verdict(effect))), None) => {
+            Some(effects.into_iter().chain([effect]).collect())
+        }
+        _ => None,
+    }
+}
+
 impl Builder<'_, '_> {
     fn build(&mut self, items: Vec<Item>) {
         let mut left = items.iter().filter(|item| tests(item)).count();
@@ -131,6 +143,12 @@ impl Builder<'_, '_> {
                 Item::End(End::Map(map)) if items.peek().is_some() => {
                     self.track(map.key.iter().any(|part| part.tracks()));
                     self.end(End::unevaluated("statements after a verdict map"));
+                    ended = true;
+                    break;
+                }
+                Item::End(End::Unevaluated(why, effects)) => {
+                    let effects = effects.and_then(|effects| followed(effects, items));
+                    self.end(End::Unevaluated(why, effects));
                     ended = true;
                     break;
                 }

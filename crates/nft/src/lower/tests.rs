@@ -237,6 +237,8 @@ fn chains_behind_a_key_that_is_not_known_are_walked() {
         ),
         // Maps that change, and keys that are not evaluated.
         (&whole, "tcp dport vmap @m", vec![a, b, last], None),
+        // What stands after such a map follows a key that goes on.
+        (&whole, "tcp dport vmap @m goto c", vec![a, b, c, dropped, last], None),
         (&whole, "symhash mod 2 vmap { 0 : jump a, 1 : jump b }", vec![a, b, last], Some(Accept)),
         (
             &cut,
@@ -335,7 +337,7 @@ fn base_chains_say_where_they_are() {
     assert!(other.base.is_none());
     assert!(four.tracks());
     let tracks = |text: &str| lowered(text, Family::Ipv4).ruleset.tracks();
-    let with = |what: &str| format!("table ip t {{ {what} chain c {{ accept; }} }}");
+    let with = |what: &str| format!("table ip t {{\n{what}\nchain c {{\naccept\n}}\n}}\n");
     for what in [
         "ct helper o { type \"ftp\" protocol tcp; }",
         "ct timeout o { protocol tcp; policy = { established : 100 }; }",
@@ -345,7 +347,7 @@ fn base_chains_say_where_they_are() {
     ] {
         assert!(tracks(&with(what)), "{what}");
     }
-    assert!(!tracks(&with("counter o { } limit l { rate 1/second; }")));
+    assert!(!tracks(&with("counter o { }\nlimit l { rate 1/second; }")));
     let six = lowered(text, Family::Ipv6).ruleset;
     assert_eq!(six.tables.len(), 2);
     assert!(six.tables[1].chains[0].base.is_none(), "a dormant table has no hooks");
@@ -358,7 +360,7 @@ fn what_tracking_knows_of_a_packet_names_its_headers() {
     let text = "table inet t { chain c {
         counter ct l3proto ipv6 frag nexthdr 50 accept
         ct l3proto ipv4 ct protocol tcp tcp dport 80 accept
-    } }";
+    }\n}\n";
     let ruleset = lowered(text, Family::Ipv4).ruleset;
     let names: Vec<Vec<&str>> = ruleset.tables[0].chains[0]
         .rules
@@ -372,7 +374,7 @@ fn what_tracking_knows_of_a_packet_names_its_headers() {
 #[test]
 fn a_verdict_map_by_what_tracking_knows_is_asked_once() {
     let parts = |vmap: &str, rule: &str| {
-        let text = format!("table ip t {{ chain a {{ {rule} }} chain c {{ {vmap} }} }}");
+        let text = format!("table ip t {{\nchain a {{\n{rule}\n}}\nchain c {{\n{vmap}\n}}\n}}\n");
         lowered(&text, Family::Ipv4).ruleset.tables[0].chains[1].rules.len()
     };
     // A packet that comes back from `a` is asked for the next, which does not fit if nothing has changed.
