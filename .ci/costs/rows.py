@@ -134,7 +134,7 @@ def memory(folder):
     page = [TAMIS, "replay", str(folder / "rules"), str(folder / "a.pcap"), *FORWARD, "--html", str(folder / "page")]
     yield "memory.html", peak(page)
     (folder / "rules").write_text(packets.rules(1000, True))
-    yield "memory.run", idle(folder, [("a", 'kind = "loopback"'), ("b", 'kind = "loopback"')])
+    yield "memory.run", least(folder, [("a", 'kind = "loopback"'), ("b", 'kind = "loopback"')])
     if os.geteuid() == 0:
         key = lambda number: base64.b64encode(bytes([number] * 32)).decode()
         (folder / "key").touch(0o600)
@@ -142,7 +142,12 @@ def memory(folder):
         peer = '[[peer]]\nkey = "{}"\nallowed = ["10.77.0.{}/32"]\n'
         (folder / "end.toml").write_text('[tunnel]\nkey = "key"\n' + "".join(peer.format(key(n), n) for n in range(1, 11)))
         ports = [("a", 'kind = "tun"\ndevice = "a"'), ("b", 'kind = "tunnel"\nfile = "end.toml"')]
-        yield "memory.tunnel", idle(folder, ports, "unshare", "--net")
+        yield "memory.tunnel", least(folder, ports, "unshare", "--net")
+
+
+def least(*run):
+    """The least memory of five runs, in kB: how many pages of the program's file are mapped differs by 2 % from run to run."""
+    return min(idle(*run) for _ in range(5))
 
 
 def idle(folder, ports, *within):
