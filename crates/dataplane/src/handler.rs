@@ -6,7 +6,7 @@
 //! Source: the order of hooks and tables is that of `nf_hook` calls in the kernel's `net/ipv4/ip_input.c`,
 //! `ip_forward.c`, `ip_output.c` and their IPv6 siblings, and of `NF_IP_PRI_*`.
 
-use conntrack::defrag::Carried;
+use conntrack::defrag::{Carried, Whole};
 use conntrack::steer::Shard;
 use conntrack::{Listing, Tracker, Zone};
 use packet::{Checksums, Headers, Link, Packet, Snap};
@@ -15,7 +15,9 @@ use rules::model::Family;
 use rules::{BridgeNote, Transit};
 
 use crate::admit::{Global, admit, parsed, reassemble, rooms};
+use crate::answers::Found;
 use crate::arrival::Arrival;
+use crate::config::Config;
 use crate::context::{Context, Settled};
 use crate::delivery::{self, Delivered};
 use crate::direct::{self, direct_of};
@@ -27,10 +29,11 @@ use crate::hooked;
 use crate::hooks::{self, StateParts};
 use crate::observer::Observer;
 use crate::on_wire::on_wire;
-use crate::program::Program;
+use crate::program::{Plan, Program};
 use crate::routing::bridge;
 use crate::routing::course::Before;
 use crate::routing::course::{self, family_of};
+use crate::routing::way::Way;
 use crate::shared::Shared;
 use crate::state::{FamilyState, State};
 use crate::unseen;
@@ -230,45 +233,31 @@ impl Handler {
         }
 
         // Reassemble.
-        let came = || Carried { mark: arrival.came_with(), ..Carried::default() };
-        let mut carried = below.as_ref().map_or_else(came, Below::carried);
         let room_of = (plan, &mut *state);
-        let apart =
-            match fragments::pass(&mut packet, room_of, given, &mut global, carried, observer) {
-                Ok(apart) => apart,
-                Err(verdict) => return end.because(verdict),
-            };
-        carried = apart.unwrap_or(carried);
-        let apart = apart.is_some();
-        let room_of = (plan, &mut *state);
-        let (mut fragment, mut parts) = (None, None);
-        match reassemble(&mut packet, room_of, given, (carried, below.as_mut()), observer) {
+        let assembled =
+            assembled(&mut packet, room_of, given, &mut global, below.as_mut(), observer);
+        let (together, mut carried, apart) = match assembled {
+            Ok(assembled) => assembled,
             Err(verdict) => return end.because(verdict),
-            Ok(None) => {}
-            Ok(Some(mut together)) => {
-                carried = together.carried;
-                parts = Some(Parts::of(&mut together));
-                fragment = Some(together.largest);
-                whole = together.frame;
-                let checksums = checksums_of(config, arrival.origin);
-                packet = parsed(&mut whole, together.unknown, arrival.link, checksums);
-                end.bytes = packet.len() as u64;
-            }
+        };
+        let (mut fragment, mut parts) = (None, None);
+        if let Some(mut together) = together {
+            carried = together.carried;
+            parts = Some(Parts::of(&mut together));
+            fragment = Some(together.largest);
+            whole = together.frame;
+            let checksums = checksums_of(config, arrival.origin);
+            packet = parsed(&mut whole, together.unknown, arrival.link, checksums);
+            end.bytes = packet.len() as u64;
         }
 
         // Route.
         let before = Before::of(&packet, config);
         let found = state.answer_of(&packet, arrival, config);
-        let rules = (plan.family(), plan.of_rules);
-        let Some(course) = course::route(&packet, &before, found, arrival, rules, config) else {
-            observer.depends_on(Why::NotCaptured);
-            return end.because(FinalVerdict::Unknown);
+        let (way, may_be_kept) = match routed(&packet, (&before, found), plan, given, observer) {
+            Ok(routed) => routed,
+            Err(verdict) => return end.because(verdict),
         };
-        let way = course.by(&packet, arrival, config);
-        let is_kept = bridge::keeps(&way, arrival, &config.host, plan.family());
-        if is_kept == Some(true) {
-            return end.because(FinalVerdict::Skip(Skip::OtherHost));
-        }
 
         // Walk, settle, leave.
         end.path = Some(way.path);
@@ -288,7 +277,6 @@ impl Handler {
         let (way, before, note) = (&way, &before, &note);
         let context =
             Context { plan, config, arrival, way, before, fragment, apart, note, mark, found };
-        let may_be_kept = is_kept.is_none();
         let lent = Lent { state, global, below, exit, may_be_kept, is_missing };
         leave(&context, packet, lent, (came_at, parts.as_mut()), end, observer)
     }
@@ -333,6 +321,53 @@ struct Lent<'h, 'w> {
     may_be_kept: bool,
     /// Some part of it may have been dropped before it was put together.
     is_missing: bool,
+}
+
+/// Takes a packet through the chains that see fragments, and puts it together with others of its datagram; returns what they make,
+/// what the packet carries, and whether it was seen as a fragment.
+///
+/// # Errors
+/// The verdict of a fragment that waits, or that was dropped.
+#[inline]
+fn assembled<'a>(
+    packet: &mut Packet<'_>,
+    (plan, state): (&'a Plan, &mut FamilyState),
+    (arrival, config): (&Arrival<'a>, &'a Config),
+    global: &mut Global<'_>,
+    below: Option<&mut Below<'_>>,
+    observer: &mut impl Observer,
+) -> Result<(Option<Whole>, Carried, bool), FinalVerdict> {
+    let came = || Carried { mark: arrival.came_with(), ..Carried::default() };
+    let carried = below.as_deref().map_or_else(came, Below::carried);
+    let (room_of, given) = ((plan, &mut *state), (arrival, config));
+    let passed = fragments::pass(packet, room_of, given, global, carried, observer)?;
+    let (carried, apart) = (passed.unwrap_or(carried), passed.is_some());
+    let together = reassemble(packet, (plan, state), given, (carried, below), observer)?;
+    Ok((together, carried, apart))
+}
+
+/// Finds a packet's way, and whether a bridge may pass it on without rules.
+///
+/// # Errors
+/// The verdict of a packet that no chain sees, or of which that is not known.
+#[inline]
+fn routed<'a>(
+    packet: &Packet<'_>,
+    (before, found): (&Before, Found),
+    plan: &'a Plan,
+    (arrival, config): (&Arrival<'a>, &'a Config),
+    observer: &mut impl Observer,
+) -> Result<(Way<'a>, bool), FinalVerdict> {
+    let rules = (plan.family(), plan.of_rules);
+    let Some(course) = course::route(packet, before, found, arrival, rules, config) else {
+        observer.depends_on(Why::NotCaptured);
+        return Err(FinalVerdict::Unknown);
+    };
+    let way = course.by(packet, arrival, config);
+    match bridge::keeps(&way, arrival, &config.host, plan.family()) {
+        Some(true) => Err(FinalVerdict::Skip(Skip::OtherHost)),
+        is_kept => Ok((way, is_kept.is_none())),
+    }
 }
 
 /// Walks a packet through its hooks, settles what is expected after it, and lets it leave.

@@ -3,6 +3,7 @@
 mod chains;
 mod limits;
 mod taken;
+mod unknown;
 mod walk;
 
 use self::chains::{Entry, Frame, Stack, verdict};
@@ -17,7 +18,6 @@ use crate::nat::{self, Translation};
 use crate::outcome::Outcome;
 use crate::transit::Transit;
 use conntrack::Side;
-use packet::Mark;
 use smallvec::SmallVec;
 
 /// Walks the built-in chain at the packet's hook; a source without one accepts.
@@ -544,55 +544,6 @@ impl<'r, 'p, S: Source<'r>, O: Observer> Walk<'_, '_, 'p, S, O> {
         }
         stack.innermost.ended = true;
         self.here = if sure { Alive::Gone } else { Alive::Maybe };
-    }
-
-    /// A target accepts the packet or drops it.
-    fn either(&mut self, at: RuleRef, sure: bool, stack: &mut Stack<S::Cursor>) {
-        self.observer.unknown(at, Cause::Target);
-        self.doubt_taken();
-        self.end(Verdict::Accept, Some(By::Rule(at)), sure, stack);
-        self.end(Verdict::Drop, Some(By::Rule(at)), sure, stack);
-    }
-
-    /// A target does one of these, and nothing else. Chains are walked one after the other, as if the packet might go into
-    /// each; from where a goto leads it may come back to the caller of this chain.
-    fn some_of(
-        &mut self,
-        effects: &[Effect],
-        at: RuleRef,
-        stack: &mut Stack<S::Cursor>,
-        transit: &mut Transit<'p, '_>,
-    ) {
-        let by = Some(By::Rule(at));
-        self.observer.unknown(at, Cause::Target);
-        self.steps = self.steps.saturating_add(effects.len().try_into().unwrap_or(u32::MAX));
-        for effect in effects {
-            match effect {
-                Effect::Accept => self.end(Verdict::Accept, by, false, stack),
-                Effect::Drop => self.end(Verdict::Drop, by, false, stack),
-                Effect::Return | Effect::Goto(_) => self.go_back(false, stack),
-                _ => {}
-            }
-        }
-        for effect in effects.iter().rev() {
-            if let Effect::Jump(chain) | Effect::Goto(chain) = effect {
-                let to = self.source.chain_at(*chain);
-                self.enter(to, Entry::Jump { sure: false }, false, None, stack, transit);
-            }
-        }
-    }
-
-    /// A target of which nothing is known.
-    fn anything(
-        &mut self,
-        at: RuleRef,
-        stack: &mut Stack<S::Cursor>,
-        transit: &mut Transit<'p, '_>,
-    ) {
-        self.either(at, false, stack);
-        self.verdicts.claim_anything();
-        transit.mark = Mark { value: 0, unknown: u32::MAX };
-        transit.forget_net(0..transit.packet.len());
     }
 }
 
