@@ -45,7 +45,7 @@ pub use forward::worker::DRAIN;
 pub use pktio::BoxedPort;
 pub use ports::device::is_like;
 pub use ports::opening::OpenDpdk;
-pub use ports::tunnel::Peers;
+pub use ports::tunnel::{Peers, TunnelEnd};
 pub use run::error::RunError;
 pub use run::life::Run;
 pub use run::opened::{Opened, check, keep_apart, open};

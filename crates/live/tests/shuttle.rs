@@ -178,7 +178,12 @@ fn work(world: &World, worker: usize, trouble: Trouble) {
     while !world.is_over() {
         if trouble == Trouble::None || thread_rng().gen_bool(0.5) {
             let Ok(_) = world.lane.turn(worker, true, &mut hand);
-        } else if let Some(claim) = world.lane.claim(worker, hand.now()) {
+        } else if let Stage::Room(mut stager) = world.lane.stage(hand.now()) {
+            let Ok(came) = hand.stage(stager.parts());
+            if came.frames == 0 {
+                continue;
+            }
+            let claim = stager.take(worker, hand.now(), came.is_more);
             let number = claim.0[0];
             match trouble {
                 Trouble::Stuck => {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use pktio::BoxedPort;
+use pktio::{BoxedPort, Port as _};
 
 use crate::config::Order;
 use crate::ports::shared_port::SharedPort;
@@ -16,6 +16,11 @@ pub(crate) struct Queues {
 }
 
 impl Queues {
+    /// Whether the port's frames come and leave in envelopes.
+    pub(crate) fn have_envelopes(&self) -> bool {
+        self.parts.first().is_some_and(|part| part.envelope().is_some())
+    }
+
     /// Shares queues, at most one for each worker. Where there are fewer, as many workers receive, and the others
     /// transmit through those queues in turn.
     ///

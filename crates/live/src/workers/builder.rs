@@ -117,7 +117,9 @@ impl WorkerBuilder {
         let mut directions = Vec::new();
         for OpenWire { ports, crossings, other, order } in wires {
             // A single worker keeps the order anyway.
-            let lanes = (order == Order::Wire && count > 1).then(|| Arc::new(Lanes::new(steering)));
+            let has_envelopes = ports.iter().any(|(_, queues)| queues.have_envelopes());
+            let lanes = (order == Order::Wire && count > 1)
+                .then(|| Arc::new(Lanes::new(steering, has_envelopes)));
             let mut counted = directions_of(&ports, lanes.as_ref());
             let [first, second] = ports;
             let ends = [parts(first, steering, order), parts(second, steering, order)];

@@ -1,6 +1,6 @@
 //! `tamis-bench tunnel`: the overlay beside its peers, between hosts in network namespaces of one machine.
 //!
-//! Contract: needs root. Experiments follow each other. Each of their rounds gives every overlay its turn on a site of its own,
+//! Contract: needs root, but for `workers`. Experiments follow each other. Each of their rounds gives every overlay its turn on a site of its own,
 //! one after the other; figures are medians of the rounds, a ratio is the median of what each round gave. Both ends, and what loads them, share the cores
 //! of this machine: figures are of the whole, and compare with those of the same run only. Nothing stays behind
 //! (`namespace.rs`).
@@ -20,6 +20,7 @@ mod plan;
 mod rounds;
 mod site;
 mod star;
+mod workers;
 
 use std::io;
 use std::path::PathBuf;
@@ -38,6 +39,12 @@ pub use plan::{Part, Plan};
 /// # Errors
 /// Nothing can be measured here.
 pub fn run(plan: &Plan, out: &mut Rows, say: &mut dyn FnMut(&str)) -> io::Result<()> {
+    if plan.has(Part::Workers) {
+        workers::run(plan, out, say)?;
+    }
+    if plan.only == Some(Part::Workers) {
+        return Ok(());
+    }
     if let Some(why) = site::cannot() {
         return Err(io::Error::other(why));
     }
@@ -137,6 +144,8 @@ impl Plan {
                 Part::Star => all.extend(self.initiators().iter().copied().map(Experiment::Star)),
                 Part::Back => all.push(Experiment::Back),
                 Part::Hostile => all.push(Experiment::Hostile),
+                // It needs no overlay's turn.
+                Part::Workers => {}
             }
         }
         all

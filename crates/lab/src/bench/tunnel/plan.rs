@@ -13,15 +13,18 @@ pub enum Part {
     Back,
     /// Hostile datagrams beside a session.
     Hostile,
+    /// One end in memory, by one worker and by more.
+    Workers,
 }
 
 impl Part {
     /// All of them, with the names that the command line has.
-    pub const ALL: [(Self, &'static str); 4] = [
+    pub const ALL: [(Self, &'static str); 5] = [
         (Self::Pair, "pair"),
         (Self::Star, "star"),
         (Self::Back, "back"),
         (Self::Hostile, "hostile"),
+        (Self::Workers, "workers"),
     ];
 }
 

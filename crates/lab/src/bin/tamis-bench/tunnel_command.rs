@@ -14,7 +14,7 @@ use crate::output::Output;
 /// `tamis-bench tunnel`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Needs root, iperf3, ping, nft and ip. Hosts are network namespaces without names, which go with it.
+Needs root, iperf3, ping, nft and ip, but for --only workers. Hosts are network namespaces without names, which go with it.
 Peers: wireguard-go (go install golang.zx2c4.com/wireguard@latest; the program is called wireguard there),
 boringtun-cli and gotatun (cargo install boringtun-cli gotatun-cli).
 Without --quick it takes an hour and a half with all peers.
@@ -46,7 +46,7 @@ pub(crate) struct TunnelArgs {
     /// Measure both forms of the study's packet handling, too: by one thread, and with a lock for each packet
     #[arg(long)]
     forms: bool,
-    /// How many workers each end of tamis has, in turn [default: 1]
+    /// How many workers each end of tamis has, in turn [default: 1; 1,2 of --only workers]
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     workers: Vec<usize>,
     /// How many initiators there are, in turn [default: 1,4,7,10, or 1,10 with --quick]
@@ -96,7 +96,7 @@ pub(crate) fn end(args: &EndArgs) -> Result<ExitCode> {
 pub(crate) fn run(args: &TunnelArgs) -> Result<ExitCode> {
     let TunnelArgs { peers, quick, rounds, only, forms, gibibyte, without_tamis, .. } = *args;
     let plan = Plan {
-        tamis: (!without_tamis).then(measured::tamis).transpose()?,
+        tamis: (!without_tamis && only != Some(Part::Workers)).then(measured::tamis).transpose()?,
         peers,
         programs: args.peer.clone(),
         quick,

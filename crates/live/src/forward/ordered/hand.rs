@@ -197,7 +197,8 @@ impl Way<Frames> for Hand<'_, '_> {
 
     fn refuse(&mut self) -> Result<Came, PortError> {
         let from = self.from;
-        if matches!(self.ordered.wire.readiness()[from], Readiness::Always) {
+        let wire = &self.ordered.wire;
+        if wire.has_envelopes() || matches!(wire.readiness()[from], Readiness::Always) {
             return Ok(Came::default());
         }
         self.takes(0);

@@ -3,11 +3,13 @@
 //!
 //! Contract: each direction has one [`Lane`]. Frames leave through the other port in the order of their arrival, with
 //! replies through the port of arrival; frames that a rule made take the place of the frame that they replace. Under
-//! rules whose packets depend on no others, a burst is any worker's. Else it has a part for each worker, with the
+//! rules whose packets depend on no others, a burst is that of the worker that received it, from its envelopes to its
+//! envelopes: so it stays in one processor's caches. Else it has a part for each worker, with the
 //! frames that are its own by the [`Steering`], and each worker evaluates its parts in order. While enough bursts are
 //! ready, frames stay in their port, so that the next burst is larger. Where more come than are evaluated for
 //! [`FLOOD`], or one burst holds all others up, a live port's frames are received and dropped as `queue`, a burst in a
-//! worker's turn, so that what waits is never old; a capture waits. A part that a worker keeps longer than [`PATIENCE`]
+//! worker's turn, so that what waits is never old; a capture waits, and so does what is for envelopes or came in some: in
+//! the kernel. A part that a worker keeps longer than [`PATIENCE`]
 //! is not waited for, and dropped as `overdue` when the worker brings it: until then it counts as on its way.
 //!
 //! A wire's own steps do the work ([`Wire`]): this only makes bursts change places between them.
@@ -37,7 +39,12 @@ use crate::forward::wire::Wire;
 /// have finished many small ones.
 const ROOM: usize = 64;
 
-/// Bursts that wait for each worker, at most.
+/// The same where frames have envelopes, besides one for each worker. What a worker makes of a burst lies in memory of its
+/// own, of which there is little; and the counters of sealed datagrams are given as they are sealed, and must not be further
+/// apart when they leave than a receiver remembers.
+const SEALED: usize = 2;
+
+/// Bursts that wait for each worker, at most, where it has a part of each.
 const READY: usize = 2;
 
 /// How long bursts may leave frames in their port until more are taken to come than are evaluated: a shorter time may
@@ -77,13 +84,12 @@ pub(crate) struct Ordered {
 }
 
 impl Lanes {
-    /// Makes the lanes of workers that share frames out in this way.
-    pub(crate) fn new(steering: &Steering) -> Self {
+    /// Makes the lanes of workers that share frames out in this way, between ports of which one has envelopes or none.
+    pub(crate) fn new(steering: &Steering, has_envelopes: bool) -> Self {
         let workers = steering.workers();
         let parts = if steering.couples() { workers } else { 1 };
-        let ready = if parts == 1 { READY * workers } else { READY };
-        let room = ROOM.max(2 * ready);
-        let shape = Shape { room, ready, flood: FLOOD, parts, patience: PATIENCE };
+        let room = if has_envelopes { workers + SEALED } else { ROOM.max(2 * workers) };
+        let shape = Shape { room, ready: READY, flood: FLOOD, parts, patience: PATIENCE };
         let direction = || Direction { lane: Lane::new(shape), number: AtomicU64::new(0) };
         Self {
             directions: [direction(), direction()],

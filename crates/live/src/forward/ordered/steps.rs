@@ -41,6 +41,11 @@ impl Wire {
         }
     }
 
+    /// Whether frames of a port come and leave in envelopes.
+    pub(super) fn has_envelopes(&self) -> bool {
+        self.ends.iter().any(End::has_envelopes)
+    }
+
     /// Takes frames out of their envelopes.
     pub(super) fn open_envelopes(&mut self, from: usize) {
         self.ends[from].open(from, &mut self.tap);

@@ -15,7 +15,7 @@ use crate::forward::account::Accounted;
 use crate::forward::causes::Causes;
 use crate::forward::handover;
 use crate::forward::parker::Parker;
-use crate::forward::reorder::{Stage, Way};
+use crate::forward::reorder::{Claim, Stage, Way};
 use crate::forward::shadow::ShadowWorker;
 use crate::forward::talkers::{Sampler, Talkers};
 use crate::forward::taps::Taps;
@@ -48,7 +48,7 @@ impl Rig {
             [near, near_right].map(|port| SharedPort::of(Box::new(port), 2, Order::Wire).unwrap());
         let [left, right] = parts.map(Vec::into_iter);
         // What was claimed when its clock was 0 is overdue now.
-        let mut lanes = Lanes::new(&steering);
+        let mut lanes = Lanes::new(&steering, false);
         lanes.start -= PATIENCE;
         let lanes = Arc::new(lanes);
         let taps = Arc::<Taps>::default();
@@ -133,18 +133,20 @@ const TRACKED: &str = "*filter\n:FORWARD ACCEPT [0:0]\n\
     -A FORWARD -m conntrack --ctstate INVALID -j DROP\n\
     -A FORWARD -p udp --dport 9 -j DROP\nCOMMIT\n";
 
+/// What comes, as a burst that a worker takes at `now`.
+fn taken<'l>(lane: &'l Lane<Frames>, hand: &mut Hand<'_, '_>, now: Duration) -> Claim<'l, Frames> {
+    let Stage::Room(mut stager) = lane.stage(now) else { panic!() };
+    hand.stage(stager.parts()).unwrap();
+    stager.take(hand.ordered.number, now, false)
+}
+
 #[test]
 fn what_a_stuck_worker_brings_late_is_dropped_and_the_others_go_on() {
     let mut rig = Rig::new(STATELESS);
     rig.send([DROPPED, 1, 2, 3, 4, 5].into_iter());
     let lanes = Arc::clone(&rig.workers[0].0.lanes);
     let lane = &lanes.directions[0].lane;
-    rig.hand(1, |hand| {
-        let Stage::Room(mut stager) = lane.stage(Duration::ZERO) else { panic!() };
-        hand.stage(stager.parts()).unwrap();
-        stager.put(Duration::ZERO, false);
-    });
-    let mut stuck = lane.claim(1, Duration::ZERO).unwrap();
+    let mut stuck = rig.hand(1, |hand| taken(lane, hand, Duration::ZERO));
     rig.turns(0);
     assert_eq!((rig.left(), rig.lane().backlog().overdue, rig.lane().len()), (vec![4, 5], 1, 0));
     assert_eq!(rig.counted().received - rig.counted().sent, 4, "on their way");
@@ -165,13 +167,8 @@ fn what_finds_no_room_is_dropped_by_name() {
     let lane = &lanes.directions[0].lane;
     let mut bursts = (100_u16..).step_by(BURST).map(|first| first..first + BURST as u16);
     rig.send(bursts.next().unwrap());
-    rig.hand(1, |hand| {
-        let Stage::Room(mut stager) = lane.stage(Duration::ZERO) else { panic!() };
-        hand.stage(stager.parts()).unwrap();
-        stager.put(Duration::ZERO, false);
-    });
     // Not too long ago, whatever the time.
-    let mut held = lane.claim(1, Duration::from_secs(3600)).unwrap();
+    let mut held = rig.hand(1, |hand| taken(lane, hand, Duration::from_secs(3600)));
     for _ in 1..ROOM + 3 {
         rig.send(bursts.next().unwrap());
         rig.turns(0);
@@ -194,10 +191,7 @@ fn frames_in_hand_are_dropped_once() {
     let lanes = Arc::clone(&rig.workers[0].0.lanes);
     let lane = &lanes.directions[0].lane;
     rig.hand(0, |hand| {
-        let Stage::Room(mut stager) = lane.stage(Duration::ZERO) else { panic!() };
-        hand.stage(stager.parts()).unwrap();
-        stager.put(Duration::ZERO, false);
-        let mut claim = lane.claim(0, Duration::ZERO).unwrap();
+        let mut claim = taken(lane, hand, Duration::ZERO);
         let before = hand.ordered.wire.account(0).on_its_way();
         let frames = claim.len();
         hand.work(&mut claim);

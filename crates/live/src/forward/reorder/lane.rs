@@ -1,7 +1,8 @@
 //! [`Lane`]: batches between staging and release, in order of their tickets.
 //!
-//! A batch has one part, which any worker takes, or one for each worker, which only that worker takes. Each part is
-//! staged, taken, and then done or lost; a batch is released once none of its parts is staged or taken.
+//! A batch has one part, which the worker that stages it takes with that ([`Stager::take`]): a batch stays in one processor's
+//! caches. Or it has one part for each worker, which only that worker takes ([`Lane::claim`]). Each part is staged, taken,
+//! and then done or lost; a batch is released once none of its parts is staged or taken.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -32,11 +33,11 @@ pub struct Lane<B> {
 pub struct Shape {
     /// Batches that it holds at most.
     pub room: usize,
-    /// Batches that wait for a worker at most: what comes meanwhile makes the next one larger.
+    /// Batches that wait for a worker at most, where each has its part: what comes meanwhile makes the next one larger.
     pub ready: usize,
     /// How long batches have to leave frames behind until more is taken to come than can be worked on.
     pub flood: Duration,
-    /// Parts of each batch: one part that any worker takes, or one for each worker.
+    /// Parts of each batch: one that its worker takes as it stages it, or one for each worker.
     pub parts: usize,
     /// How long a worker may have a part.
     pub patience: Duration,
@@ -183,16 +184,15 @@ impl<B: Batch> Lane<B> {
         }
     }
 
-    /// The oldest part that no worker has taken and this worker may take, at `now`.
-    pub fn claim(&self, worker: usize, now: Duration) -> Option<Claim<'_, B>> {
-        let column = if self.shape.parts == 1 { 0 } else { worker };
+    /// The oldest of this worker's parts that it has not taken, at `now`.
+    pub fn claim(&self, column: usize, now: Duration) -> Option<Claim<'_, B>> {
         let mut state = self.lock();
         state.columns.get_mut(column)?.is_late = false;
         loop {
             let ticket = state.columns[column].next;
             let at = self.cell(&state, ticket, column)?;
             let cell = &mut state.cells[at];
-            let part = match mem::replace(cell, Cell::Taken { worker, since: now }) {
+            let part = match mem::replace(cell, Cell::Taken { worker: column, since: now }) {
                 Cell::Staged(part) => Some(part),
                 other => {
                     *cell = other;
@@ -285,13 +285,11 @@ impl<B: Batch> Lane<B> {
     fn pop(&self, state: &mut State<B>, now: Duration, parts: &mut Vec<Part<B>>) -> bool {
         let Some(staged) = state.staged.front() else { return false };
         let is_over = |since: Duration| now.saturating_sub(since) >= self.shape.patience;
-        let is_own = self.shape.parts > 1;
         let columns = state.columns.iter();
         let is_ready = state.cells.iter().zip(columns).all(|(cell, column)| match cell {
             Cell::Done(_) | Cell::Lost => true,
             Cell::Taken { since, .. } => is_over(*since),
-            // Where any worker may take it, one will.
-            Cell::Staged(_) => is_own && (column.is_late || is_over(*staged)),
+            Cell::Staged(_) => column.is_late || is_over(*staged),
         });
         if !is_ready {
             return false;
@@ -345,13 +343,13 @@ impl<B> State<B> {
     }
 }
 
-impl<B: Batch> Stager<'_, B> {
+impl<'l, B: Batch> Stager<'l, B> {
     /// The parts of the batch, to be filled.
     pub fn parts(&mut self) -> &mut [B] {
         &mut self.parts
     }
 
-    /// Stages the batch at `now`; `is_behind` if more had come than it took. Empty parts need no work.
+    /// Stages a batch at `now` whose parts are for others to claim, too; `is_behind` if more had come than it took. Empty parts need no work.
     pub fn put(mut self, now: Duration, is_behind: bool) {
         self.is_used = true;
         let mut state = self.lane.lock();
@@ -363,6 +361,21 @@ impl<B: Batch> Stager<'_, B> {
             let cell = if part.is_empty() { Cell::Done(part) } else { Cell::Staged(part) };
             state.cells.push_back(cell);
         }
+    }
+
+    /// Stages a batch of one part at `now`, and takes the part; `is_behind` as for [`Stager::put`].
+    pub fn take(mut self, worker: usize, now: Duration, is_behind: bool) -> Claim<'l, B> {
+        self.is_used = true;
+        let mut state = self.lane.lock();
+        state.is_behind(is_behind, now);
+        let ticket = state.end();
+        state.staged.push_back(now);
+        state.cells.push_back(Cell::Taken { worker, since: now });
+        state.columns[0] = Column { next: ticket + 1, is_late: false };
+        let next = state.free.pop().unwrap_or_default();
+        drop(state);
+        let part = self.parts.first_mut().map(|part| mem::replace(part, next));
+        Claim { lane: self.lane, ticket, column: 0, part }
     }
 
     /// Notes that what came at `now` was not staged; `is_behind` if more had come than that.

@@ -38,6 +38,19 @@ fn stage(lane: &Lane<Numbers>, number: u32, fills: &[bool], now: Duration) -> bo
     true
 }
 
+/// Stages a number as a batch of one part, which this worker takes.
+fn take(
+    lane: &Lane<Numbers>,
+    worker: usize,
+    number: u32,
+    now: Duration,
+) -> Option<Claim<'_, Numbers>> {
+    let Stage::Room(mut stager) = lane.stage(now) else { return None };
+    assert!(stager.parts()[0].is_empty(), "buffers are handed out empty");
+    stager.parts()[0].0.push(number);
+    Some(stager.take(worker, now, false))
+}
+
 /// Everything that is released now, by batch: the numbers that were done, and the workers that were too late.
 fn release(lane: &Lane<Numbers>, now: Duration) -> Vec<Released> {
     let Some(mut releaser) = lane.release() else { return Vec::new() };
@@ -68,13 +81,14 @@ fn done(numbers: &[u32]) -> Released {
 #[test]
 fn what_is_done_first_waits_for_what_came_first() {
     let lane = lane(4, 1);
-    assert!((1..=3).all(|number| stage(&lane, number, &[true], Duration::ZERO)));
-    let [first, second] = [0, 1].map(|worker| lane.claim(worker, Duration::ZERO).unwrap());
+    let takes = |worker| take(&lane, worker, worker as u32, Duration::ZERO).unwrap();
+    let [first, second, third] = [1, 2, 3].map(takes);
     assert_eq!(second.finish(), None);
     assert_eq!(release(&lane, Duration::ZERO), []);
     assert_eq!(first.finish(), None);
     assert_eq!(release(&lane, Duration::ZERO), [done(&[1]), done(&[2])]);
-    assert_eq!((lane.len(), lane.has_unclaimed()), (1, true));
+    assert_eq!((lane.len(), lane.has_unclaimed()), (1, false), "it has been taken");
+    assert_eq!(third.finish(), None);
 }
 
 #[test]
@@ -83,16 +97,16 @@ fn a_full_lane_takes_nothing_and_one_stages_at_a_time() {
     let stager = lane.stage(Duration::ZERO);
     assert!(matches!(stager, Stage::Room(_)) && matches!(lane.stage(Duration::ZERO), Stage::Later));
     drop(stager);
-    assert!((1..=2).all(|number| stage(&lane, number, &[true], Duration::ZERO)));
+    let [first, _second] = [1, 2].map(|number| take(&lane, 0, number, Duration::ZERO));
     assert!(matches!(lane.stage(Duration::ZERO), Stage::Full(_)));
-    drop(lane.claim(0, Duration::ZERO));
+    drop(first);
     assert_eq!(release(&lane, Duration::ZERO), [done(&[])], "a lost batch goes by");
-    assert!(stage(&lane, 3, &[true], Duration::ZERO));
+    assert!(take(&lane, 0, 3, Duration::ZERO).is_some());
 }
 
 #[test]
 fn while_enough_is_ready_what_comes_waits_and_if_too_much_comes_it_is_refused() {
-    let shape = Shape { room: 8, ready: 2, flood: PATIENCE, parts: 1, patience: PATIENCE };
+    let shape = Shape { room: 8, ready: 2, flood: PATIENCE, parts: 2, patience: PATIENCE };
     let lane: Lane<Numbers> = Lane::new(shape);
     let put = |is_behind| {
         let Stage::Room(mut stager) = lane.stage(Duration::ZERO) else { return false };
@@ -124,9 +138,8 @@ fn while_enough_is_ready_what_comes_waits_and_if_too_much_comes_it_is_refused() 
 #[test]
 fn one_releases_at_a_time_and_a_releaser_that_ends_early_lets_others() {
     let lane = lane(4, 1);
-    assert!((1..=2).all(|number| stage(&lane, number, &[true], Duration::ZERO)));
-    for worker in [0, 1] {
-        assert_eq!(lane.claim(worker, Duration::ZERO).unwrap().finish(), None);
+    for number in [1, 2] {
+        assert_eq!(take(&lane, 0, number, Duration::ZERO).unwrap().finish(), None);
     }
     let mut releaser = lane.release().unwrap();
     assert!(lane.release().is_none());
@@ -138,9 +151,8 @@ fn one_releases_at_a_time_and_a_releaser_that_ends_early_lets_others() {
 #[test]
 fn a_worker_that_takes_too_long_is_named_and_waited_for_no_more() {
     let lane = lane(4, 1);
-    assert!((1..=2).all(|number| stage(&lane, number, &[true], Duration::ZERO)));
-    let stuck = lane.claim(7, Duration::ZERO).unwrap();
-    assert_eq!(lane.claim(1, Duration::ZERO).unwrap().finish(), None);
+    let stuck = take(&lane, 7, 1, Duration::ZERO).unwrap();
+    assert_eq!(take(&lane, 1, 2, Duration::ZERO).unwrap().finish(), None);
     assert_eq!(release(&lane, PATIENCE - Duration::from_nanos(1)), []);
     let given_up = Released { done: Vec::new(), overdue: vec![7] };
     assert_eq!(release(&lane, PATIENCE), [given_up, done(&[2])]);
@@ -248,8 +260,9 @@ fn told(batches: usize, parts: usize) -> Vec<&'static str> {
 /// A sleeping worker would sleep on while this one works, and for ever if it is stuck there.
 #[test]
 fn others_are_called_to_what_is_theirs_before_a_worker_begins_its_own() {
-    assert_eq!(told(2, 1), ["staged", "staged", "called", "worked", "released"]);
-    assert_eq!(told(1, 2), ["staged", "called", "worked"], "the other's part is missing");
+    assert_eq!(told(2, 1), ["staged", "called", "worked", "released"], "more has come");
+    assert_eq!(told(2, 2), ["staged", "staged", "called", "worked"], "the other's part is missing");
+    assert_eq!(told(1, 2), ["staged", "called", "worked"]);
     assert_eq!(told(1, 1), ["staged", "worked", "released"], "there is nothing for them");
 }
 
@@ -258,6 +271,7 @@ fn others_are_called_to_what_is_theirs_before_a_worker_begins_its_own() {
 enum Step {
     /// A batch with something in these parts.
     Stage(Vec<bool>),
+    /// A worker claims its part; or, of batches of one part, stages one and takes it.
     Claim(usize),
     Finish(usize),
     Lose(usize),
@@ -283,17 +297,23 @@ enum State {
 }
 
 impl Model {
-    fn claim(&mut self, worker: usize, parts: usize) -> Option<usize> {
-        let column = if parts == 1 { 0 } else { worker };
-        self.late[column] = false;
+    fn claim(&mut self, worker: usize) -> Option<usize> {
+        self.late[worker] = false;
         let batches = self.batches.iter_mut().enumerate().skip(self.released);
-        let mut waiting = batches.filter(|(_, batch)| matches!(batch[column], State::Staged(_)));
+        let mut waiting = batches.filter(|(_, batch)| matches!(batch[worker], State::Staged(_)));
         let (ticket, batch) = waiting.next()?;
-        batch[column] = State::Taken(worker, self.now);
+        batch[worker] = State::Taken(worker, self.now);
         Some(ticket)
     }
 
-    fn release(&mut self, parts: usize) -> Vec<Released> {
+    /// Stages a batch of one part that this worker takes.
+    fn take(&mut self, worker: usize) -> usize {
+        self.late[0] = false;
+        self.batches.push(vec![State::Taken(worker, self.now)]);
+        self.batches.len() - 1
+    }
+
+    fn release(&mut self) -> Vec<Released> {
         let mut all = Vec::new();
         while let Some(batch) = self.batches.get(self.released) {
             let is_over = |since| self.now - since >= PATIENCE.as_secs();
@@ -306,7 +326,7 @@ impl Model {
                     }
                     State::Lost => {}
                     State::Taken(worker, since) if is_over(since) => out.overdue.push(worker),
-                    State::Staged(since) if parts > 1 && (late[column] || is_over(since)) => {
+                    State::Staged(since) if late[column] || is_over(since) => {
                         out.overdue.push(column);
                     }
                     State::Taken(..) | State::Staged(_) => return all,
@@ -343,9 +363,8 @@ fn agree(parts: usize, room: usize, steps: Vec<Step>) {
     for step in steps {
         let now = Duration::from_secs(model.now);
         match step {
-            Step::Stage(mut fills) => {
-                // As a batch of one part, which is staged only if something is in it.
-                fills[0] |= parts == 1;
+            Step::Stage(_) if parts == 1 => {}
+            Step::Stage(fills) => {
                 let is_room = model.batches.len() - model.released < room;
                 let number = model.batches.len() as u32;
                 assert_eq!(stage(&lane, number, &fills, now), is_room);
@@ -358,8 +377,13 @@ fn agree(parts: usize, room: usize, steps: Vec<Step>) {
                 }
             }
             Step::Claim(worker) => {
-                let claim = lane.claim(worker, now);
-                let expected = model.claim(worker, parts);
+                let is_room = model.batches.len() - model.released < room;
+                let (claim, expected) = if parts > 1 {
+                    (lane.claim(worker, now), model.claim(worker))
+                } else {
+                    let claim = take(&lane, worker, model.batches.len() as u32, now);
+                    (claim, is_room.then(|| model.take(worker)))
+                };
                 let number = claim.as_ref().and_then(|part| part.0.first().copied());
                 assert_eq!(number, expected.map(|ticket| ticket as u32));
                 held[worker].extend(expected.zip(claim));
@@ -383,7 +407,7 @@ fn agree(parts: usize, room: usize, steps: Vec<Step>) {
                     model.batches[ticket][column] = state;
                 }
             }
-            Step::Release => assert_eq!(release(&lane, now), model.release(parts)),
+            Step::Release => assert_eq!(release(&lane, now), model.release()),
             Step::Later(seconds) => model.now += seconds,
         }
         assert_eq!(lane.len(), model.batches.len() - model.released);

@@ -1,13 +1,19 @@
 //! [`Lane::turn`]: what a worker does with a lane, again and again: it stages what came, works on one part, and
 //! releases what is done.
 
+use std::hint;
 use std::time::Duration;
 
-use super::lane::{Batch, Lane, Part, Stage};
+use super::lane::{Batch, Claim, Lane, Part, Stage};
 
 /// Batches that are staged in a turn at most: for a few workers, so that workers that wait for work get it, and no
 /// more, so that work goes on under a flood.
 const STAGED: usize = 4;
+
+/// How often a worker looks whether it may receive, while another one does, and the pauses in between: some 20 µs, for
+/// which nobody has to go to sleep.
+const LOOKS: usize = 8;
+const PAUSES: usize = 128;
 
 /// The frames that came in one call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -39,7 +45,7 @@ pub trait Way<B> {
     /// The error of [`Way::stage`].
     fn refuse(&mut self) -> Result<Came, Self::Error>;
 
-    /// Wakes sleeping workers: something was staged that they may take.
+    /// Wakes sleeping workers: something was staged that they may take, or more has come than this worker took.
     fn call(&mut self) {}
 
     /// Works on a part, at the same time as other workers on other parts.
@@ -66,8 +72,11 @@ impl<B: Batch> Lane<B> {
         receives: bool,
         way: &mut W,
     ) -> Result<bool, W::Error> {
-        let mut is_busy = receives && self.stage_some(way)?;
-        let claim = self.claim(worker, way.now());
+        let (mut is_busy, claim) = match self.shape().parts {
+            1 if receives => self.stage_own(worker, way)?,
+            1 => (false, None),
+            _ => (receives && self.stage_some(way)?, self.claim(worker, way.now())),
+        };
         // Before its own work, which may take long: no other worker would know of the rest meanwhile.
         if is_busy && self.has_unclaimed() {
             way.call();
@@ -80,6 +89,36 @@ impl<B: Batch> Lane<B> {
             }
         }
         Ok(self.release_done(way)? || is_busy)
+    }
+
+    /// Stages what came as a batch that is this worker's; returns whether anything came, and the batch if there was room.
+    fn stage_own<W: Way<B>>(
+        &self,
+        worker: usize,
+        way: &mut W,
+    ) -> Result<(bool, Option<Claim<'_, B>>), W::Error> {
+        for _ in 0..LOOKS {
+            match self.stage(way.now()) {
+                Stage::Room(mut stager) => {
+                    let came = way.stage(stager.parts())?;
+                    if came.frames == 0 {
+                        return Ok((false, None));
+                    }
+                    let claim = stager.take(worker, way.now(), came.is_more);
+                    if came.is_more {
+                        way.call();
+                    }
+                    return Ok((true, Some(claim)));
+                }
+                Stage::Later => (0..PAUSES).for_each(|_| hint::spin_loop()),
+                Stage::Full(stager) => {
+                    let refused = way.refuse()?;
+                    stager.refuse(way.now(), refused.is_more);
+                    return Ok((refused.frames > 0, None));
+                }
+            }
+        }
+        Ok((false, None))
     }
 
     /// Stages what came, as far as there is room and no other worker does; returns whether anything came.

@@ -12,6 +12,7 @@
 //! Losses are reported with their reason. Inner packets keep their order where bursts do: the packets of a burst are
 //! sealed and opened in order. [`timers`] keeps time, looks up names of peers and probes the length of paths.
 
+mod carried;
 mod ecn;
 mod fit;
 #[cfg(any(test, fuzzing))]
@@ -44,6 +45,7 @@ use pktio::{
 };
 use tunnel::Outgoing;
 
+pub use carried::TunnelEnd;
 pub use peers::Peers;
 pub(crate) use site::Site;
 pub(crate) use timers::Timers;
