@@ -11,15 +11,17 @@ use super::{Drawing, Part, Sort};
 pub(super) struct Tuple {
     pub(super) text: String,
     pub(super) crafts: Vec<Craft>,
-    /// Of one field: its least and its greatest value.
-    span: Option<(u128, u128)>,
+    /// Of each field its text, and the least and the greatest value of a number.
+    places: Vec<(String, Option<(u128, u128)>)>,
 }
 
 impl Tuple {
     /// Whether nft refuses both in one map.
     fn meets(&self, other: &Self) -> bool {
-        let over = self.span.zip(other.span).is_some_and(|(a, b)| a.0 <= b.1 && b.0 <= a.1);
-        over || self.text == other.text
+        self.places.iter().zip(&other.places).all(|((text, span), (other, beside))| {
+            let over = span.zip(*beside).is_some_and(|(a, b)| a.0 <= b.1 && b.0 <= a.1);
+            over || text == other
+        })
     }
 }
 
@@ -64,10 +66,10 @@ impl Drawing<'_> {
     }
 
     fn tuple(&mut self, fields: &[Field], intervals: bool) -> Tuple {
-        let mut tuple = Tuple { text: String::new(), crafts: Vec::new(), span: None };
+        let mut tuple = Tuple { text: String::new(), crafts: Vec::new(), places: Vec::new() };
         for field in fields {
             let element = self.element(*field, intervals);
-            tuple.span = element.span.filter(|_| fields.len() == 1);
+            tuple.places.push((element.text.clone(), element.span));
             let (craft, value) = (field.craft, element.value);
             tuple.crafts.push(self.in_family(field.family, Arc::new(move |p| craft(p, value))));
             if !tuple.text.is_empty() {

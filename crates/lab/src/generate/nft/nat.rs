@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::super::draw::{Craft, Piece};
 use super::concat::all;
 use super::field::{Field, Kind};
-use super::pick::fields;
+use super::pick::{fields, is_no_key};
 use super::{Drawing, Part, Sort};
 use crate::scene::{LOCAL_V4, LOCAL_V6};
 use rules::model::Family;
@@ -237,7 +237,8 @@ impl Drawing<'_> {
     ) -> Option<(&'static str, String)> {
         let about = self.about;
         self.about.family = Some(family);
-        let key = (0..4).find_map(|_| fields(self, 1).first().copied());
+        let key = |drawing: &mut Self| fields(drawing, 1).first().copied();
+        let key = (0..4).find_map(|_| key(self).filter(|key| !is_no_key(*key)));
         if !has_ports {
             self.about = super::About { family: about.family, ..self.about };
         }
@@ -248,8 +249,10 @@ impl Drawing<'_> {
         let own = kind == "dnat";
         let shape = self.draw.rng.u8(..6);
         let name = if family == Family::Ipv6 { "ip6" } else { "ip" };
+        let ports =
+            self.about.upper.and_then(|item| item.strip_prefix("payload ")).unwrap_or("tcp");
         let (item, data) = match shape {
-            0..=4 if has_ports => ("nat map of ports", format!("{name} daddr . tcp dport")),
+            0..=4 if has_ports => ("nat map of ports", format!("{name} daddr . {ports} dport")),
             0..=2 if !has_ports => ("nat prefix map", format!("{name} daddr")),
             _ => ("nat map", format!("{name} daddr")),
         };

@@ -116,11 +116,17 @@ pub(super) fn is_untyped(field: Field) -> bool {
     field.item.starts_with("ct proto-")
 }
 
+/// Whether nft 1.0.6 does not read it as the key of a map that gives a value.
+pub(super) fn is_no_key(field: Field) -> bool {
+    field.item.starts_with("fib") || field.item.starts_with("exthdr")
+}
+
 /// Some fields with plain values, to be concatenated, but those for which nft asks for a type first: nft 1.0.6 ends by an assertion where it lists one of less than a byte.
 pub(super) fn fields(drawing: &mut Drawing<'_>, most: usize) -> Vec<Field> {
     let count = 1 + drawing.draw.rng.usize(..most);
     let mut fields: Vec<Field> = Vec::new();
     for _ in 0..count {
+        let before = drawing.about;
         if let Some(field) = pick_field(drawing)
             && (field.kind.bits().is_some_and(|bits| bits % 8 == 0)
                 || matches!(field.kind, Kind::Words(words) if !words[0].contains('-')))
@@ -138,6 +144,8 @@ pub(super) fn fields(drawing: &mut Drawing<'_>, most: usize) -> Vec<Field> {
             && !fields.iter().any(|other| other.name == field.name)
         {
             fields.push(field);
+        } else {
+            drawing.about = before;
         }
     }
     fields

@@ -107,14 +107,19 @@ const NAT_HOOKS: [&str; 5] = ["prerouting", "prerouting", "postrouting", "postro
 const NAT_PRIORITIES: [i32; 8] = [-199, -150, -100, -100, 0, 100, 100, 300];
 
 /// Beginnings of the names of items that few packets answer yes which are not made for them.
-const SCARCE: [&str; 18] = [
+const SCARCE: [&str; 24] = [
+    "ct count",
+    "ct label",
     "ct proto-",
     "exthdr ",
+    "fib oifname",
+    "interval map",
     "ip option",
     "jhash",
-    "nat map of ports",
-    "nat ports",
+    "nat map of",
+    "nat port",
     "nat prefix",
+    "numgen",
     "payload ah",
     "payload comp",
     "payload dccp",
@@ -123,7 +128,8 @@ const SCARCE: [&str; 18] = [
     "payload igmp",
     "payload sctp",
     "payload udplite",
-    "rt mtu",
+    "rt ",
+    "symhash",
     "tcp option field",
     "tcp option raw",
 ];
@@ -439,10 +445,12 @@ fn is_counted(parts: &[Part]) -> bool {
 /// A test, if what it tries may be drawn.
 fn test(drawing: &mut Drawing<'_>) -> Option<Part> {
     if drawing.draw.one_in(8) && drawing.may("op concatenation") {
+        let before = drawing.about;
         let fields = fields(drawing, 3);
         if fields.len() > 1 {
             return Some(drawing.concatenation(&fields));
         }
+        drawing.about = before;
     }
     let field = pick_field(drawing)?;
     let part = drawing.compare(field);

@@ -1,7 +1,7 @@
 //! Statements: what is set, counted down, refused and decided.
 
 use super::super::draw::Piece;
-use super::pick::pick_field;
+use super::pick::{is_no_key, pick_field};
 use super::{Drawing, Part, Sort, TableFamily};
 use rules::model::Family;
 
@@ -10,8 +10,11 @@ impl Drawing<'_> {
     pub(super) fn middle(&mut self) -> Option<Part> {
         let choice = self.draw.rng.u8(..20);
         let part = match choice {
-            // Seldom drawn, as tamis does not know it: the more often where that may be.
-            _ if !self.told && self.draw.one_in(4) => self.set_packet_type(),
+            // The kernel takes it at one hook, and tamis does not know it: the more often where that may be.
+            _ if self.sets_packet_type() && self.draw.one_in(3) => Part::statement(
+                "meta pkttype set",
+                self.pick_text(&["meta pkttype set host", "meta pkttype set other"]),
+            ),
             0..=3 => self.set_mark(),
             4 => Part::statement(
                 "ct mark set",
@@ -21,8 +24,7 @@ impl Drawing<'_> {
                 "meta priority set",
                 self.pick_text(&["meta priority set 1:2", "meta priority set none"]),
             ),
-            6 => self.set_packet_type(),
-            7 => Part::statement("notrack", "notrack"),
+            6 | 7 => Part::statement("notrack", "notrack"),
             8 => Part::statement(
                 "ct label set",
                 self.pick_text(&["ct label set 1", "ct label set 0"]),
@@ -44,8 +46,7 @@ impl Drawing<'_> {
                 Part { sets: vec![set], ..Part::statement("ct helper set", named) }
             }
             _ => {
-                // `fib` nft does not take for a key here.
-                let field = pick_field(self).filter(|field| !field.name.starts_with("fib"))?;
+                let field = pick_field(self).filter(|field| !is_no_key(*field))?;
                 self.mark_by_map(field)
             }
         };
@@ -68,9 +69,8 @@ impl Drawing<'_> {
         self.draw.pick(texts)
     }
 
-    fn set_packet_type(&mut self) -> Part {
-        let texts = ["meta pkttype set host", "meta pkttype set other"];
-        Part::statement("meta pkttype set", self.pick_text(&texts))
+    fn sets_packet_type(&self) -> bool {
+        !self.told && self.hooks.iter().all(|hook| *hook == "prerouting")
     }
 
     fn set_mark(&mut self) -> Part {
