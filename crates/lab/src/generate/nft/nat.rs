@@ -118,7 +118,7 @@ impl Drawing<'_> {
     fn ports(&mut self, is_source: bool) -> (&'static str, String) {
         let port = self.draw.port().max(1);
         // Of several source ports the kernel draws one.
-        match self.draw.one_in(if is_source { 6 } else { 2 }) {
+        match self.draw.one_in(if is_source { 4 } else { 2 }) {
             false => ("nat port", port.to_string()),
             true => {
                 let last = port.saturating_add(self.draw.pick(&[1, 3, 500]));
@@ -193,7 +193,7 @@ impl Drawing<'_> {
                 let prefix = self.nat_prefix(family);
                 return (vec!["nat range"], format!("{word} to {prefix}"));
             }
-            9 if !has_ports => {
+            9..=11 if !has_ports => {
                 let name = if family == Family::Ipv6 { "ip6" } else { "ip" };
                 let [a, b] = std::array::from_fn(|_| self.nat_address(family, own));
                 let key = match self.draw.one_in(2) {
@@ -203,7 +203,7 @@ impl Drawing<'_> {
                 let to = format!("{word} to {key} map {{ 0 : {a}, 1 : {b} }}");
                 return (vec!["nat map of numbers"], to);
             }
-            9 => {
+            9..=11 => {
                 let (item, ports) = self.ports(kind == "snat");
                 return (vec![item], format!("{word} to :{ports}"));
             }

@@ -63,8 +63,8 @@ pub(super) fn pick_field(drawing: &mut Drawing<'_>) -> Option<Field> {
             && fits(field)
             && drawing.may(field.item)
             && (routed || field.item != "rt mtu")
-            && (!matches!(field.item, "meta sdif" | "meta ipsec")
-                || only(&["prerouting", "input", "forward"]))
+            && (field.item != "meta sdif" || only(&["input", "forward"]))
+            && (field.item != "meta ipsec" || only(&["prerouting", "input", "forward"]))
             // It asks for an EtherType, of which nft 1.0.6 makes one test with what stands beside it.
             && (field.item != "payload vlan" || !drawing.about.plain)
             && (field.item != "socket" || only(&["prerouting", "input"]))

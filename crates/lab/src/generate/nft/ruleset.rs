@@ -378,7 +378,11 @@ fn rule(drawing: &mut Drawing<'_>, callees: &[usize], place: Place) -> Rule {
             parts.push(Part::counter());
         }
     };
-    let tests = drawing.draw.pick(&[0, 1, 1, 1, 2, 2, 3]);
+    // Few packets begin flows, and of those many are to come to what translates.
+    let tests = match place.nat {
+        Some(_) => drawing.draw.pick(&[0, 0, 1, 1, 1, 2]),
+        None => drawing.draw.pick(&[0, 1, 1, 1, 2, 2, 3]),
+    };
     for _ in 0..tests {
         if let Some(part) = test(drawing) {
             add(part);
