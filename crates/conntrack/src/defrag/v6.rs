@@ -116,7 +116,10 @@ impl Queues<Key> {
         queue.longest = queue.longest.max(packet.len());
         if fragment.span.start == 0 {
             (queue.head, queue.head_unknown) = copy(packet, 0, fragment.at);
-            if let Some(next) = queue.head.get_mut(fragment.named_at) {
+            // The kernel keeps this place in one byte: behind 255 it writes into another header.
+            let network = packet.network_offset();
+            let named_at = network + (fragment.named_at.saturating_sub(network) & 0xff);
+            if let Some(next) = queue.head.get_mut(named_at) {
                 *next = fragment.next;
             }
         }

@@ -387,6 +387,29 @@ fn a_first_fragment_of_ipv6_has_to_hold_the_upper_header() {
     assert_eq!(ends, [Defragged::Pass, Defragged::Held]);
 }
 
+/// `find_prev_fhdr` keeps the place of the byte that names the fragment header in 8 bits; measured on 6.18.
+#[test]
+fn behind_255_bytes_of_headers_the_protocol_is_written_elsewhere() {
+    let whole = |options: u8| {
+        let len = (usize::from(options) + 1) * 8;
+        let mut frame = vec![0; 40];
+        (frame[0], frame[6], frame[7]) = (0x60, 60, 64);
+        frame[8..40].copy_from_slice(&[2; 32]);
+        frame.extend([60, options]);
+        frame.resize(40 + len, 0);
+        frame.extend([44, 0, 0, 0, 0, 0, 0, 0]);
+        frame.extend([17, 0, 0, 0, 0, 0, 0, 9]);
+        frame.extend([5; 16]);
+        let payload_len = u16::try_from(frame.len() - 40).unwrap();
+        frame[4..6].copy_from_slice(&payload_len.to_be_bytes());
+        let at = 40 + len;
+        let whole = complete(&[frame]);
+        (whole.frame[40], whole.frame[at])
+    };
+    assert_eq!(whole(25), (60, 17), "248 bytes before it");
+    assert_eq!(whole(31), (17, 44), "296 bytes, 40 more than 256");
+}
+
 /// RFC 8200 section 4.5; `inet_frag_queue_insert`: what was there already is dropped alone.
 #[test]
 fn the_last_fragment_may_come_twice() {

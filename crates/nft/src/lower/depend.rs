@@ -19,7 +19,9 @@ use rules::model::Family as Packets;
 const IPV4: u128 = 2;
 const IPV6: u128 = 10;
 const TCP: u128 = 6;
-/// The type of a frame with a VLAN's tag.
+/// EtherTypes: of packets, and of a frame with a VLAN's tag.
+const ETHERTYPE_IPV4: u128 = 0x800;
+const ETHERTYPE_IPV6: u128 = 0x86dd;
 const VLAN: u128 = 0x8100;
 
 /// What a rule has said so far of the headers that its packets have.
@@ -37,6 +39,8 @@ pub(crate) struct Known {
     typed: bool,
     /// The frame has a VLAN's tag.
     tagged: bool,
+    /// `meta protocol` says the family: where nft's tables see frames.
+    by_protocol: bool,
 }
 
 /// A comparison that a statement needs.
@@ -44,6 +48,8 @@ pub(crate) struct Known {
 pub(crate) enum Need {
     /// The family of the packet.
     Network(u128),
+    /// The EtherType of a family of packets, at this bit of the frame.
+    EtherType(u128, u32),
     /// The protocol of its upper layer.
     Upper(u128),
     /// An input device that is Ethernet.
@@ -64,6 +70,11 @@ impl Need {
                 let shape = Shape::family(Test::is(family), false, packets);
                 let test = compare::equal(Box::new(Meta::Family), family, "meta nfproto", shape);
                 ("meta nfproto", test)
+            }
+            Self::EtherType(family, offset) => {
+                let number = if family == IPV6 { ETHERTYPE_IPV6 } else { ETHERTYPE_IPV4 };
+                let kind = Box::new(Payload { base: Base::Link, offset, bits: 16 });
+                ("ether type", compare::equal(kind, number, "ether type", Shape::default()))
             }
             Self::Upper(protocol) => {
                 let shape = u8::try_from(protocol).map_or_else(|_| Shape::default(), Shape::upper);
@@ -99,7 +110,8 @@ impl Known {
             Family::Ip6 => Some(IPV6),
             _ => None,
         };
-        Self { network, ..Self::default() }
+        let by_protocol = matches!(family, Family::Bridge | Family::Netdev);
+        Self { network, by_protocol, ..Self::default() }
     }
 
     /// What a statement needs that stands at the beginning of its rule, wherever it stands itself.
@@ -108,10 +120,10 @@ impl Known {
         match stmt {
             Stmt::Reject(Reject::Reset) => self.upper(TCP, &mut needs),
             Stmt::Reject(Reject::Code(code)) if code.ty == &ICMP_CODE => {
-                self.network(IPV4, &mut needs);
+                needs.extend(self.network_before(IPV4));
             }
             Stmt::Reject(Reject::Code(code)) if code.ty == &ICMPV6_CODE => {
-                self.network(IPV6, &mut needs);
+                needs.extend(self.network_before(IPV6));
             }
             _ => {}
         }
@@ -217,12 +229,21 @@ impl Known {
         }
     }
 
+    /// What says the family of packets before all else in a rule: in one that reads frames, their type.
+    fn network_before(&mut self, family: u128) -> Option<Need> {
+        let need = match (self.tagged, self.ether) {
+            (true, _) => Need::EtherType(family, 128),
+            (false, true) => Need::EtherType(family, 96),
+            (false, false) => Need::Network(family),
+        };
+        self.network.replace(self.network.unwrap_or(family)).is_none().then_some(need)
+    }
+
     /// nft puts what an extension header or an option needs before all else, counters included.
     fn network_at_start(&mut self, family: u128) {
-        if self.network != Some(family) {
-            self.network.get_or_insert(family);
-            self.at_start.push(Need::Network(family));
-        }
+        let other = self.network.filter(|known| *known != family).map(|_| Need::Network(family));
+        let need = self.network_before(family).or(other);
+        self.at_start.extend(need);
     }
 
     fn upper(&mut self, protocol: u128, needs: &mut Vec<Need>) {
@@ -257,7 +278,7 @@ impl Known {
             Field::Keyed(keyed) if keyed.of == "meta" => match keyed.key.0 {
                 "l4proto" => self.upper = Some(value),
                 "nfproto" => self.network = Some(value),
-                "protocol" => self.ethertype(value),
+                "protocol" if self.by_protocol => self.ethertype(value),
                 "iiftype" => self.ether |= value == 1,
                 _ => {}
             },
@@ -280,8 +301,8 @@ impl Known {
     fn ethertype(&mut self, value: u128) {
         match value {
             VLAN => self.tagged = true,
-            0x800 => self.network = Some(IPV4),
-            0x86dd => self.network = Some(IPV6),
+            ETHERTYPE_IPV4 => self.network = Some(IPV4),
+            ETHERTYPE_IPV6 => self.network = Some(IPV6),
             _ => {}
         }
     }
@@ -292,4 +313,31 @@ fn is_message(expr: &Expr) -> bool {
     let Expr::Field(field) = expr else { return false };
     let Field::Payload(expr::Payload::Field(header, field)) = &**field else { return false };
     matches!(header.name, "icmp" | "icmpv6") && field.name == "type"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Packets;
+    use crate::lower::probe::{Frame, lowered};
+    use rules::Outcome;
+
+    #[test]
+    fn what_an_extension_header_needs_is_asked_before_the_counter() {
+        let first = |rule: &str| {
+            let text = format!("table inet t {{ chain c {{\n{rule}\n}}\n}}\n");
+            let ruleset = lowered(&text, Packets::Ipv4).ruleset;
+            let matches = &ruleset.tables[0].chains[0].rules[0].matches;
+            matches.iter().map(|used| used.name.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(first("counter ip6 hoplimit 1 srh tag 3"), Vec::<String>::new());
+        // What `meta protocol` says of frames nft does not take for the family of packets.
+        assert_eq!(first("counter meta protocol ip6 srh tag 3"), ["meta nfproto"]);
+        assert_eq!(first("counter ether saddr 2:0:0:0:0:1 hbh nexthdr 6"), ["ether type"]);
+        assert_eq!(first("counter ether type ip6 hbh nexthdr 6"), Vec::<String>::new());
+        // The type behind a tag.
+        assert_eq!(first("counter ether type 8021q hbh nexthdr 6"), ["ether type"]);
+        let frame = Frame::syn(22);
+        assert_eq!(frame.says_in("inet", "", "@ll,128,16 0x0028"), Outcome::YES);
+        assert_eq!(first("counter ether type ip reject with icmp host-unreachable"), [""; 0]);
+    }
 }

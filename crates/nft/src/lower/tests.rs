@@ -522,6 +522,7 @@ fn labels_are_numbers_of_bits() {
     let unknown = |rule: &str| !lowered(&forward(rule), Family::Ipv4).unknown.is_empty();
     assert!(!unknown("ct label 1 accept"));
     assert!(unknown("ct label & 0x3e == 0x0 accept"));
+    assert!(unknown("ct label ^ 0x1f != 0x1f accept"), "not label 0");
     assert!(unknown("ct label . tcp dport { 1 . 22 } accept"));
     assert!(unknown("ct label vmap { 1 : accept }"));
 }

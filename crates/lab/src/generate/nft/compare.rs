@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use super::super::draw::Piece;
 use super::field::{Field, Kind};
-use super::pick::is_untyped;
-use super::{Drawing, Part};
+use super::pick::{is_link, is_untyped};
+use super::{Drawing, Part, TableFamily};
 
 /// A value, a range or a prefix, with a value that is in it.
 pub(super) struct Operand {
     pub(super) text: String,
     pub(super) value: u128,
+    /// The least and the greatest value, of numbers.
+    pub(super) span: Option<(u128, u128)>,
 }
 
 impl Drawing<'_> {
@@ -27,19 +29,24 @@ impl Drawing<'_> {
                 let (text, value) = self.anonymous(field, false);
                 self.test(field, format!("{name} {text}"), value, "op set")
             }
+            (Kind::Words(_) | Kind::Mac | Kind::Hex(_), _) if self.is_joined(field) => {
+                let (text, value) = self.anonymous(field, false);
+                self.test(field, format!("{name} {text}"), value, "op set")
+            }
             (Kind::Words(_) | Kind::Mac, choice) => {
+                self.about.plain |= is_link(field.item);
                 let value = (field.draw)(self);
                 let (op, item) = if choice < 8 { ("!= ", "op ne") } else { ("", "op eq") };
                 self.test(field, format!("{name} {op}{}", field.kind.show(value)), value, item)
             }
             (_, 0..=3) => self.ordered(field),
             (_, 4 | 5) => {
-                let Operand { text, value } = self.range(field);
+                let Operand { text, value, .. } = self.range(field);
                 let op = if self.draw.one_in(4) { "!= " } else { "" };
                 self.test(field, format!("{name} {op}{text}"), value, "op range")
             }
             (Kind::V4 | Kind::V6, 6..=9) => {
-                let Operand { text, value } = self.prefix(field);
+                let Operand { text, value, .. } = self.prefix(field);
                 let op = if self.draw.one_in(4) { "!= " } else { "" };
                 self.test(field, format!("{name} {op}{text}"), value, "op prefix")
             }
@@ -68,11 +75,33 @@ impl Drawing<'_> {
         }
     }
 
+    /// Whether nft 1.0.6 would make one test of a field of the link header, were it compared with one value, and of another:
+    /// in family inet of the EtherType that a field of another header asks for.
+    fn is_joined(&self, field: Field) -> bool {
+        let asks = self.family == TableFamily::Inet && field.name != "ether type";
+        is_link(field.item) && (self.about.plain || asks)
+    }
+
     /// A test whose text is made, and a value with which a packet passes it.
     pub(super) fn test(&mut self, field: Field, text: String, value: u128, item: &str) -> Part {
         let craft = field.craft;
         let craft = self.in_family(field.family, Arc::new(move |p| craft(p, value)));
-        Part::test(&[field.item, item], Piece { text, craft })
+        self.with_protocol(field, Part::test(&[field.item, item], Piece { text, craft }))
+    }
+
+    /// The test, of packets of a protocol with ports where nft knows the field's type of those alone.
+    pub(super) fn with_protocol(&mut self, field: Field, part: Part) -> Part {
+        if !is_untyped(field) || self.about.upper.is_some() {
+            return part;
+        }
+        let (name, number) = self.draw.pick(&[("tcp", 6), ("udp", 17)]);
+        self.about.upper = Some(if number == 6 { "payload tcp" } else { "payload udp" });
+        let Piece { text, craft } = part.piece;
+        let piece = Piece::new(format!("meta l4proto {name} {text}"), move |p| {
+            craft(p);
+            p.protocol = number;
+        });
+        Part { piece, ..part }
     }
 
     fn ordered(&mut self, field: Field) -> Part {
@@ -150,12 +179,12 @@ impl Drawing<'_> {
         }
         if a == b {
             let text = field.kind.show(a);
-            return Operand { text, value: a };
+            return Operand { text, value: a, span: Some((a, a)) };
         }
         let between = a + (b - a) / 2;
         let value = self.draw.pick(&[a, b, a.saturating_sub(1), b.saturating_add(1), between]);
         let text = format!("{}-{}", field.kind.show(a), field.kind.show(b));
-        Operand { text, value }
+        Operand { text, value, span: Some((a, b)) }
     }
 
     /// A prefix of an address.
@@ -168,7 +197,7 @@ impl Drawing<'_> {
         };
         let host = if len == bits { 0 } else { (1_u128 << (bits - len)) - 1 };
         let text = format!("{}/{len}", field.kind.show(value & !host));
-        Operand { text, value }
+        Operand { text, value, span: Some((value & !host, value | host)) }
     }
 
     /// An element of a set.
@@ -179,7 +208,8 @@ impl Drawing<'_> {
             2 | 3 if !plain && matches!(field.kind, Kind::V4 | Kind::V6) => self.prefix(field),
             _ => {
                 let value = (field.draw)(self);
-                Operand { text: field.kind.show(value), value }
+                let span = field.kind.bits().map(|_| (value, value));
+                Operand { text: field.kind.show(value), value, span }
             }
         }
     }
@@ -215,5 +245,43 @@ impl Drawing<'_> {
         let name = format!("s{}", self.sets.len() + 1);
         self.sets.push((name.clone(), format!("{word} {{F}} {{T}} {name} {{ {body}}}")));
         name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ruleset::{Ending, draw};
+    use super::TableFamily;
+    use crate::generate::Draw;
+    use crate::scene::{Placement, Scene, Wire};
+    use rules::model::Family;
+
+    /// What comes after these words in the rules of the first table of many rulesets that ask the link header alone.
+    fn after(words: &str, family: TableFamily) -> Vec<String> {
+        let mut choices = Draw::new(Scene::new(Family::Ipv4, Wire::Tap, Placement::Raw), 1);
+        let only = ["payload ether", "op "].map(str::to_owned);
+        let mut found = Vec::new();
+        for _ in 0..100 {
+            let ruleset = draw(&mut choices, family, Ending::Early, &only);
+            let lines = ruleset.lines();
+            let rules =
+                lines.iter().filter(|(_, line)| line.contains("rule ") && line.contains(" t0 "));
+            found.extend(rules.flat_map(|(_, line)| line.split(words).skip(1).map(str::to_owned)));
+        }
+        found
+    }
+
+    /// nft 1.0.6 makes one test of an address that is compared with one value and of the EtherType beside it.
+    #[test]
+    fn link_addresses_are_compared_with_sets_where_an_ethertype_may_be_asked() {
+        let inet = after("ether saddr ", TableFamily::Inet);
+        assert!(inet.len() > 100);
+        assert!(inet.iter().all(|rest| rest.starts_with('{')), "{inet:?}");
+        let plain = |rest: &&String| !rest.starts_with('{');
+        let ip = after("ether saddr ", TableFamily::Ip);
+        assert!(ip.iter().any(|rest| plain(&rest)));
+        let is_set = |next: &str| next.split(' ').nth(1).is_some_and(|word| word == "{");
+        let again = |rest: &&String| rest.split("ether ").skip(1).any(|next| !is_set(next));
+        assert!(!ip.iter().filter(plain).any(|rest| again(&rest)), "{ip:?}");
     }
 }

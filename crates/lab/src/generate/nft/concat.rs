@@ -10,10 +10,22 @@ use super::{Drawing, Part, Sort};
 /// An element of a concatenation: its text, and the edits that give a packet its values.
 pub(super) struct Tuple {
     pub(super) text: String,
-    crafts: Vec<Craft>,
+    pub(super) crafts: Vec<Craft>,
+    /// Of each field its text, and the least and the greatest value of a number.
+    places: Vec<(String, Option<(u128, u128)>)>,
 }
 
-fn all(crafts: Vec<Craft>) -> Craft {
+impl Tuple {
+    /// Whether nft refuses both in one map.
+    fn meets(&self, other: &Self) -> bool {
+        self.places.iter().zip(&other.places).all(|((text, span), (other, beside))| {
+            let over = span.zip(*beside).is_some_and(|(a, b)| a.0 <= b.1 && b.0 <= a.1);
+            over || text == other
+        })
+    }
+}
+
+pub(super) fn all(crafts: Vec<Craft>) -> Craft {
     Arc::new(move |p| crafts.iter().for_each(|craft| craft(p)))
 }
 
@@ -42,14 +54,22 @@ impl Drawing<'_> {
 
     pub(super) fn tuples(&mut self, fields: &[Field], intervals: bool) -> (Vec<Tuple>, usize) {
         let count = 1 + self.draw.rng.usize(..5);
-        let tuples = (0..count).map(|_| self.tuple(fields, intervals)).collect();
-        (tuples, self.draw.rng.usize(..count))
+        let mut tuples: Vec<Tuple> = Vec::new();
+        for _ in 0..count {
+            let tuple = self.tuple(fields, intervals);
+            if !tuples.iter().any(|other| tuple.meets(other)) {
+                tuples.push(tuple);
+            }
+        }
+        let chosen = self.draw.rng.usize(..tuples.len());
+        (tuples, chosen)
     }
 
     fn tuple(&mut self, fields: &[Field], intervals: bool) -> Tuple {
-        let mut tuple = Tuple { text: String::new(), crafts: Vec::new() };
+        let mut tuple = Tuple { text: String::new(), crafts: Vec::new(), places: Vec::new() };
         for field in fields {
             let element = self.element(*field, intervals);
+            tuple.places.push((element.text.clone(), element.span));
             let (craft, value) = (field.craft, element.value);
             tuple.crafts.push(self.in_family(field.family, Arc::new(move |p| craft(p, value))));
             if !tuple.text.is_empty() {
@@ -144,7 +164,7 @@ impl Drawing<'_> {
             || matches!(field.kind, Kind::Words(_) | Kind::Flags(_))
         {
             let text = format!("meta mark set {name} map {elements}");
-            return Part::test(items, Piece { text, craft });
+            return self.with_protocol(field, Part::test(items, Piece { text, craft }));
         }
         let flags = if intervals { "flags interval ; " } else { "" };
         let body = format!("typeof {name} : meta mark ; {flags}elements = {elements} ; ");

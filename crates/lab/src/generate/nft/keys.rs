@@ -57,6 +57,15 @@ fn zero(d: &mut Drawing<'_>) -> u128 {
     near(d, &[0, 0, 0, 1], 16)
 }
 
+fn label(d: &mut Drawing<'_>) -> u128 {
+    near(d, &[0, 0, 0, 1], 7)
+}
+
+/// A number below 3, as the results of hashes here are; of one that may be less nft refuses some.
+fn below3(d: &mut Drawing<'_>) -> u128 {
+    u128::from(d.draw.rng.u8(..3))
+}
+
 fn bit(d: &mut Drawing<'_>) -> u128 {
     u128::from(d.draw.rng.u8(..2))
 }
@@ -174,7 +183,7 @@ pub(super) const CT: &[Field] = &[
     field("ct bytes", "ct bytes", Kind::Number(64), length, nothing),
     field("ct bytes", "ct reply bytes", Kind::Number(64), length, nothing),
     field("ct avgpkt", "ct avgpkt", Kind::Number(64), length, nothing),
-    field("ct label", "ct label", Kind::Number(7), zero, nothing),
+    field("ct label", "ct label", Kind::Number(7), label, nothing),
     field("ct helper", "ct helper", Kind::Words(&["\"ftp\"", "\"sip\"", "\"tftp\""]), any, nothing),
 ];
 
@@ -210,20 +219,26 @@ pub(super) const ROUTES: &[Field] = &[
 
 /// Numbers drawn, counted and hashed; each keeps something, or draws.
 pub(super) const NUMBERS: &[Field] = &[
-    field("numgen inc", "numgen inc mod 3", Kind::Number(2), first, nothing),
-    field("numgen inc", "numgen inc mod 2 offset 1", Kind::Number(2), first, nothing),
+    field("numgen inc", "numgen inc mod 3", Kind::Number(2), below3, nothing),
+    field("numgen inc", "numgen inc mod 2 offset 1", Kind::Number(2), below3, nothing),
     field("numgen random", "numgen random mod 1", Kind::Number(2), bit, nothing),
-    v4("jhash", "jhash ip saddr mod 4 seed 0x1", Kind::Number(3), first, nothing),
-    v4("jhash", "jhash ip saddr . ip daddr mod 3 seed 0xdeadbeef", Kind::Number(3), first, nothing),
-    v6("jhash", "jhash ip6 saddr mod 4 seed 0x7", Kind::Number(3), first, nothing),
+    v4("jhash", "jhash ip saddr mod 4 seed 0x1", Kind::Number(3), below3, nothing),
+    v4(
+        "jhash",
+        "jhash ip saddr . ip daddr mod 3 seed 0xdeadbeef",
+        Kind::Number(3),
+        below3,
+        nothing,
+    ),
+    v6("jhash", "jhash ip6 saddr mod 4 seed 0x7", Kind::Number(3), below3, nothing),
     v4(
         "jhash",
         "jhash ip daddr . tcp dport mod 4 seed 0x1 offset 2",
         Kind::Number(3),
-        first,
+        below3,
         |p, _| p.protocol = 6,
     ),
-    v6("jhash", "jhash ip6 daddr . ip6 saddr mod 4 seed 0x11", Kind::Number(3), first, nothing),
-    field("jhash", "jhash meta mark mod 4 seed 0x1", Kind::Number(3), first, nothing),
+    v6("jhash", "jhash ip6 daddr . ip6 saddr mod 4 seed 0x11", Kind::Number(3), below3, nothing),
+    field("jhash", "jhash meta mark mod 4 seed 0x1", Kind::Number(3), below3, nothing),
     field("symhash", "symhash mod 1", Kind::Number(2), bit, nothing),
 ];

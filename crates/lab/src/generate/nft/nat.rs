@@ -3,9 +3,12 @@
 //! What the kernel draws at random (`random`, a port of several where the flow's own will not do) is unknown to tamis, so it
 //! is drawn seldom.
 
-use super::super::draw::Piece;
+use std::sync::Arc;
+
+use super::super::draw::{Craft, Piece};
+use super::concat::all;
 use super::field::{Field, Kind};
-use super::pick::fields;
+use super::pick::{fields, is_no_key};
 use super::{Drawing, Part, Sort};
 use crate::scene::{LOCAL_V4, LOCAL_V6};
 use rules::model::Family;
@@ -40,8 +43,9 @@ impl Drawing<'_> {
         };
         let kind = if self.draw.one_in(4) { other } else { kind };
         let mut parts = Vec::new();
-        let wants_ports = self.draw.one_in(3);
+        let wants_ports = self.draw.one_in(2);
         let has_ports = wants_ports && self.port_protocol(&mut parts);
+        let mut craft: Craft = Arc::new(|_| {});
         let (mut items, to) = match kind {
             "redirect" | "masquerade" if !has_ports => (Vec::new(), String::new()),
             "redirect" if self.draw.one_in(4) => {
@@ -55,7 +59,7 @@ impl Drawing<'_> {
                 let (item, ports) = self.ports(kind == "masquerade");
                 (vec![item], format!(" to :{ports}"))
             }
-            _ => self.nat_target(kind, family, has_ports),
+            _ => self.nat_target(kind, family, has_ports, &mut craft),
         };
         items.insert(0, kind);
         let drawn = self.draw.rng.u32(..DRAWN_ONE_IN);
@@ -76,7 +80,7 @@ impl Drawing<'_> {
             Some((_, name)) => (vec![name.to_owned()], to.clone()),
             None => (Vec::new(), to),
         };
-        let piece = Piece::plain(format!("{kind}{to}{flags}"));
+        let piece = Piece { text: format!("{kind}{to}{flags}"), craft };
         parts.push(Part { sets, ..Part::of(Sort::Statement, &items, piece) });
         parts
     }
@@ -114,7 +118,7 @@ impl Drawing<'_> {
     fn ports(&mut self, is_source: bool) -> (&'static str, String) {
         let port = self.draw.port().max(1);
         // Of several source ports the kernel draws one.
-        match self.draw.one_in(if is_source { 6 } else { 2 }) {
+        match self.draw.one_in(if is_source { 4 } else { 2 }) {
             false => ("nat port", port.to_string()),
             true => {
                 let last = port.saturating_add(self.draw.pick(&[1, 3, 500]));
@@ -165,6 +169,7 @@ impl Drawing<'_> {
         kind: &str,
         family: Family,
         has_ports: bool,
+        craft: &mut Craft,
     ) -> (Vec<&'static str>, String) {
         let word = match (self.family, family) {
             (super::TableFamily::Inet, Family::Ipv6) => " ip6",
@@ -173,22 +178,22 @@ impl Drawing<'_> {
         };
         let prefix_word = if family == Family::Ipv6 { " ip6 prefix" } else { " ip prefix" };
         let own = kind == "dnat";
-        match self.draw.rng.u8(..12) {
-            0..=3 => {
-                if let Some((item, text)) = self.nat_map(kind, family, has_ports) {
+        match self.draw.rng.u8(..14) {
+            0..=5 => {
+                if let Some((item, text)) = self.nat_map(kind, family, has_ports, craft) {
                     let word = if item == "nat prefix map" { prefix_word } else { word };
                     return (vec![item], format!("{word} to {text}"));
                 }
             }
-            4 if !has_ports => {
+            6 | 7 if !has_ports => {
                 let prefix = self.nat_prefix(family);
                 return (vec!["nat prefix"], format!("{prefix_word} to {prefix}"));
             }
-            5 if !has_ports => {
+            8 if !has_ports => {
                 let prefix = self.nat_prefix(family);
                 return (vec!["nat range"], format!("{word} to {prefix}"));
             }
-            6 if !has_ports => {
+            9..=11 if !has_ports => {
                 let name = if family == Family::Ipv6 { "ip6" } else { "ip" };
                 let [a, b] = std::array::from_fn(|_| self.nat_address(family, own));
                 let key = match self.draw.one_in(2) {
@@ -198,7 +203,7 @@ impl Drawing<'_> {
                 let to = format!("{word} to {key} map {{ 0 : {a}, 1 : {b} }}");
                 return (vec!["nat map of numbers"], to);
             }
-            6 => {
+            9..=11 => {
                 let (item, ports) = self.ports(kind == "snat");
                 return (vec![item], format!("{word} to :{ports}"));
             }
@@ -228,22 +233,27 @@ impl Drawing<'_> {
         kind: &str,
         family: Family,
         has_ports: bool,
+        craft: &mut Craft,
     ) -> Option<(&'static str, String)> {
         let about = self.about;
         self.about.family = Some(family);
-        let key = fields(self, 1).first().copied();
+        let key = |drawing: &mut Self| fields(drawing, 1).first().copied();
+        let key = (0..4).find_map(|_| key(self).filter(|key| !is_no_key(*key)));
         if !has_ports {
             self.about = super::About { family: about.family, ..self.about };
         }
         let key: Field = key?;
         let intervals = self.draw.one_in(2) && key.kind.bits().is_some();
-        let (keys, _) = self.tuples(&[key], intervals);
+        let (keys, chosen) = self.tuples(&[key], intervals);
+        *craft = all(keys[chosen].crafts.clone());
         let own = kind == "dnat";
         let shape = self.draw.rng.u8(..6);
         let name = if family == Family::Ipv6 { "ip6" } else { "ip" };
+        let ports =
+            self.about.upper.and_then(|item| item.strip_prefix("payload ")).unwrap_or("tcp");
         let (item, data) = match shape {
-            0 | 1 if has_ports => ("nat map of ports", format!("{name} daddr . tcp dport")),
-            2 if !has_ports => ("nat prefix map", format!("{name} daddr")),
+            0..=4 if has_ports => ("nat map of ports", format!("{name} daddr . {ports} dport")),
+            0..=2 if !has_ports => ("nat prefix map", format!("{name} daddr")),
             _ => ("nat map", format!("{name} daddr")),
         };
         let pairs: Vec<String> = keys

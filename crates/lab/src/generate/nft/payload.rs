@@ -276,7 +276,8 @@ pub(super) const FIELDS: &[Field] = &[
     ),
     v4("payload igmp", "igmp mrt", Kind::Number(8), byte, |p, v| upper(p, 2, 0, 8, v << 48)),
     v4("payload igmp", "igmp checksum", Kind::Hex(16), word16, |p, v| upper(p, 2, 0, 8, v << 32)),
-    v4("payload igmp", "igmp group", Kind::V4, address4, |p, v| upper(p, 2, 4, 4, v)),
+    // To nft 1.0.6 it is a number.
+    v4("payload igmp", "igmp group", Kind::Hex(32), word32, |p, v| upper(p, 2, 4, 4, v)),
     field("payload raw", "@nh,0,8", Kind::Hex(8), |d| near(d, &[0x45, 0x60], 8), nothing),
     field("payload raw", "@nh,64,8", Kind::Hex(8), byte, |p, v| patch(p, 8, 1, v)),
     field("payload raw", "@nh,72,16", Kind::Hex(16), word16, nothing),

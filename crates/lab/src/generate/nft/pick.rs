@@ -1,7 +1,7 @@
 //! Which field a test is of: one that fits what its rule is about already.
 
 use super::field::{Field, Kind};
-use super::{Drawing, is_untold, keys, link, options, payload};
+use super::{Drawing, TableFamily, is_untold, keys, link, options, payload};
 use rules::model::Family;
 
 /// Lists of fields.
@@ -20,15 +20,22 @@ const LISTS: [&[Field]; 9] = [
 /// How often an item is drawn: those more often that few packets have, or that lead to few others.
 fn share(item: &str) -> u32 {
     match item {
-        "meta skuid" | "meta skgid" | "socket" | "ct helper" | "payload vlan" => 1,
+        "ct helper" => 1,
+        "meta skuid" | "meta skgid" | "payload vlan" => 4,
+        // There are few hooks where it may be asked.
+        "rt mtu" => 120,
+        "meta sdif" => 48,
+        "socket" | "ip option" => 32,
         item if is_untold(item) => 16,
         "payload ip" | "payload ip6" | "payload tcp" => 24,
         "payload udp" | "payload ether" | "payload raw" => 16,
         "ct state" | "ct status" | "ct address" => 12,
-        item if item.starts_with("payload") => 12,
-        item if item.starts_with("exthdr") || item.starts_with("tcp option") => 10,
+        "payload icmpv6" | "payload igmp" => 24,
+        item if item.starts_with("payload") => 15,
+        "exthdr presence" | "tcp option presence" => 10,
+        item if item.starts_with("exthdr") || item.starts_with("tcp option") => 24,
         "fib type" | "fib oif" | "ct mark" | "ct bytes" | "ct zone" => 8,
-        _ if item.starts_with("ct proto") => 16,
+        _ if item.starts_with("ct proto-") => 32,
         _ => 5,
     }
 }
@@ -56,7 +63,12 @@ pub(super) fn pick_field(drawing: &mut Drawing<'_>) -> Option<Field> {
             && fits(field)
             && drawing.may(field.item)
             && (routed || field.item != "rt mtu")
-            && (field.item != "meta sdif" || only(&["prerouting", "input", "forward"]))
+            && (field.item != "meta sdif" || only(&["input", "forward"]))
+            && (field.item != "meta ipsec" || only(&["prerouting", "input", "forward"]))
+            // It asks for an EtherType, of which nft 1.0.6 makes one test with what stands beside it.
+            && (field.item != "payload vlan" || !drawing.about.plain)
+            && (field.item != "socket" || only(&["prerouting", "input"]))
+            && (field.item != "meta nfproto" || drawing.family == TableFamily::Inet)
             && asked(field.name)
             && (drawing.draw.ethernet() || !is_link(field.item))
     };
@@ -77,6 +89,7 @@ pub(super) fn pick_field(drawing: &mut Drawing<'_>) -> Option<Field> {
         if place < *share {
             let field = drawing.draw.pick(fields);
             drawing.about.family = drawing.about.family.or(field.family);
+            drawing.about.plain |= field.item == "payload vlan";
             if is_upper(field.item) {
                 drawing.about.upper = Some(field.item);
             }
@@ -88,7 +101,7 @@ pub(super) fn pick_field(drawing: &mut Drawing<'_>) -> Option<Field> {
 }
 
 /// Whether an item is read of the link header.
-fn is_link(item: &str) -> bool {
+pub(super) fn is_link(item: &str) -> bool {
     matches!(item, "payload ether" | "payload vlan" | "payload raw link")
 }
 
@@ -103,11 +116,17 @@ pub(super) fn is_untyped(field: Field) -> bool {
     field.item.starts_with("ct proto-")
 }
 
+/// Whether nft 1.0.6 does not read it as the key of a map that gives a value.
+pub(super) fn is_no_key(field: Field) -> bool {
+    field.item.starts_with("fib") || field.item.starts_with("exthdr")
+}
+
 /// Some fields with plain values, to be concatenated, but those for which nft asks for a type first: nft 1.0.6 ends by an assertion where it lists one of less than a byte.
 pub(super) fn fields(drawing: &mut Drawing<'_>, most: usize) -> Vec<Field> {
     let count = 1 + drawing.draw.rng.usize(..most);
     let mut fields: Vec<Field> = Vec::new();
     for _ in 0..count {
+        let before = drawing.about;
         if let Some(field) = pick_field(drawing)
             && (field.kind.bits().is_some_and(|bits| bits % 8 == 0)
                 || matches!(field.kind, Kind::Words(words) if !words[0].contains('-')))
@@ -125,6 +144,8 @@ pub(super) fn fields(drawing: &mut Drawing<'_>, most: usize) -> Vec<Field> {
             && !fields.iter().any(|other| other.name == field.name)
         {
             fields.push(field);
+        } else {
+            drawing.about = before;
         }
     }
     fields

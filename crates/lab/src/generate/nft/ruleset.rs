@@ -106,6 +106,34 @@ const PRIORITIES: [i32; 12] = [-399, -301, -300, -201, -199, -150, -100, 0, 0, 0
 const NAT_HOOKS: [&str; 5] = ["prerouting", "prerouting", "postrouting", "postrouting", "input"];
 const NAT_PRIORITIES: [i32; 8] = [-199, -150, -100, -100, 0, 100, 100, 300];
 
+/// Beginnings of the names of items that few packets answer yes which are not made for them.
+const SCARCE: [&str; 24] = [
+    "ct count",
+    "ct label",
+    "ct proto-",
+    "exthdr ",
+    "fib oifname",
+    "interval map",
+    "ip option",
+    "jhash",
+    "nat map of",
+    "nat port",
+    "nat prefix",
+    "numgen",
+    "payload ah",
+    "payload comp",
+    "payload dccp",
+    "payload esp",
+    "payload icmp",
+    "payload igmp",
+    "payload sctp",
+    "payload udplite",
+    "rt ",
+    "symhash",
+    "tcp option field",
+    "tcp option raw",
+];
+
 /// What a line of the text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Line {
@@ -184,6 +212,21 @@ impl NftRuleset {
         }
     }
 
+    /// Any rule: the numbers of its table, its chain and itself.
+    fn pick_rule(&self, draw: &mut Draw) -> Option<(usize, usize, usize)> {
+        let table = pick_index(draw, self.tables.len())?;
+        let chains = &self.tables[table].chains;
+        let chain = pick_index(draw, chains.len())?;
+        Some((table, chain, pick_index(draw, chains[chain].rules.len())?))
+    }
+
+    /// Whether a rule tries something that few packets have by chance.
+    fn is_scarce(&self, (table, chain, rule): (usize, usize, usize)) -> bool {
+        let parts = &self.tables[table].chains[chain].rules[rule].parts;
+        let scarce = |item: &String| SCARCE.iter().any(|begin| item.starts_with(begin));
+        parts.iter().flat_map(|part| &part.items).any(scarce)
+    }
+
     /// The edits that bring a packet to a rule: those of the jumps on the way, and its own.
     fn way_to(&self, table: usize, chain: usize, rule: usize) -> Vec<Craft> {
         let chains = &self.tables[table].chains;
@@ -207,10 +250,14 @@ impl Aim for NftRuleset {
         if !draw.forward() && draw.one_in(4) {
             draft.destination = own_address(draw);
         }
-        let Some(table) = pick_index(draw, self.tables.len()) else { return };
-        let chains = &self.tables[table].chains;
-        let Some(chain) = pick_index(draw, chains.len()) else { return };
-        let Some(rule) = pick_index(draw, chains[chain].rules.len()) else { return };
+        let Some(mut place) = self.pick_rule(draw) else { return };
+        for _ in 0..2 {
+            if self.is_scarce(place) {
+                break;
+            }
+            place = self.pick_rule(draw).unwrap_or(place);
+        }
+        let (table, chain, rule) = place;
         for craft in self.way_to(table, chain, rule) {
             craft(draft);
         }
@@ -331,7 +378,11 @@ fn rule(drawing: &mut Drawing<'_>, callees: &[usize], place: Place) -> Rule {
             parts.push(Part::counter());
         }
     };
-    let tests = drawing.draw.pick(&[0, 1, 1, 1, 2, 2, 3]);
+    // Few packets begin flows, and of those many are to come to what translates.
+    let tests = match place.nat {
+        Some(_) => drawing.draw.pick(&[0, 0, 1, 1, 1, 2]),
+        None => drawing.draw.pick(&[0, 1, 1, 1, 2, 2, 3]),
+    };
     for _ in 0..tests {
         if let Some(part) = test(drawing) {
             add(part);
@@ -398,10 +449,12 @@ fn is_counted(parts: &[Part]) -> bool {
 /// A test, if what it tries may be drawn.
 fn test(drawing: &mut Drawing<'_>) -> Option<Part> {
     if drawing.draw.one_in(8) && drawing.may("op concatenation") {
+        let before = drawing.about;
         let fields = fields(drawing, 3);
         if fields.len() > 1 {
             return Some(drawing.concatenation(&fields));
         }
+        drawing.about = before;
     }
     let field = pick_field(drawing)?;
     let part = drawing.compare(field);

@@ -1,13 +1,20 @@
 //! Statements: what is set, counted down, refused and decided.
 
 use super::super::draw::Piece;
-use super::pick::pick_field;
-use super::{Drawing, Part, Sort};
+use super::pick::{is_no_key, pick_field};
+use super::{Drawing, Part, Sort, TableFamily};
+use rules::model::Family;
 
 impl Drawing<'_> {
     /// A statement in the middle of a rule, if what it tries may be drawn.
     pub(super) fn middle(&mut self) -> Option<Part> {
-        let part = match self.draw.rng.u8(..20) {
+        let choice = self.draw.rng.u8(..20);
+        let part = match choice {
+            // The kernel takes it at one hook, and tamis does not know it: the more often where that may be.
+            _ if self.sets_packet_type() && self.draw.one_in(3) => Part::statement(
+                "meta pkttype set",
+                self.pick_text(&["meta pkttype set host", "meta pkttype set other"]),
+            ),
             0..=3 => self.set_mark(),
             4 => Part::statement(
                 "ct mark set",
@@ -17,11 +24,7 @@ impl Drawing<'_> {
                 "meta priority set",
                 self.pick_text(&["meta priority set 1:2", "meta priority set none"]),
             ),
-            6 => Part::statement(
-                "meta pkttype set",
-                self.pick_text(&["meta pkttype set host", "meta pkttype set other"]),
-            ),
-            7 => Part::statement("notrack", "notrack"),
+            6 | 7 => Part::statement("notrack", "notrack"),
             8 => Part::statement(
                 "ct label set",
                 self.pick_text(&["ct label set 1", "ct label set 0"]),
@@ -43,7 +46,7 @@ impl Drawing<'_> {
                 Part { sets: vec![set], ..Part::statement("ct helper set", named) }
             }
             _ => {
-                let field = pick_field(self)?;
+                let field = pick_field(self).filter(|field| !is_no_key(*field))?;
                 self.mark_by_map(field)
             }
         };
@@ -66,6 +69,10 @@ impl Drawing<'_> {
         self.draw.pick(texts)
     }
 
+    fn sets_packet_type(&self) -> bool {
+        !self.told && self.hooks.iter().all(|hook| *hook == "prerouting")
+    }
+
     fn set_mark(&mut self) -> Part {
         let value = self.draw.pick(&[0_u32, 1, 2, 0x10, 0xff00, 0x1234]);
         let text = match self.draw.rng.u8(..8) {
@@ -81,21 +88,35 @@ impl Drawing<'_> {
     }
 
     fn mangle(&mut self) -> Part {
-        let text = self.pick_text(&[
-            "ip ttl set 40",
-            "ip dscp set cs1",
-            "ip ecn set ce",
-            "tcp dport set 443",
-            "udp sport set 53",
-            "ip6 hoplimit set 9",
-            "ip6 dscp set 8",
-            "tcp option maxseg size set 1000",
-            "udp dport set 80",
-            "ip daddr set 203.0.113.2",
-            "ip6 saddr set 2001:db8::3",
-            "tcp window set 77",
-            "icmp code set 1",
-        ]);
+        let upper = match self.about.upper {
+            None => &["tcp dport set 443", "udp sport set 53", "udp dport set 80"][..],
+            Some("payload tcp") => &["tcp dport set 443", "tcp window set 77"],
+            Some("payload udp") => &["udp sport set 53", "udp dport set 80"],
+            Some(_) => &["tcp option maxseg size set 1000"],
+        };
+        let four =
+            ["ip ttl set 40", "ip dscp set cs1", "ip ecn set ce", "ip daddr set 203.0.113.2"];
+        let six = ["ip6 hoplimit set 9", "ip6 dscp set 8", "ip6 saddr set 2001:db8::3"];
+        let network = match (self.family, self.about.family) {
+            (TableFamily::Ip, _) | (_, Some(Family::Ipv4)) => &four[..],
+            (TableFamily::Ip6, _) | (_, Some(Family::Ipv6)) => &six,
+            (TableFamily::Inet, _) => self.draw.pick(&[&four[..], &six]),
+        };
+        let text = match self.draw.rng.u8(..14) {
+            0..=4 => self.pick_text(upper),
+            5 => "tcp option maxseg size set 1000",
+            6 if self.about.upper == Some("payload icmp") => "icmp code set 1",
+            _ => self.pick_text(network),
+        };
+        match text.split_once(' ') {
+            Some(("ip", _)) => self.about.family = Some(Family::Ipv4),
+            Some(("ip6", _)) => self.about.family = Some(Family::Ipv6),
+            Some(("tcp", field)) if !field.starts_with("option") => {
+                self.about.upper = Some("payload tcp");
+            }
+            Some(("udp", _)) => self.about.upper = Some("payload udp"),
+            _ => {}
+        }
         // It asks for the header first.
         Part::test(&["payload set"], Piece::plain(text))
     }
@@ -164,14 +185,19 @@ impl Drawing<'_> {
     }
 
     fn reject(&mut self) -> &'static str {
-        self.draw.pick(&[
-            "reject",
-            "reject with tcp reset",
-            "reject with icmp port-unreachable",
-            "reject with icmp admin-prohibited",
-            "reject with icmpv6 no-route",
-            "reject with icmpx host-unreachable",
-            "reject with icmpx admin-prohibited",
-        ])
+        let four = ["reject with icmp port-unreachable", "reject with icmp admin-prohibited"];
+        let six = ["reject with icmpv6 no-route", "reject with icmpv6 admin-prohibited"];
+        let both = ["reject with icmpx host-unreachable", "reject with icmpx admin-prohibited"];
+        let own = match (self.family, self.about.family) {
+            (TableFamily::Ip, _) | (_, Some(Family::Ipv4)) => four,
+            (TableFamily::Ip6, _) | (_, Some(Family::Ipv6)) => six,
+            (TableFamily::Inet, _) => self.draw.pick(&[four, six, both, both]),
+        };
+        let reset = matches!(self.about.upper, None | Some("payload tcp"));
+        match self.draw.rng.u8(..6) {
+            0 if reset => "reject with tcp reset",
+            0 | 1 => "reject",
+            choice => own[usize::from(choice) % 2],
+        }
     }
 }

@@ -25,7 +25,7 @@ use crate::scene::{Placement, Scene, Wire};
 const PACKETS: u16 = 2000;
 /// Where packets end, how they get in, and how many there are between two readings of the counters: one ruleset after the
 /// other.
-const TURNS: [(Ending, Wire, u16); 8] = [
+const TURNS: [(Ending, Wire, u16); 10] = [
     (Ending::Early, Wire::Tun, 500),
     (Ending::Kept, Wire::Tun, 500),
     (Ending::Forwarded, Wire::Tun, 500),
@@ -34,6 +34,8 @@ const TURNS: [(Ending, Wire, u16); 8] = [
     (Ending::Forwarded, Wire::Tap, 500),
     (Ending::Translated, Wire::Tun, 100),
     (Ending::Kept, Wire::Tap, 500),
+    (Ending::Translated, Wire::Tun, 100),
+    (Ending::Forwarded, Wire::Tun, 500),
 ];
 /// Multiplier that spreads ruleset numbers over seeds (the golden ratio of 64 bits).
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
