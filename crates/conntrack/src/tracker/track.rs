@@ -74,6 +74,9 @@ impl Tracker {
             Ok(layer) => layer,
             Err(why) => return why.into(),
         };
+        if self.is_unmodelled(layer.protocol) {
+            return CtView::UNKNOWN;
+        }
         let verify = visit.hook == EntryHook::Prerouting
             && match self.config.checksums {
                 Checksums::Ignore => false,
@@ -101,6 +104,11 @@ impl Tracker {
         }
     }
 
+    /// Whether the kernel has a tracker for a protocol that is not modelled.
+    fn is_unmodelled(&self, protocol: u8) -> bool {
+        protocol == packet::dccp::PROTOCOL && !self.config.dccp_is_generic
+    }
+
     /// What an ICMP message is that no flow is looked up for by its own tuple.
     fn icmp(
         &mut self,
@@ -111,7 +119,8 @@ impl Tracker {
     ) -> Option<CtView> {
         match icmp::read(packet, layer, verify) {
             Ok(Message::Query) => None,
-            Ok(Message::Exempt) => Some(CtView::UNTRACKED),
+            Ok(Message::Discovery) if !self.config.discovery_is_exempt => Some(CtView::UNKNOWN),
+            Ok(Message::Exempt | Message::Discovery) => Some(CtView::UNTRACKED),
             Ok(Message::Error { about, destination }) => {
                 Some(self.error(&about, destination, visit))
             }
@@ -121,6 +130,9 @@ impl Tracker {
 
     /// An ICMP error about a flow.
     fn error(&mut self, about: &Tuple, destination: std::net::IpAddr, visit: &Visit) -> CtView {
+        if self.is_unmodelled(about.protocol()) {
+            return CtView::UNKNOWN;
+        }
         let Some((handle, direction)) = self.lookup(about, visit.template.zone, visit.now) else {
             let may_be_untraceable = self.untraceable.may_include(about);
             return match may_be_untraceable {

@@ -105,6 +105,19 @@ fn protocols_without_a_tracker_have_one_flow_between_two_hosts() {
     assert_eq!(net.pass(V6, none), Some(Invalid), "no next header");
 }
 
+#[test]
+fn dccp_is_unknown_where_a_kernel_has_a_tracker_for_it() {
+    let mut net = Net::new(Config { dccp_is_generic: false, ..kernel() });
+    let message = |protocol| Message::Other { protocol, header: vec![1; 12] };
+    let sent = frame(V4, message(33), 0);
+    assert_eq!(net.pass(V4, message(33)), None);
+    assert_eq!(net.pass(back(V4), message(33)), None, "no connection is known to be there");
+    assert_eq!(net.pass(V4, message(50)), Some(New), "others are as ever");
+    let error = Message::Icmp { kind: 3, code: 1, id: 0, sequence: 0 };
+    let error = with_payload(back(V4), error, &sent);
+    assert_eq!(net.pass_frame(&error).state(), None, "nor is that an error is about one");
+}
+
 /// An SCTP packet between ports 7 and 8 or back, its CRC correct.
 pub(crate) fn chunks(addresses: Addresses, is_back: bool, tag: u32, chunks: &[&[u8]]) -> Vec<u8> {
     let mut header = if is_back { vec![0, 8, 0, 7] } else { vec![0, 7, 0, 8] };
