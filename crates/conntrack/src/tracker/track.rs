@@ -27,6 +27,18 @@ fn is_captured(packet: &Packet<'_>) -> bool {
     matches!(packet.read_slice(packet.network_offset(), packet.len()), Read::Known(_))
 }
 
+/// What a packet of DCCP is where the kernel has a tracker for it: dropped if it lacks some of its header.
+#[cold]
+fn unmodelled(packet: &Packet<'_>, layer: &Layer) -> CtView {
+    /// Most bytes that the tracker reads: long sequence numbers, an acknowledgement, and a reset's code or a service.
+    const MOST_READ: usize = 28;
+    let space = match packet.read_slice(layer.offset, MOST_READ) {
+        Read::Known(_) => Space::Enough,
+        _ => Space::Unmodelled,
+    };
+    CtView { space, ..CtView::UNKNOWN }
+}
+
 /// Packets that are prefetched together.
 const BURST: usize = 32;
 
@@ -75,7 +87,7 @@ impl Tracker {
             Err(why) => return why.into(),
         };
         if self.is_unmodelled(layer.protocol) {
-            return CtView::UNKNOWN;
+            return unmodelled(packet, &layer);
         }
         let verify = visit.hook == EntryHook::Prerouting
             && match self.config.checksums {

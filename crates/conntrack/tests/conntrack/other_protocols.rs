@@ -1,7 +1,7 @@
 //! UDP, UDP-Lite, SCTP, GRE and protocols without a tracker.
 
 use crate::net::*;
-use conntrack::{Config, CtState, Direction, Status, sctp};
+use conntrack::{Config, CtState, Direction, Space, Status, sctp};
 use packet::craft::{Addresses, Craft, Message};
 
 fn left(net: &Net) -> u64 {
@@ -112,6 +112,13 @@ fn dccp_is_unknown_where_a_kernel_has_a_tracker_for_it() {
     let sent = frame(V4, message(33), 0);
     assert_eq!(net.pass(V4, message(33)), None);
     assert_eq!(net.pass(back(V4), message(33)), None, "no connection is known to be there");
+    let space = |net: &mut Net, len| net.pass_frame(&frame(V4, message(33), len)).space;
+    assert_eq!(
+        space(&mut net, 15),
+        Space::Unmodelled,
+        "6.1.192 drops what lacks some of its header"
+    );
+    assert_eq!(space(&mut net, 16), Space::Enough);
     assert_eq!(net.pass(V4, message(50)), Some(New), "others are as ever");
     let error = Message::Icmp { kind: 3, code: 1, id: 0, sequence: 0 };
     let error = with_payload(back(V4), error, &sent);

@@ -164,6 +164,11 @@ fn the_hosts_own_fragments_are_one_packet_without_tracking_too() {
 /// The verdict's word on a packet of IPv6 that rules pass on if it begins a connection, under a kernel.
 fn begins(kernel: Option<&str>, packet: &[u8]) -> &'static str {
     let text = "*filter\n:FORWARD DROP\n-A FORWARD -m conntrack --ctstate NEW -j ACCEPT\nCOMMIT\n";
+    passes(text, kernel, packet)
+}
+
+/// The same under these rules.
+fn passes(text: &str, kernel: Option<&str>, packet: &[u8]) -> &'static str {
     let options = LoadOptions { family: Some(Family::Ipv6), ..LoadOptions::default() };
     let rules = Arc::new(load(text, &options).expect("rules").ruleset);
     let host = Host { kernel: kernel.and_then(Kernel::parse), ..Host::default() };
@@ -197,10 +202,10 @@ fn hop_by_hop_options_that_come_first_in_a_packet_put_together_are_not_refused()
     assert_eq!(begins(None, &six(0, &[options, payload].concat())), "drop", "refused at once");
 }
 
-/// Asked of 6.1.192, whose tracker for DCCP calls such a packet INVALID.
+/// Asked of 6.1.192, whose tracker for DCCP calls such a packet INVALID, or drops it.
 #[test]
 fn whether_dccp_begins_a_connection_depends_on_the_kernel() {
-    let packet = six(33, &[0; 12]);
+    let packet = six(33, &[0; 28]);
     for (kernel, word) in [
         (None, "accept"),
         (Some("6.17"), "accept"),
@@ -210,4 +215,11 @@ fn whether_dccp_begins_a_connection_depends_on_the_kernel() {
         assert_eq!(begins(kernel, &packet), word, "{kernel:?}");
     }
     assert_eq!(begins(Some("6.1.192"), &six(50, &[0; 12])), "accept", "others are as ever");
+    // One without all of its header may be dropped, whatever the rules.
+    let counts = "*filter\n:FORWARD ACCEPT\n-A FORWARD -m conntrack --ctstate NEW\nCOMMIT\n";
+    for (len, kernel, word) in
+        [(9, None, "accept"), (9, Some("6.1.192"), "unknown"), (28, Some("6.1.192"), "accept")]
+    {
+        assert_eq!(passes(counts, kernel, &six(33, &vec![0; len])), word, "{len} {kernel:?}");
+    }
 }
