@@ -167,7 +167,7 @@ fn begins(kernel: Option<&str>, packet: &[u8]) -> &'static str {
     passes(text, kernel, packet)
 }
 
-/// The same under these rules.
+/// The verdict's word on a packet of IPv6 under rules and a kernel.
 fn passes(text: &str, kernel: Option<&str>, packet: &[u8]) -> &'static str {
     let options = LoadOptions { family: Some(Family::Ipv6), ..LoadOptions::default() };
     let rules = Arc::new(load(text, &options).expect("rules").ruleset);
