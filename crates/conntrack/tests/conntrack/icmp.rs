@@ -46,7 +46,7 @@ fn which_types_begin_a_flow() {
 }
 
 /// An error of this type from a router that quotes the first `len` bytes of a packet.
-fn error(addresses: Addresses, kind: u8, quoted: &[u8], len: usize) -> Vec<u8> {
+pub(crate) fn error(addresses: Addresses, kind: u8, quoted: &[u8], len: usize) -> Vec<u8> {
     let quoted = &quoted[..len.min(quoted.len())];
     let mut bytes = frame(addresses, icmp(kind, 0), quoted.len());
     let start = bytes.len() - quoted.len();

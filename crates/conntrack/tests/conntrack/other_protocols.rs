@@ -1,5 +1,6 @@
 //! UDP, UDP-Lite, SCTP, GRE and protocols without a tracker.
 
+use crate::icmp::error;
 use crate::net::*;
 use conntrack::{Config, CtState, Direction, Space, Status, sctp};
 use packet::craft::{Addresses, Craft, Message};
@@ -120,8 +121,7 @@ fn dccp_is_unknown_where_a_kernel_has_a_tracker_for_it() {
     );
     assert_eq!(space(&mut net, 16), Space::Enough);
     assert_eq!(net.pass(V4, message(50)), Some(New), "others are as ever");
-    let error = Message::Icmp { kind: 3, code: 1, id: 0, sequence: 0 };
-    let error = with_payload(back(V4), error, &sent);
+    let error = error(back(V4), 3, &sent, sent.len());
     assert_eq!(net.pass_frame(&error).state(), None, "nor is that an error is about one");
 }
 
