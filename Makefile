@@ -171,11 +171,13 @@ oracle: $(if $(ROOT),deps) ## Compare tamis with this machine's kernel over mill
 RUNNER ?=
 # Packets for each family in `make oracle-other`.
 OTHER_PACKETS ?= 200000
+# `nft` compares rulesets of nft, else those of iptables and ebtables.
+OTHER_RULES ?=
 
-oracle-other: ## Compare tamis with another kernel (RUNNER=COMMAND that runs one under it, root there; OTHER_PACKETS=N)
+oracle-other: ## Compare tamis with another kernel (RUNNER=COMMAND that runs one under it, root there; OTHER_PACKETS=N, OTHER_RULES=nft)
 	@test -n "$(RUNNER)" || { echo "oracle-other: expected RUNNER=COMMAND, which runs another command"; exit 2; }
 	cargo build -p tamis-lab --bin oracle
-	$(RUNNER) $(CURDIR)/crates/lab/other-kernel.sh $(CURDIR)/target/debug/oracle $(OTHER_PACKETS)
+	$(RUNNER) $(CURDIR)/crates/lab/other-kernel.sh $(CURDIR)/target/debug/oracle $(OTHER_PACKETS) $(OTHER_RULES)
 
 # Scenes of real programs for `make lab`; all of them unless told.
 SCENES ?=

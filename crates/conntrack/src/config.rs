@@ -45,6 +45,11 @@ pub struct Config {
     pub expect_max: usize,
     /// Whether upper-layer checksums are verified (`nf_conntrack_checksum`); a wrong one is INVALID.
     pub checksums: Checksums,
+    /// DCCP is tracked as any other protocol. Older kernels have a tracker for it, which is not modelled: its packets are
+    /// unknown there.
+    pub dccp_is_generic: bool,
+    /// ICMPv6 messages of multicast router discovery are exempt from tracking; else their state is unknown.
+    pub discovery_is_exempt: bool,
     /// Flows are picked up in their middle (`nf_conntrack_tcp_loose`).
     pub loose: bool,
     /// Nanoseconds after the first packet in which TCP flows that begin in their middle, and all UDP flows, count as
@@ -101,6 +106,8 @@ impl Default for Config {
             seed: None,
             expect_max: 4096,
             checksums: Checksums::default(),
+            dccp_is_generic: true,
+            discovery_is_exempt: true,
             loose: true,
             grace: 0,
             liberal: false,

@@ -17,6 +17,8 @@ pub(crate) enum Message {
     Query,
     /// Never tracked (neighbour discovery, multicast listeners).
     Exempt,
+    /// Multicast routers look for each other: exempt, on kernels that say so.
+    Discovery,
     /// An error about the flow of which this is a tuple, as it would come back.
     Error {
         /// The quoted packet's tuple, inverted, in zone 0.
@@ -73,6 +75,8 @@ fn read_v6(packet: &Packet<'_>, layer: &Layer, verify: bool) -> Result<Message, 
     let destination = IpAddr::from(known(packet.read::<16>(at))?);
     match kind {
         130..=136 | 143 => Ok(Message::Exempt),
+        // Multicast router discovery (RFC 4286), its termination excepted.
+        151 | 152 => Ok(Message::Discovery),
         REDIRECT if code == 0 => about(packet, layer, redirected(packet, layer)?, destination),
         0..128 => about(packet, layer, layer.offset + 8, destination),
         _ => Ok(Message::Query),

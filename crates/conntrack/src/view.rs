@@ -150,6 +150,8 @@ pub enum Space {
     MayBeFull,
     /// The flow is new, and the kernel drops its packet here for want of room.
     Full,
+    /// Nothing is known of a flow, and the kernel may drop the packet here: its tracker of this protocol is not modelled.
+    Unmodelled,
 }
 
 impl Space {

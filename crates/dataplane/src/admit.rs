@@ -136,6 +136,7 @@ pub(crate) fn parsed<'b>(
 ) -> Packet<'b> {
     let len = frame.len();
     let mut packet = Packet::parse(frame, len, link, checksums);
+    packet.accept_hop_by_hop();
     unknown.into_iter().for_each(|range| packet.forget(range));
     packet
 }

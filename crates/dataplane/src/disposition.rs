@@ -182,6 +182,8 @@ pub enum Why {
     Translation,
     /// The table of connections is full: whether there was room for one more is not known.
     Room,
+    /// Whether the kernel's tracker of the packet's protocol drops it, which is not modelled (DCCP before 6.17).
+    Tracker,
     /// Local delivery or forwarding is undecided by what is given.
     Way,
     /// Whether the host made the packet, or it arrived on a link that was not recorded.

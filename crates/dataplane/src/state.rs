@@ -10,6 +10,7 @@ use access::list::List;
 use conntrack::defrag::{Carried, Defrag, Defragged};
 use conntrack::steer::Shard;
 use conntrack::{Listing, Tracker};
+use host::Change;
 use packet::Packet;
 use rules::Chance;
 use rules::eval::{Memories, SharedLists};
@@ -302,9 +303,11 @@ fn tracker(plan: &Plan, program: &Program, part: &Part) -> Option<Tracker> {
     if !plan.is_tracked {
         return None;
     }
-    let Config { ct, entropy, .. } = &**program.config();
+    let Config { ct, entropy, host, .. } = &**program.config();
     let shard = part.shard.clone();
-    let ct = shard.map_or_else(|| ct.clone(), |shard| ct.of_shard(shard));
+    let mut ct = shard.map_or_else(|| ct.clone(), |shard| ct.of_shard(shard));
+    ct.dccp_is_generic &= host.has(Change::DccpIsGeneric) == Some(true);
+    ct.discovery_is_exempt &= host.has(Change::RouterDiscoveryIsUntracked) == Some(true);
     let is_ipv6 = plan.family() == Family::Ipv6;
     let start = program.start().connections.as_ref().map(|all| all.of_family(is_ipv6));
     let mut tracker = Tracker::starting(conntrack::Config { entropy: *entropy, ..ct }, start);

@@ -26,6 +26,13 @@ pub enum Change {
     /// the end. Commit ee319bd3a0e9 ("ipv6: do
     /// not let ipv6_find_hdr() return an offset past the packet end").
     UpperLayerWithinPacket,
+    /// Connections of DCCP are tracked as those of any other protocol, without ports; a tracker of its own knew their
+    /// states, where the kernel was built with it. Commit fd72f265bb00 ("netfilter: conntrack: remove DCCP protocol
+    /// support").
+    DccpIsGeneric,
+    /// Messages by which multicast routers look for each other (ICMPv6 types 151 and 152) are exempt from tracking; they were
+    /// INVALID. Commit 4a3540a8bf3c ("netfilter: conntrack: fix ct-state for ICMPv6 Multicast Router Discovery").
+    RouterDiscoveryIsUntracked,
 }
 
 /// Where a change came.
@@ -44,6 +51,8 @@ impl Change {
                 series: (7, 3),
                 stable: &[((5, 10), 271), ((6, 1), 189), ((6, 18), 55), ((7, 2), 9)],
             },
+            Self::DccpIsGeneric => Since { series: (6, 17), stable: &[] },
+            Self::RouterDiscoveryIsUntracked => Since { series: (6, 10), stable: &[] },
         }
     }
 }
@@ -181,5 +190,9 @@ mod tests {
             assert_eq!(has(text), None, "{text}");
         }
         assert_eq!(Kernel::default().has(Change::UpperLayerWithinPacket), Some(false));
+        assert_eq!(Kernel::default().has(Change::DccpIsGeneric), Some(true));
+        let older = Kernel::parse("6.1.192").unwrap();
+        assert_eq!(older.has(Change::DccpIsGeneric), None, "it may be built without DCCP");
+        assert_eq!(older.has(Change::RouterDiscoveryIsUntracked), None);
     }
 }

@@ -124,6 +124,9 @@ impl Decider {
             Self::DependsOn(Some(Why::Room)) => {
                 DeciderPlace::words("depends on room in the table of connections (--ct-max)")
             }
+            Self::DependsOn(Some(Why::Tracker)) => {
+                DeciderPlace::words("depends on the kernel's tracker for DCCP (--kernel)")
+            }
             Self::DependsOn(Some(Why::Way)) => {
                 DeciderPlace::words("depends on whether it is for the host or goes on")
             }

@@ -253,6 +253,8 @@ impl Transit<'_, '_> {
             Find::Found { offset, fragment_offset: 0, .. } => {
                 L4::Upper(Upper { protocol: AUTH, offset })
             }
+            // It may be there, and the parsed headers do not tell.
+            Find::Unknown => L4::Unknown,
             _ => self.end_of_chain(),
         }
     }

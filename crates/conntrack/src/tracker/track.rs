@@ -27,6 +27,18 @@ fn is_captured(packet: &Packet<'_>) -> bool {
     matches!(packet.read_slice(packet.network_offset(), packet.len()), Read::Known(_))
 }
 
+/// What a packet of DCCP is where the kernel has a tracker for it: dropped if it lacks some of its header.
+#[cold]
+fn unmodelled(packet: &Packet<'_>, layer: &Layer) -> CtView {
+    /// Most bytes that the tracker reads: long sequence numbers, an acknowledgement, and a reset's code or a service.
+    const MOST_READ: usize = 28;
+    let space = match packet.read_slice(layer.offset, MOST_READ) {
+        Read::Known(_) => Space::Enough,
+        _ => Space::Unmodelled,
+    };
+    CtView { space, ..CtView::UNKNOWN }
+}
+
 /// Packets that are prefetched together.
 const BURST: usize = 32;
 
@@ -74,6 +86,9 @@ impl Tracker {
             Ok(layer) => layer,
             Err(why) => return why.into(),
         };
+        if self.is_unmodelled(layer.protocol) {
+            return unmodelled(packet, &layer);
+        }
         let verify = visit.hook == EntryHook::Prerouting
             && match self.config.checksums {
                 Checksums::Ignore => false,
@@ -101,6 +116,11 @@ impl Tracker {
         }
     }
 
+    /// Whether the kernel has a tracker for a protocol that is not modelled.
+    fn is_unmodelled(&self, protocol: u8) -> bool {
+        protocol == packet::dccp::PROTOCOL && !self.config.dccp_is_generic
+    }
+
     /// What an ICMP message is that no flow is looked up for by its own tuple.
     fn icmp(
         &mut self,
@@ -111,7 +131,8 @@ impl Tracker {
     ) -> Option<CtView> {
         match icmp::read(packet, layer, verify) {
             Ok(Message::Query) => None,
-            Ok(Message::Exempt) => Some(CtView::UNTRACKED),
+            Ok(Message::Discovery) if !self.config.discovery_is_exempt => Some(CtView::UNKNOWN),
+            Ok(Message::Exempt | Message::Discovery) => Some(CtView::UNTRACKED),
             Ok(Message::Error { about, destination }) => {
                 Some(self.error(&about, destination, visit))
             }
@@ -121,6 +142,9 @@ impl Tracker {
 
     /// An ICMP error about a flow.
     fn error(&mut self, about: &Tuple, destination: std::net::IpAddr, visit: &Visit) -> CtView {
+        if self.is_unmodelled(about.protocol()) {
+            return CtView::UNKNOWN;
+        }
         let Some((handle, direction)) = self.lookup(about, visit.template.zone, visit.now) else {
             let may_be_untraceable = self.untraceable.may_include(about);
             return match may_be_untraceable {

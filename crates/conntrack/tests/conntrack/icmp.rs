@@ -1,7 +1,7 @@
 //! ICMP: queries and answers, and errors about other flows.
 
 use crate::net::*;
-use conntrack::{AnswerKind, Direction, Tuple, answerable, answered};
+use conntrack::{AnswerKind, Config, Direction, Tuple, answerable, answered};
 use packet::craft::{Addresses, Message};
 use packet::tcp::Flags;
 use packet::{Checksums, Link, Packet};
@@ -32,15 +32,21 @@ fn which_types_begin_a_flow() {
         assert_eq!(net.pass(V4, icmp(kind, 7)), Some(expected), "ICMP {kind}");
         let expected = match kind {
             128 | 139 => New,
-            130..=136 | 143 => Untracked,
+            // Multicast router discovery (RFC 4286) is exempt without its termination.
+            130..=136 | 143 | 151 | 152 => Untracked,
             _ => Invalid,
         };
         assert_eq!(net.pass(V6, icmp(kind, 7)), Some(expected), "ICMPv6 {kind}");
     }
+    // 6.1.192 calls both INVALID.
+    let mut older = Net::new(Config { discovery_is_exempt: false, ..kernel() });
+    for (kind, state) in [(151, None), (152, None), (143, Some(Untracked)), (153, Some(Invalid))] {
+        assert_eq!(older.pass(V6, icmp(kind, 7)), state, "ICMPv6 {kind}");
+    }
 }
 
 /// An error of this type from a router that quotes the first `len` bytes of a packet.
-fn error(addresses: Addresses, kind: u8, quoted: &[u8], len: usize) -> Vec<u8> {
+pub(crate) fn error(addresses: Addresses, kind: u8, quoted: &[u8], len: usize) -> Vec<u8> {
     let quoted = &quoted[..len.min(quoted.len())];
     let mut bytes = frame(addresses, icmp(kind, 0), quoted.len());
     let start = bytes.len() - quoted.len();

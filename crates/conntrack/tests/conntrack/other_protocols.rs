@@ -1,7 +1,8 @@
 //! UDP, UDP-Lite, SCTP, GRE and protocols without a tracker.
 
+use crate::icmp::error;
 use crate::net::*;
-use conntrack::{Config, CtState, Direction, Status, sctp};
+use conntrack::{Config, CtState, Direction, Space, Status, sctp};
 use packet::craft::{Addresses, Craft, Message};
 
 fn left(net: &Net) -> u64 {
@@ -103,6 +104,25 @@ fn protocols_without_a_tracker_have_one_flow_between_two_hosts() {
     let mut net = Net::kernel();
     let none = Message::Other { protocol: 59, header: vec![] };
     assert_eq!(net.pass(V6, none), Some(Invalid), "no next header");
+}
+
+#[test]
+fn dccp_is_unknown_where_a_kernel_has_a_tracker_for_it() {
+    let mut net = Net::new(Config { dccp_is_generic: false, ..kernel() });
+    let message = |protocol| Message::Other { protocol, header: vec![1; 12] };
+    let sent = frame(V4, message(33), 0);
+    assert_eq!(net.pass(V4, message(33)), None);
+    assert_eq!(net.pass(back(V4), message(33)), None, "no connection is known to be there");
+    let space = |net: &mut Net, len| net.pass_frame(&frame(V4, message(33), len)).space;
+    assert_eq!(
+        space(&mut net, 15),
+        Space::Unmodelled,
+        "6.1.192 drops what lacks some of its header"
+    );
+    assert_eq!(space(&mut net, 16), Space::Enough);
+    assert_eq!(net.pass(V4, message(50)), Some(New), "others are as ever");
+    let error = error(back(V4), 3, &sent, sent.len());
+    assert_eq!(net.pass_frame(&error).state(), None, "nor is that an error is about one");
 }
 
 /// An SCTP packet between ports 7 and 8 or back, its CRC correct.

@@ -115,6 +115,7 @@ impl Walk<'_, '_, '_> {
         match space {
             Space::Enough | Space::Tight => {}
             Space::MayBeFull => self.may_drop(Why::Room, observer),
+            Space::Unmodelled => self.may_drop(Why::Tracker, observer),
             Space::Full => self.drop_untold(),
         }
     }

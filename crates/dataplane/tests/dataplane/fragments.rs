@@ -2,13 +2,18 @@
 
 use std::sync::Arc;
 
+use conntrack::Mode;
 use dataplane::{
     Arrival, Config, DropReason, Evaluator, FinalVerdict, Origin, Path, Program, Skip,
 };
+use host::{Host, Kernel};
+use packet::Link;
 use packet::craft::{Craft, Fragment, Message};
 use rules::eval::RuleRef;
+use rules::model::Family;
 use rules::save::{LoadOptions, load};
 
+use crate::Nobody;
 use crate::ways::{Hits, PLAIN, arrival, comes, craft, leaves, routed, ruleset};
 
 /// Rules of a host without connection tracking: PREROUTING marks by an offset of 0, which the first fragment has.
@@ -154,4 +159,67 @@ fn the_hosts_own_fragments_are_one_packet_without_tracking_too() {
     // What came in and goes on passes each by itself.
     let came = part("10.0.0.9", "198.51.100.7", FIRST).frame();
     assert_eq!(comes(&mut evaluator, 3, came).end.verdict.word(), "accept");
+}
+
+/// The verdict's word on a packet of IPv6 that rules pass on if it begins a connection, under a kernel.
+fn begins(kernel: Option<&str>, packet: &[u8]) -> &'static str {
+    let text = "*filter\n:FORWARD DROP\n-A FORWARD -m conntrack --ctstate NEW -j ACCEPT\nCOMMIT\n";
+    passes(text, kernel, packet)
+}
+
+/// The verdict's word on a packet of IPv6 under rules and a kernel.
+fn passes(text: &str, kernel: Option<&str>, packet: &[u8]) -> &'static str {
+    let options = LoadOptions { family: Some(Family::Ipv6), ..LoadOptions::default() };
+    let rules = Arc::new(load(text, &options).expect("rules").ruleset);
+    let host = Host { kernel: kernel.and_then(Kernel::parse), ..Host::default() };
+    let ct = conntrack::Config { mode: Mode::Kernel, ..conntrack::Config::default() };
+    let config = Config { path: Some(Path::Forward), ct, host, ..Config::default() };
+    let program = Program::new([rules], config);
+    let arrival = Arrival::new(1, Link::Raw, packet.len());
+    let mut bytes = packet.to_vec();
+    let outcome = Evaluator::new(&program).handle(&mut bytes, &arrival, &mut Nobody).outcome;
+    outcome.end.verdict.word()
+}
+
+/// A packet of IPv6 between two hosts whose header names the next one, and what follows.
+fn six(next: u8, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0x60, 0, 0, 0, 0, payload.len() as u8, next, 64];
+    for last in [1, 2] {
+        bytes.extend([0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last]);
+    }
+    bytes.extend_from_slice(payload);
+    bytes
+}
+
+/// Measured on 6.18: the stack looks at hop-by-hop options as it receives a packet, and no more when it is put together.
+#[test]
+fn hop_by_hop_options_that_come_first_in_a_packet_put_together_are_not_refused() {
+    let options = [137, 0, 0x31, 4, 0xdd, 0xdd, 0xdd, 0xdd];
+    let fragment = [0, 0, 0, 0, 0, 0, 0, 7];
+    let payload = [1; 8];
+    let whole = [fragment, options, payload].concat();
+    assert_eq!(begins(None, &six(44, &whole)), "accept");
+    assert_eq!(begins(None, &six(0, &[options, payload].concat())), "drop", "refused at once");
+}
+
+/// Asked of 6.1.192, whose tracker for DCCP calls such a packet INVALID, or drops it.
+#[test]
+fn whether_dccp_begins_a_connection_depends_on_the_kernel() {
+    let packet = six(33, &[0; 28]);
+    for (kernel, word) in [
+        (None, "accept"),
+        (Some("6.17"), "accept"),
+        (Some("6.1.192"), "unknown"),
+        (Some("6.12"), "unknown"),
+    ] {
+        assert_eq!(begins(kernel, &packet), word, "{kernel:?}");
+    }
+    assert_eq!(begins(Some("6.1.192"), &six(50, &[0; 12])), "accept", "others are as ever");
+    // One without all of its header may be dropped, whatever the rules.
+    let counts = "*filter\n:FORWARD ACCEPT\n-A FORWARD -m conntrack --ctstate NEW\nCOMMIT\n";
+    for (len, kernel, word) in
+        [(9, None, "accept"), (9, Some("6.1.192"), "unknown"), (28, Some("6.1.192"), "accept")]
+    {
+        assert_eq!(passes(counts, kernel, &six(33, &vec![0; len])), word, "{len} {kernel:?}");
+    }
 }

@@ -29,6 +29,7 @@ fn tamis_and_the_kernel_agree_under_rulesets_of_nft() {
         most_failures: 3,
         only: Vec::new(),
         reads: Reads::Commands,
+        shrinks: true,
     };
     let summary = run(&plan).unwrap();
     let stories: Vec<String> = summary

@@ -123,6 +123,7 @@ fn of_packet(why: Why) -> &'static str {
         Why::Fragment => "a fragment",
         Why::Translation => "a translation",
         Why::Room => "room for a connection",
+        Why::Tracker => "the tracker of its protocol",
         Why::Way | Why::Host(_) | Why::Unrecorded => "where it goes",
         Why::Size => "its size",
         Why::Foreign(_) => "another ruleset",

@@ -579,3 +579,14 @@ fn a_cut_packet_leaves_open_only_what_it_lacks() {
         assert!(needed <= 34 || !whole.clone().cut(34).says(rule).is_known(), "{rule}");
     }
 }
+
+/// After a statement of unknown effect an authentication header may be there, where nf_tables stops.
+#[test]
+fn where_the_upper_layer_begins_is_not_known_of_bytes_that_are_not() {
+    let header = Message::Other { protocol: 51, header: vec![41, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0] };
+    let frame = Frame::of(&craft("2001:db8::1", "2001:db8::2", header));
+    assert_eq!(verdict(&frame, "ah sequence 0x09000000 accept"), Some(Accept));
+    let written = "ip6 saddr set 2001:db8::3; ah sequence 0x09000000 accept";
+    assert_eq!(verdict(&frame, written), None);
+    assert_eq!(verdict(&frame, "ip6 saddr set 2001:db8::3; meta l4proto 41 accept"), None);
+}

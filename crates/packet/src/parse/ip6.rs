@@ -6,7 +6,7 @@
 //! refused; and IOAM is ignored as on an interface without it.
 
 use super::checks::whole;
-use crate::bytes::{Read, ReadAt, Snap};
+use crate::bytes::{Packet, Read, ReadAt, Snap};
 use crate::field::{array, be16, byte};
 use crate::headers::{Headers, L3, L3Fault, L4, Upper};
 use crate::ipv6::{self, HEADER_LEN};
@@ -47,6 +47,19 @@ pub(super) fn parse(frame: Snap<'_>, is_host: bool, headers: &mut Headers) -> Re
     headers.l3 = L3::Ipv6;
     (headers.l4, headers.overrun) = upper(packet, network);
     Ok(())
+}
+
+impl Packet<'_> {
+    /// Accepts hop-by-hop options that the stack would refuse: in a packet that was put together they followed the fragment
+    /// header, where the stack does not look at them as it receives a fragment.
+    pub fn accept_hop_by_hop(&mut self) {
+        if self.headers.l3 != L3::Fault(L3Fault::HopByHop) {
+            return;
+        }
+        let network = self.headers.network;
+        let (l4, overrun) = upper(Snap::new(self.bytes, self.headers.end), network);
+        self.headers = Headers { l3: L3::Ipv6, l4, overrun, ..self.headers };
+    }
 }
 
 /// The header was on the wire but is not all captured; its first byte may still refuse it.
@@ -307,6 +320,24 @@ mod tests {
         assert_eq!(with_options(&[PADN, 4, 0, 0, 0, 0, 0, 0, 0x1e, 0, 0, 0, 0, 0]), REFUSED);
         assert_eq!(with_options(&[&[0x1e, 0].repeat(8)[..], &[0; 6]].concat()), L3::Ipv6);
         assert_eq!(with_options(&[&[0x1e, 0].repeat(9)[..], &[0; 4]].concat()), REFUSED);
+    }
+
+    #[test]
+    fn options_that_followed_a_fragment_header_are_accepted() {
+        let accepted = |mut bytes: Vec<u8>| {
+            let len = bytes.len();
+            let mut packet = Packet::parse(&mut bytes, len, Link::Ipv6, Checksums::Ignore);
+            packet.accept_hop_by_hop();
+            let Headers { l3, l4, end, .. } = *packet.headers();
+            (l3, l4, end)
+        };
+        let options = [17, 0, IOAM, 4, 1, 2, 3, 4];
+        let mut bytes = packet(HOP_BY_HOP, &[options, [0, 1, 0, 2, 0, 8, 0, 0]].concat());
+        assert_eq!(l3(&bytes), REFUSED);
+        let udp = L4::Upper(Upper { protocol: 17, offset: 48 });
+        assert_eq!(accepted(bytes.clone()), (L3::Ipv6, udp, 56));
+        bytes[0] = 0x45;
+        assert_eq!(accepted(bytes).0, L3::Fault(L3Fault::Version), "other faults stay");
     }
 
     /// The second one has the checksum that `calipso_validate` asks for.

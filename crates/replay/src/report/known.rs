@@ -84,6 +84,7 @@ pub(super) fn how(why: &Why, file: Option<&RulesFile>) -> Option<String> {
             "capture both sides (tcpdump -i any), which shows what it was translated to"
         }
         Why::Room => "give --ct-max as the host has it (sysctl net.netfilter.nf_conntrack_max)",
+        Why::Tracker => return None,
         Why::Unrecorded => "capture on all interfaces (tcpdump -i any)",
         Why::Way => "give the host's own addresses with --local, or a HOST folder (tamis collect)",
         Why::Size => {

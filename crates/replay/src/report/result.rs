@@ -484,6 +484,7 @@ impl Report {
             Why::Fragment => "a fragment, which connection tracking reassembles".to_owned(),
             Why::Translation => "a translation that is not known".to_owned(),
             Why::Room => "room in the table of connections (--ct-max)".to_owned(),
+            Why::Tracker => "the kernel's tracker for DCCP (--kernel)".to_owned(),
             Why::Way => "whether it is for the host or goes on (--local)".to_owned(),
             Why::Unrecorded => UNRECORDED.to_owned(),
             Why::Host(missing) => format!("where it goes: {}", missing.name()),

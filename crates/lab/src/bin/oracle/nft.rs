@@ -1,9 +1,10 @@
 //! `oracle nft [--packets N] [--seed N] [--family ip|ip6|inet] [--threads N] [--failures N] [--only N] [--items A,B]
-//! [--reads commands|listing|json|nothing] [--refused yes]`: compares tamis with this machine's kernel under random
+//! [--reads commands|listing|json|nothing] [--refused yes] [--shrink no]`: compares tamis with this machine's kernel under random
 //! rulesets of nft.
 //!
 //! N packets for each family. `--items` draws items alone whose names begin so; `--reads` says what tamis reads: the
-//! commands that nft read, or what it lists of them (`nothing`: the kernel alone is asked); `--refused yes` tells what nft refused.
+//! commands that nft read, or what it lists of them (`nothing`: the kernel alone is asked); `--refused yes` tells what nft refused;
+//! `--shrink no` leaves differences as they are, which is for kernels that answer slowly.
 
 use std::io;
 use std::process::ExitCode;
@@ -81,6 +82,7 @@ fn args(mut words: impl Iterator<Item = String>) -> io::Result<Args> {
             most_failures: 5,
             only: Vec::new(),
             reads: Reads::Commands,
+            shrinks: true,
         },
         only: None,
         tells_refused: false,
@@ -95,6 +97,7 @@ fn args(mut words: impl Iterator<Item = String>) -> io::Result<Args> {
             "--failures" => args.plan.most_failures = number()? as usize,
             "--only" => args.only = Some(number()?),
             "--items" => args.plan.only = value.split(',').map(str::to_owned).collect(),
+            "--shrink" => args.plan.shrinks = value != "no",
             "--refused" => args.tells_refused = value == "yes",
             "--reads" => args.plan.reads = reads(&value).ok_or_else(|| wrong(&word))?,
             "--family" => {

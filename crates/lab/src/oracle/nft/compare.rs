@@ -192,12 +192,14 @@ impl Session {
             self.left += 1;
             let Some(&index) = numbers.get(&survivor.serial) else { continue };
             let sent = self.bare(&frames[index]);
-            let ours = match &ends[index] {
-                Egress::Packet(Some(ours)) => ours,
+            // Of packets that the kernel alone was asked about there are no ends.
+            let end = ends.get(index);
+            let ours = match end {
+                Some(Egress::Packet(Some(ours))) => ours,
                 _ => sent,
             };
             // Others are the host's own.
-            let may_be_any = matches!(ends[index], Egress::Packet(None));
+            let may_be_any = matches!(end, None | Some(Egress::Packet(None)));
             if may_be_any
                 || same_addresses(ours, &survivor.bytes)
                 || same_addresses(sent, &survivor.bytes)
