@@ -13,7 +13,9 @@ use live::config::tunnel::{CloudSettings, PeerSettings, TunnelSettings};
 use live::{Peers, Running};
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
-use overlay::{Action, Claims, LONGEST, Name, NoWay, Node, PORT, Refusal};
+use overlay::{
+    Action, Body, Claims, LONGEST, MOST_REACHED, Message, Name, NoWay, Node, PORT, Reached, Refusal,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::SocketType;
 use tunnel::{Prefix, SystemEntropy};
@@ -52,6 +54,8 @@ pub(in super::super) struct Names {
     start: Instant,
     /// When this host's addresses are looked for again.
     look: u64,
+    /// The number of peers of which the directory has heard in this round how they are reached.
+    said: usize,
     /// To the servers by TCP, if the network has a port for that.
     tcp: Option<(Bridge, Way)>,
     /// The servers, as the configuration has them, and the other peers, as the directory showed them.
@@ -99,6 +103,7 @@ impl Names {
             node,
             start: Instant::now(),
             look: 0,
+            said: 0,
             tcp,
             servers,
             shown: HashMap::new(),
@@ -134,10 +139,26 @@ impl Names {
         if self.look <= now {
             self.look = now.saturating_add(LOOK);
             self.node.set_locals(self.locals(peers.port()));
+            self.say_ways(peers);
         }
         self.node.tick(now);
         while let Some(action) = self.node.take() {
             self.act(action, (run, peers), log);
+        }
+    }
+
+    /// Tells the directory how this node reaches its peers, some of them at a time: a lost message is as good as a late one.
+    fn say_ways(&mut self, peers: &Peers) {
+        if !self.node.is_registered() {
+            return;
+        }
+        let all: Vec<Reached> = peers.reached(&format!(".{}", self.cloud.domain));
+        let next = std::mem::take(&mut self.said);
+        let some: Vec<Reached> = all.iter().skip(next).take(MOST_REACHED).cloned().collect();
+        self.said = if next + some.len() < all.len() { next + some.len() } else { 0 };
+        if !some.is_empty() {
+            let message = Message { transaction: 0, body: Body::Reaches { peers: some } };
+            let _ = self.signaling.send_to(&message.to_bytes(), at(self.cloud.directory));
         }
     }
 
