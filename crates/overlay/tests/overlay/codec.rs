@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use overlay::limits::SECOND;
 use overlay::{
     Body, Certifying, Claims, Device, End, Following, HEADER, Join, LONGEST, Membership, Message,
-    Name, Pair, Permit, Permits, Ports, Reached, Refusal, Relaying, Router, Series, Service, Strangers,
+    Name, Pair, Permit, Permits, Ports, Reached, Refusal, Relaying, Router, Series, Service,
+    Strangers,
 };
 use proptest::prelude::*;
 use tunnel::PublicKey;
@@ -105,8 +106,11 @@ fn router() -> impl Strategy<Value = Router> {
 
 fn reached() -> impl Strategy<Value = Reached> {
     let micros = proptest::option::of(1..u32::MAX);
-    (name(), any::<bool>(), micros)
-        .prop_map(|(name, is_direct, micros)| Reached { name, is_direct, micros })
+    (name(), any::<bool>(), micros).prop_map(|(name, is_direct, micros)| Reached {
+        name,
+        is_direct,
+        micros,
+    })
 }
 
 fn body() -> impl Strategy<Value = Body> {
