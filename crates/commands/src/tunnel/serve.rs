@@ -18,6 +18,7 @@ use pktio::{InProcess, Opener};
 
 use super::names::Names;
 use super::settings;
+use super::speed::Answering;
 use crate::log::Log;
 use crate::{confine, interrupt};
 
@@ -53,6 +54,10 @@ pub(super) fn run(config: &Path) -> Result<ExitCode> {
         Ok(names) => names,
         Err(error) => return failed(&format_args!("{error:#}")),
     };
+    let answering = match Answering::open(&tunnel) {
+        Ok(answering) => answering,
+        Err(error) => return failed(&format_args!("port 4503, to be measured: {error}")),
+    };
     let (given_up, lacking) = match confine::confine(&settings) {
         Ok(confined) => confined,
         Err(error) => return failed(&error),
@@ -67,6 +72,9 @@ pub(super) fn run(config: &Path) -> Result<ExitCode> {
     end_with_input(Arc::clone(&stop)).context("threads")?;
     if let Some((names, peers)) = names.zip(run.running().peers(&tunnel.name)) {
         names.start((run.running(), peers), log, Arc::clone(&stop)).context("threads")?;
+    }
+    if let Some(answering) = answering {
+        answering.start(Arc::clone(&stop)).context("threads")?;
     }
     let _ = io::stdout().write_all(READY.as_bytes()).and_then(|()| io::stdout().flush());
     let (_, ended) = run.wait(&stop, |line| log.tell(line));
