@@ -208,3 +208,12 @@ fn a_server_that_does_not_answer_is_said() {
     assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("does not answer"), "{answer}");
     assert!(Page::open("0.0.0.0:0".parse().unwrap(), Path::new("none")).is_err());
 }
+
+/// For `make page-check`: serves the example until standard input ends.
+#[test]
+#[ignore = "for a browser"]
+fn an_example_for_a_browser() {
+    let served = served();
+    println!("http://{}/", served.at);
+    std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
+}

@@ -18,7 +18,7 @@ use pktio::{InProcess, Opener};
 
 use super::names::Names;
 use super::settings;
-use super::speed::Answering;
+use super::speed::{self, Answering};
 use crate::log::Log;
 use crate::{confine, interrupt};
 
@@ -56,7 +56,7 @@ pub(super) fn run(config: &Path) -> Result<ExitCode> {
     };
     let answering = match Answering::open(&tunnel) {
         Ok(answering) => answering,
-        Err(error) => return failed(&format_args!("port 4503, to be measured: {error}")),
+        Err(error) => return failed(&format_args!("port {}, to be measured: {error}", speed::PORT)),
     };
     let (given_up, lacking) = match confine::confine(&settings) {
         Ok(confined) => confined,
