@@ -75,7 +75,7 @@ pub(crate) trait Store {
         Ok(())
     }
 
-    /// The last lines of the log, so many at most, the last one last.
+    /// The last lines of the log, `most` at most, the newest at the end.
     fn lines(&self, most: usize) -> Result<Vec<String>>;
 }
 

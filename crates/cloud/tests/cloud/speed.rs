@@ -55,7 +55,10 @@ fn a_node_is_measured_and_the_page_shows_how_it_is_reached() {
     assert!(0.0 < ranks[0] && ranks.is_sorted(), "{text}");
     // By its address and for people, too.
     let (code, text) = speed(&hosts, "b", "10.99.0.2");
-    assert!(code == Some(0) && text.contains("\nto 10.99.0.2 ") && text.contains("\nidle "), "{text}");
+    assert!(
+        code == Some(0) && text.contains("\nto 10.99.0.2 ") && text.contains("\nidle "),
+        "{text}"
+    );
 
     // The nodes have said by now, or will within seconds, how they reach each other.
     hosts.wait("the page", |hosts| {
@@ -66,7 +69,7 @@ fn a_node_is_measured_and_the_page_shows_how_it_is_reached() {
     assert!(asked.contains("No: a may not begin tcp/22 with c."), "{asked}");
     assert!(page(&hosts, "?from=b&to=a&port=icmp").contains("Yes: b may begin icmp with a."));
 
-    // Who has no way to a node does not measure it.
+    // A node without a way to another one does not measure it.
     let (code, text) = speed(&hosts, "a", "c");
     assert!(code == Some(1) && text.contains("there is no way from a to c"), "{text}");
     // One that does not want to be measured says so at once.

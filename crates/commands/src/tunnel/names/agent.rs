@@ -153,11 +153,10 @@ impl Names {
             return;
         }
         let all: Vec<Reached> = peers.reached(&format!(".{}", self.cloud.domain));
-        let next = std::mem::take(&mut self.said);
-        let some: Vec<Reached> = all.iter().skip(next).take(MOST_REACHED).cloned().collect();
-        self.said = if next + some.len() < all.len() { next + some.len() } else { 0 };
+        let (some, next) = part(&all, self.said);
+        self.said = next;
         if !some.is_empty() {
-            let message = Message { transaction: 0, body: Body::Reaches { peers: some } };
+            let message = Message { transaction: 0, body: Body::Reaches { peers: some.to_vec() } };
             let _ = self.signaling.send_to(&message.to_bytes(), at(self.cloud.directory));
         }
     }
@@ -419,6 +418,13 @@ impl Names {
     }
 }
 
+/// Those of all peers that a message takes, from a place on, and the place of the next message's.
+fn part(all: &[Reached], from: usize) -> (&[Reached], usize) {
+    let rest = all.get(from..).unwrap_or_default();
+    let (some, left) = rest.split_at(rest.len().min(MOST_REACHED));
+    (some, if left.is_empty() { 0 } else { from + some.len() })
+}
+
 /// The servers that a tunnel has as peers, the directory first, and where they are.
 fn servers(tunnel: &TunnelSettings, cloud: &CloudSettings) -> Vec<(PeerSettings, SocketAddr)> {
     let of = |address: Ipv4Addr| {
@@ -459,6 +465,27 @@ fn is_of_link(address: IpAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_directory_hears_of_all_peers_in_turn() {
+        let peer = |number: usize| Reached {
+            name: format!("n{number}").parse().unwrap(),
+            is_direct: false,
+            micros: None,
+        };
+        let all: Vec<Reached> = (0..2 * MOST_REACHED + 1).map(peer).collect();
+        let (mut said, mut next) = (Vec::new(), 0);
+        for expected in [MOST_REACHED, 2 * MOST_REACHED, 0] {
+            let (some, then) = part(&all, next);
+            said.extend_from_slice(some);
+            next = then;
+            assert_eq!(next, expected);
+        }
+        assert_eq!(said, all);
+        // There are fewer than before: the next message begins with the first.
+        assert_eq!(part(&all[..3], 2 * MOST_REACHED), (&[][..], 0));
+        assert_eq!(part(&all[..3], 0), (&all[..3], 0));
+    }
 
     #[test]
     fn addresses_of_the_network_are_near_the_nodes_own() {

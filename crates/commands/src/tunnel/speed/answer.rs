@@ -64,7 +64,7 @@ impl Answering {
                 opened?;
             }
         }
-        Ok(Some(answering))
+        Ok(Some(answering).filter(|it| !it.listeners.is_empty()))
     }
 
     fn new() -> Self {

@@ -42,7 +42,7 @@ pub(super) fn send(to: &mut impl Write, time: Duration) -> io::Result<()> {
     to.write_all(&[0])
 }
 
-/// Takes blocks that are sent for this time, to their end, which has to come by `until`.
+/// Takes blocks that are sent for this time, to their end, which has to arrive before `until`.
 pub(super) fn receive(from: &mut impl Read, time: Duration, until: Instant) -> io::Result<Rate> {
     let mut buffer = vec![0; BLOCK];
     let (mut start, mut rate, mut left) = (None, Rate::default(), 0);
@@ -69,7 +69,7 @@ pub(super) fn receive(from: &mut impl Read, time: Duration, until: Instant) -> i
     }
 }
 
-/// Whether the blocks end with these bytes, where so many bytes of the last one are `left`.
+/// Whether the blocks end with these bytes, where `left` bytes of the last block are missing.
 fn ends(bytes: &[u8], left: &mut usize) -> io::Result<bool> {
     let mut at = 0;
     while at < bytes.len() {

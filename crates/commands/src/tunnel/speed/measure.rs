@@ -43,7 +43,7 @@ impl Delays {
         self.sent - self.trips.len()
     }
 
-    /// The round trip than which so many of a hundred are not longer.
+    /// The round trip that this percentage of all does not exceed.
     pub(super) fn at(&self, percent: usize) -> Option<Duration> {
         let count = (self.trips.len() * percent).div_ceil(100);
         self.trips.get(count.saturating_sub(1)).copied()
@@ -63,13 +63,13 @@ pub(super) enum Unmeasured {
     Ended(io::Error),
 }
 
-/// Measures the way to an address, by so many tenths of a second each: idle, out and in.
+/// Measures the way to an address, `tenths` of a second each: idle, out and in.
 pub(super) fn measure(address: IpAddr, tenths: u8) -> Result<Measured, Unmeasured> {
     let at = SocketAddr::new(address, PORT);
     measure_at([at, at], tenths)
 }
 
-/// The same by any ports: that of datagrams, and that of connections.
+/// Measures by other ports: of datagrams, and of connections.
 pub(super) fn measure_at(
     [datagrams, connections]: [SocketAddr; 2],
     tenths: u8,
