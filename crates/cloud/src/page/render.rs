@@ -49,11 +49,13 @@ fn head(html: &mut Html, overview: &Overview) {
     let ways = format!("{} direct, {} by the relay", overview.direct_count, overview.relay_count);
     figure(html, "Paths", number(overview.path_count as u64), ways);
     let (forwarded, dropped) = overview.relayed;
-    let more = format!("datagrams, {} dropped{}", number(dropped), server("it", overview.relay));
+    let more = format!("datagrams, {} dropped", number(dropped));
     figure(html, "Relayed", number(forwarded), more);
-    let more = format!("version{}", server("the authority", overview.authority));
-    figure(html, "Policy", number(overview.policy_version), more);
-    html.raw("</dl>\n<nav aria-label=\"Parts of this page\"><ul>");
+    figure(html, "Policy version", number(overview.policy_version), String::new());
+    html.raw("</dl>\n");
+    apart(html, "The relay", overview.relay);
+    apart(html, "The authority", overview.authority);
+    html.raw("<nav aria-label=\"Parts of this page\"><ul>");
     html.raw(
         "<li><a href=\"#ask\">Ask the policy</a></li><li><a href=\"#whom\">Who with whom</a></li>",
     );
@@ -61,12 +63,12 @@ fn head(html: &mut Html, overview: &Overview) {
     html.raw("<li><a href=\"#policy\">Policy</a></li><li><a href=\"#log\">Log</a></li></ul></nav>\n</header>\n");
 }
 
-/// What is said of a server on a host of its own.
-fn server(name: &str, server: Server) -> String {
-    match (server.is_apart, server.is_there) {
-        (false, _) => String::new(),
-        (true, true) => format!("; {name} is on a host of its own"),
-        (true, false) => format!("; {name} is not there"),
+/// Says how a server is that is on a host of its own.
+fn apart(html: &mut Html, name: &'static str, server: Server) {
+    if server.is_apart {
+        html.raw(if server.is_there { "<p>" } else { "<p class=\"wrong\">" }).raw(name);
+        html.raw(" is on a host of its own, and ");
+        html.raw(if server.is_there { "there.</p>\n" } else { "not there now.</p>\n" });
     }
 }
 

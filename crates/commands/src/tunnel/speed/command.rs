@@ -37,7 +37,7 @@ Examples:
   tamis tunnel speed nas
   tamis tunnel speed 10.77.0.2 --json")]
 pub(crate) struct SpeedArgs {
-    /// A node's name, with the domain or without, the name of a [[peer]], or a virtual address
+    /// A node's name, with the domain or without, the name of a peer of the configuration, or a virtual address
     #[arg(value_name = "PEER")]
     pub peer: String,
     /// The tunnel's name, or its configuration; by default the only tunnel that is up
