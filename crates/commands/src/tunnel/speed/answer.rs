@@ -6,7 +6,7 @@
 //! tunnel's rules let in, and nobody fills its memory.
 
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -171,7 +171,7 @@ fn serve(stream: &mut TcpStream) -> io::Result<()> {
 #[cfg(test)]
 impl Answering {
     /// An end that answers at a port of loopback: the sockets' addresses, of datagrams and of connections.
-    pub(super) fn at(address: IpAddr) -> (Self, [SocketAddr; 2]) {
+    pub(super) fn at(address: std::net::IpAddr) -> (Self, [SocketAddr; 2]) {
         let mut answering = Self::new();
         answering.listen(SocketAddr::new(address, 0), None).unwrap();
         let at = [
@@ -184,6 +184,8 @@ impl Answering {
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use super::*;
 
     const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
