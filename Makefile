@@ -69,10 +69,12 @@ java-test:
 		{ echo "skips: Java, as Maven cannot fetch its plugins"; exit 0; }; \
 	cargo build -p tamis-java && $(MAVEN) --file bindings/java test
 
-page-check: ## The page in a browser: accessibility, keys, print, 200,000 rules (npm, Chromium)
-	@command -v npm >/dev/null || { echo "SKIPPED: the page was not checked, for want of npm (Debian: npm)"; exit 0; }; \
-	cargo build --bin tamis && cd crates/replay/tests/page && npm ci --silent --no-audit --no-fund && \
-		node check.mjs $(CURDIR)/target/debug/tamis
+page-check: ## The pages in a browser: accessibility, keys, print, 200,000 rules; that of a directory (npm, Chromium)
+	@command -v npm >/dev/null || { echo "SKIPPED: the pages were not checked, for want of npm (Debian: npm)"; exit 0; }; \
+	cargo build --bin tamis && cargo test -p tamis-cloud --bin tamis-cloud --no-run && \
+		cd crates/replay/tests/page && npm ci --silent --no-audit --no-fund && \
+		node check.mjs $(CURDIR)/target/debug/tamis && \
+		node cloud.mjs cargo test --quiet -p tamis-cloud --bin tamis-cloud -- --ignored --nocapture an_example_for_a_browser
 
 # Being offline is no reason not to test: what stays missing is skipped.
 deps: ## Install the system packages that tests call (Debian, as root); only those that are missing
@@ -233,6 +235,10 @@ picture: ## Redraw docs/review.png (needs Chromium)
 	cargo build --release --bin tamis
 	docs/picture.sh target/release/tamis docs/review.png
 
+cloud-picture: ## Redraw docs/cloud-page.png, the page of a directory (root, Chromium)
+	cargo build -p tamis -p tamis-cloud
+	docs/cloud-page.sh target/debug/tamis target/debug/tamis-cloud docs/cloud-page.png
+
 screen: ## Redraw docs/top.svg, the picture of tamis top (root)
 	cargo build --release --bin tamis
 	docs/top.sh target/release/tamis docs/top.svg
@@ -268,4 +274,4 @@ diff-campaign: ## What diff says of drawn edits of rulesets of the wild, held to
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
 
-.PHONY: help run test test-long costs campaign lint-campaign diff-campaign soak histories mutants tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint book package oracle oracle-other lab lab-deps series soak-live picture screen loom golden fuzz tunnel-netem nat-matrix supply licences advisories figures dist dist-try page-check
+.PHONY: help run test test-long costs campaign lint-campaign diff-campaign soak histories mutants tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint book package oracle oracle-other lab lab-deps series soak-live picture screen loom golden fuzz tunnel-netem nat-matrix supply licences advisories figures dist dist-try page-check cloud-picture

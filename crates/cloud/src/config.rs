@@ -42,6 +42,8 @@ pub(crate) struct Settings {
     pub(crate) listen: SocketAddr,
     /// The TCP port of nodes whose UDP is blocked.
     pub(crate) tcp: Option<u16>,
+    /// Where the page is served, to browsers on this host.
+    pub(crate) page: Option<SocketAddr>,
     /// The key of a relay on a host of its own.
     pub(crate) relay_key: Option<PublicKey>,
     /// The key of an authority on a host of its own, and that which it signs with.
@@ -72,6 +74,7 @@ struct Cloud {
     listen: Option<Spanned<String>>,
     relay: Option<Spanned<String>>,
     tcp: Option<u16>,
+    page: Option<Spanned<String>>,
     v4: Spanned<String>,
     v6: Spanned<String>,
     state: Option<PathBuf>,
@@ -118,7 +121,8 @@ impl Settings {
         let relay_key = relay.as_ref().map(|relay| key(&relay.key)).transpose()?;
         let relay = (relay_at.unwrap_or(public.ip()), ports);
         let tcp = cloud.tcp;
-        Ok(Self { network, relay, policy, public, listen, tcp, relay_key, authority, state })
+        let page = cloud.page.as_ref().map(of_loopback).transpose()?;
+        Ok(Self { network, relay, policy, public, listen, tcp, page, relay_key, authority, state })
     }
 
     /// The control socket.
@@ -193,6 +197,12 @@ pub(crate) fn endpoint(text: &Spanned<String>) -> std::result::Result<SocketAddr
     read.ok_or_else(|| wrong(text, "ADDRESS:PORT or [ADDRESS]:PORT"))
 }
 
+/// An address of this host alone: the page asks nobody who they are.
+fn of_loopback(text: &Spanned<String>) -> std::result::Result<SocketAddr, Wrong> {
+    let at = endpoint(text).ok().filter(|at| at.ip().is_loopback());
+    at.ok_or_else(|| wrong(text, "an address of loopback with a port, such as \"127.0.0.1:8080\""))
+}
+
 fn domain(text: &Spanned<String>) -> std::result::Result<String, Wrong> {
     let name = text.get_ref();
     let is_domain = name.len() <= 180 && name.split('.').all(|it| it.parse::<Name>().is_ok());
@@ -257,6 +267,7 @@ pub(crate) fn init(
          public = \"{public}\"      # where nodes reach this host; a UDP port\n\
          relay = \"{first}-{last}\"            # UDP ports of the relay at the same address\n\
          # tcp = 443                        # a TCP port, for nodes whose UDP is blocked\n\
+         # page = \"127.0.0.1:8080\"           # a page of nodes, paths, policy and log, for browsers on this host\n\
          v4 = \"10.99.0.0/16\"               # virtual addresses of nodes\n\
          v6 = \"fd{a:02x}:{b:02x}{c:02x}:{d:02x}{e:02x}::/64\"\n\
          state = \"{state}\"                  # folder for keys, database and control socket\n\
@@ -388,6 +399,12 @@ mod tests {
                         of its own, found \"10.99.0.0/30\"";
         assert_eq!(read(&small).map(drop).unwrap_err(), expected);
         assert!(read(&small.replace("/30", "/29")).unwrap().network.is_apart);
+        let page = "expected an address of loopback with a port, such as \"127.0.0.1:8080\"";
+        for at in ["192.0.2.1:80", "0.0.0.0:80", "[::]:80", "localhost:80", "127.0.0.1:0"] {
+            let line = format!("page = \"{at}\"\n");
+            assert_eq!(more(&line), format!("6:8: {page}, found \"{at}\""));
+        }
+        assert!(read(&format!("{GOOD}page = \"[::1]:80\"\n")).unwrap().page.is_some());
         assert!(more("colour = 1\n").starts_with("6:1: unknown field `colour`"));
         assert_eq!(
             more("[[allow]]\nbetween = [\"a\"]\n"),

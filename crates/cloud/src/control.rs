@@ -37,6 +37,8 @@ pub(crate) enum Request {
         /// The node's name.
         name: String,
     },
+    /// All that the page shows.
+    Overview {},
     /// The lines of the log.
     Log {},
     /// Print the policy in force, or put another one in force.

@@ -12,6 +12,8 @@ mod command;
 mod config;
 mod control;
 mod identities;
+mod overview;
+mod page;
 mod paths;
 mod peers;
 mod policy;

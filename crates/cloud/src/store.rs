@@ -75,8 +75,8 @@ pub(crate) trait Store {
         Ok(())
     }
 
-    /// The lines of the log, the last one last.
-    fn lines(&self) -> Result<Vec<String>>;
+    /// The last lines of the log, `most` at most, the newest at the end.
+    fn lines(&self, most: usize) -> Result<Vec<String>>;
 }
 
 /// Where a node's session comes from, by its key: a cloud that restarts knows by it whose datagram of a lost session came.
@@ -260,10 +260,12 @@ impl Store for Redb {
         thread.join().unwrap_or_else(|_| Err(anyhow!("a thread panicked")))
     }
 
-    fn lines(&self) -> Result<Vec<String>> {
+    fn lines(&self, most: usize) -> Result<Vec<String>> {
         let log = self.database.begin_read()?.open_table(LOG)?;
-        let lines = log.iter()?.map(|row| Ok(row?.1.value().to_owned()));
-        lines.collect()
+        let lines = log.iter()?.rev().take(most).map(|row| Ok(row?.1.value().to_owned()));
+        let mut lines = lines.collect::<Result<Vec<_>>>()?;
+        lines.reverse();
+        Ok(lines)
     }
 }
 
@@ -396,7 +398,8 @@ mod tests {
         assert_eq!(store.records().unwrap(), expected);
         assert_eq!(store.sources().unwrap(), [(near, [Some(at), None])]);
         assert_eq!(store.places().unwrap(), [(key, at)]);
-        assert_eq!(store.lines().unwrap(), ["one", "two"]);
+        assert_eq!(store.lines(9).unwrap(), ["one", "two"]);
+        assert_eq!(store.lines(1).unwrap(), ["two"]);
     }
 
     #[test]

@@ -7,6 +7,8 @@ pub const SECOND: u64 = 1_000_000_000;
 pub const REGISTER: u64 = 10 * SECOND;
 /// Time after which a registration that nobody answers is sent again.
 pub const REGISTER_AGAIN: u64 = SECOND;
+/// Age to which a node's word on how it reaches a peer counts.
+pub const REACHES: u64 = 60 * SECOND;
 /// Time after its last registration for which a node counts as being there.
 pub const PRESENT: u64 = 35 * SECOND;
 

@@ -23,6 +23,7 @@ use crate::name::Name;
 use crate::orders::{Join, Relaying, Series};
 use crate::paths::Pair;
 use crate::permits::Permits;
+use crate::reached::{self, Reached};
 use crate::record::Device;
 use crate::router::Router;
 use crate::wire::{Malformed, Reader, Writer};
@@ -120,6 +121,11 @@ pub enum Body {
         candidates: Vec<SocketAddr>,
         /// What is known of the receiver's router, and of the peer's; an older directory does not say.
         routers: Option<[Router; 2]>,
+    },
+    /// A node says how it reaches peers, for its owner to see.
+    Reaches {
+        /// The peers, at most 12.
+        peers: Vec<Reached>,
     },
     /// A node sends a probe to each of these places, in this order, by its session with the directory.
     Probe {
@@ -258,6 +264,7 @@ const CERTIFIES: u8 = 18;
 const FOLLOWS: u8 = 19;
 const MEMBER: u8 = 20;
 const PROBE: u8 = 21;
+const REACHES: u8 = 22;
 
 const MILLISECOND: u64 = SECOND / 1_000;
 
@@ -344,6 +351,11 @@ impl Body {
             Self::Probe { to: places } => {
                 to.endpoints(places);
                 PROBE
+            }
+            Self::Reaches { peers } => {
+                to.bytes(&[peers.len() as u8]);
+                peers.iter().for_each(|peer| peer.write(to));
+                REACHES
             }
             Self::Renew => RENEW,
             Self::Renewed { identity, time } => {
@@ -437,6 +449,7 @@ impl Body {
             }
             PROBE => Self::Probe { to: from.endpoints(limits::PROBES, "at most 4 places")? },
             RENEW => Self::Renew,
+            REACHES => Self::Reaches { peers: reached(from)? },
             RENEWED => Self::Renewed {
                 identity: Box::new(Identity::read(from)?),
                 time: from.number("a time of 8 bytes")?,
@@ -460,7 +473,7 @@ impl Body {
                 let series = Series::read(from)?;
                 Self::Member { series, device: Box::new(Device::read(from)?) }
             }
-            _ => return Err(Malformed { at: 1, expected: "a type from 1 to 21" }),
+            _ => return Err(Malformed { at: 1, expected: "a type from 1 to 22" }),
         })
     }
 }
@@ -498,6 +511,14 @@ impl Membership {
 fn named(to: &mut Writer, name: &Name, kind: u8) -> u8 {
     to.text(name.as_str());
     kind
+}
+
+fn reached(from: &mut Reader<'_>) -> Result<Vec<Reached>, Malformed> {
+    let (at, expected) = (from.at(), "at most 12 peers");
+    match usize::from(from.byte(expected)?) {
+        count if count > reached::MOST => Err(Malformed { at, expected }),
+        count => (0..count).map(|_| Reached::read(from)).collect(),
+    }
 }
 
 fn refusal(from: &mut Reader<'_>) -> Result<Refusal, Malformed> {

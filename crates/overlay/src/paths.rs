@@ -41,6 +41,14 @@ pub(crate) struct Paths {
     order: VecDeque<(u64, Pair)>,
 }
 
+/// A node's word on how it reaches the other one, and when it was said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Said {
+    pub(crate) at: u64,
+    pub(crate) is_direct: bool,
+    pub(crate) micros: Option<u32>,
+}
+
 #[derive(Debug)]
 struct Path {
     port: u16,
@@ -56,13 +64,15 @@ struct Path {
     order: u64,
     /// Nodes were shown the way, and none of them has begun again since.
     is_shown: bool,
+    /// What the two nodes said last of how they reach each other.
+    said: [Option<Said>; 2],
 }
 
 impl Path {
     fn new(port: u16, touched: u64, since: u64) -> Self {
         let (attempts, attempted, is_fresh) = (0, None, false);
-        let (order, is_shown) = (u64::MAX, false);
-        Self { port, touched, attempts, attempted, is_fresh, since, order, is_shown }
+        let (order, is_shown, said) = (u64::MAX, false, [None; 2]);
+        Self { port, touched, attempts, attempted, is_fresh, since, order, is_shown, said }
     }
 }
 
@@ -134,7 +144,7 @@ impl Paths {
     /// One of two nodes has begun again.
     pub(crate) fn restarted(&mut self, pair: &Pair) {
         if let Some(path) = self.paths.get_mut(pair) {
-            (path.is_fresh, path.is_shown) = (true, false);
+            (path.is_fresh, path.is_shown, path.said) = (true, false, [None; 2]);
         }
     }
 
@@ -178,6 +188,18 @@ impl Paths {
     pub(crate) fn of(&self, name: &Name) -> Vec<Pair> {
         let others = self.taken.get(name).into_iter().flat_map(BTreeMap::values);
         others.map(|other| Pair::of(name, other)).collect()
+    }
+
+    /// A node of a pair says how it reaches the other one.
+    pub(crate) fn says(&mut self, by: &Name, pair: &Pair, said: Said) {
+        if let Some(path) = self.paths.get_mut(pair) {
+            path.said[usize::from(*by == pair.1)] = Some(said);
+        }
+    }
+
+    /// When a path was asked for last, and what its nodes said.
+    pub(crate) fn said(&self, pair: &Pair) -> Option<(u64, [Option<Said>; 2])> {
+        self.paths.get(pair).map(|path| (path.touched, path.said))
     }
 
     /// All pairs.

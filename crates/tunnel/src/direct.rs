@@ -265,6 +265,18 @@ impl Direct {
         number >= NUMBERS
     }
 
+    /// Nanoseconds since the last probe of the path was sent, if it is the one that is answered from there.
+    pub(crate) fn round_trip(
+        &self,
+        number: u32,
+        (from, endpoint): (SocketAddr, SocketAddr),
+        now: u64,
+    ) -> Option<u64> {
+        let last = NUMBERS | (self.next.wrapping_sub(1) & (NUMBERS - 1) >> PLACE) << PLACE;
+        let is_last = number == last | HELD as u32 && from == endpoint && self.unanswered > 0;
+        is_last.then(|| now.saturating_sub(self.sent))
+    }
+
     /// A probe was answered from there: returns whether that is the endpoint from now on.
     pub(crate) fn answered(
         &mut self,

@@ -63,6 +63,8 @@ pub struct PeerStatus {
     pub session: Option<u64>,
     /// The suite of that session.
     pub suite: Option<Suite>,
+    /// Nanoseconds from a handshake's initiation, or a probe of the path, to the answer, by the path that is used now.
+    pub round_trip: Option<u64>,
     /// Whether an initiation waits for an answer.
     pub handshaking: bool,
     /// When an authentic datagram came, in nanoseconds of the caller's clock.
@@ -121,6 +123,8 @@ pub(crate) struct Peer {
     /// Our next initiation is later than this: than our last one, and than what the peer says it has seen.
     pub(crate) floor: Option<Timestamp>,
     pub(crate) heard: Option<u64>,
+    /// The last measured round trip, and the endpoint that it was by.
+    pub(crate) round_trip: Option<(SocketAddr, u64)>,
     pub(crate) sent: (u64, u64),
     pub(crate) received: (u64, u64),
     pub(crate) lost: u64,
@@ -143,6 +147,7 @@ impl Peer {
             latest: None,
             floor: None,
             heard: None,
+            round_trip: None,
             sent: (0, 0),
             received: (0, 0),
             lost: 0,
@@ -188,6 +193,7 @@ impl Peer {
             tried: self.direct.as_ref().map(|direct| direct.tried()),
             session: session.map(|session| session.born),
             suite: session.map(|session| session.keys.suite),
+            round_trip: self.round_trip.filter(|it| self.endpoint == Some(it.0)).map(|it| it.1),
             handshaking: self.pending.is_some(),
             heard: self.heard,
             sent: self.sent,

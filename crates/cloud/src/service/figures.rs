@@ -47,7 +47,7 @@ impl Store for Nowhere {
         Ok(())
     }
 
-    fn lines(&self) -> Result<Vec<String>> {
+    fn lines(&self, _: usize) -> Result<Vec<String>> {
         Ok(Vec::new())
     }
 }
@@ -126,8 +126,8 @@ impl Store for Waited {
         Ok(())
     }
 
-    fn lines(&self) -> Result<Vec<String>> {
-        self.0.lines()
+    fn lines(&self, most: usize) -> Result<Vec<String>> {
+        self.0.lines(most)
     }
 }
 

@@ -20,6 +20,7 @@ use crate::clock::Clock;
 use crate::config::Settings;
 use crate::control::Request;
 use crate::identities;
+use crate::page::Page;
 use crate::paths;
 use crate::peers::{self, end, is_guest, time};
 use crate::policy::Written;
@@ -28,6 +29,7 @@ use crate::store::{Changes, Place, Redb, Store};
 use crate::workers::Relaying;
 use policy::InForce;
 
+mod overview;
 mod policy;
 
 /// Nodes that are called in a tick after a restart: not all at once, as their answers come all at once, too.
@@ -109,7 +111,10 @@ pub(crate) fn run(config: &Path, is_apart: bool) -> Result<ExitCode> {
     });
     let (tunnel, tcp) = (settings.listen, settings.tcp);
     let places = Places { tunnel, relay, tcp, control: Some(settings.control()) };
+    let page = settings.page.map(|at| Page::open(at, &settings.control())).transpose()?;
     let says = format!("{} is served at {}", settings.network.domain, settings.public);
+    // It asks the control socket, which is there by the time that anybody asks for the page.
+    page.map(Page::start).transpose()?;
     serve::run(&mut service, &places, (clock, config), &says)
 }
 
@@ -431,8 +436,9 @@ impl<S: Store> Server for Service<S> {
                 Some(relay) => paths::answer(relay.paths()),
                 None => json!({ "error": "the relay is on a host of its own, and is asked there" }),
             },
+            Request::Overview {} => serde_json::to_value(self.overview(now)?)?,
             Request::Log {} => {
-                let lines = self.store.lines()?;
+                let lines = self.store.lines(usize::MAX)?;
                 json!({ "lines": lines })
             }
         };

@@ -49,8 +49,8 @@ impl Store for Memory {
         Ok(())
     }
 
-    fn lines(&self) -> Result<Vec<String>> {
-        Ok(self.lines.clone())
+    fn lines(&self, most: usize) -> Result<Vec<String>> {
+        Ok(self.lines[self.lines.len().saturating_sub(most)..].to_vec())
     }
 }
 

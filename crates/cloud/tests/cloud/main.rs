@@ -11,4 +11,5 @@ mod pairs;
 mod policed;
 mod reached;
 mod routers;
+mod speed;
 mod tcp;

@@ -8,7 +8,7 @@ use clap::Subcommand;
 
 #[cfg(target_os = "linux")]
 use super::demo;
-use super::{ask, down, import, join, keys, serve, up, why};
+use super::{ask, down, import, join, keys, serve, speed, up, why};
 
 /// `tamis tunnel`.
 #[derive(Debug, clap::Args)]
@@ -47,6 +47,8 @@ pub(crate) enum TunnelCommand {
     Join(join::JoinArgs),
     /// Whether a node of the network and this host may reach each other, and by which line of the policy
     Why(why::WhyArgs),
+    /// How fast a peer is reached: round trips, what is lost, and what goes each way
+    Speed(speed::SpeedArgs),
     /// Three hosts in namespaces of this machine, tunnels between them, and a port that a rule blocks
     #[cfg(target_os = "linux")]
     Demo(demo::DemoArgs),
@@ -83,6 +85,7 @@ pub(crate) fn run(args: &TunnelArgs) -> Result<ExitCode> {
         TunnelCommand::Import(import) => import::run(import),
         TunnelCommand::Join(join) => join::run(join),
         TunnelCommand::Why(why) => why::run(why),
+        TunnelCommand::Speed(speed) => speed::run(speed),
         #[cfg(target_os = "linux")]
         TunnelCommand::Demo(demo) => demo::run(demo),
         TunnelCommand::Serve { config } => serve::run(config),

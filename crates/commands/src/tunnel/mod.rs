@@ -21,6 +21,7 @@ mod place;
 mod reach;
 mod serve;
 mod settings;
+mod speed;
 mod up;
 mod why;
 

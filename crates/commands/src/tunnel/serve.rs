@@ -18,6 +18,7 @@ use pktio::{InProcess, Opener};
 
 use super::names::Names;
 use super::settings;
+use super::speed::{self, Answering};
 use crate::log::Log;
 use crate::{confine, interrupt};
 
@@ -53,6 +54,12 @@ pub(super) fn run(config: &Path) -> Result<ExitCode> {
         Ok(names) => names,
         Err(error) => return failed(&format_args!("{error:#}")),
     };
+    // A tunnel that cannot be measured is a tunnel.
+    let answering = Answering::open(&tunnel).unwrap_or_else(|error| {
+        let port = speed::PORT;
+        log.tell(&format!("warning: nobody can measure this tunnel: port {port}: {error}"));
+        None
+    });
     let (given_up, lacking) = match confine::confine(&settings) {
         Ok(confined) => confined,
         Err(error) => return failed(&error),
@@ -67,6 +74,9 @@ pub(super) fn run(config: &Path) -> Result<ExitCode> {
     end_with_input(Arc::clone(&stop)).context("threads")?;
     if let Some((names, peers)) = names.zip(run.running().peers(&tunnel.name)) {
         names.start((run.running(), peers), log, Arc::clone(&stop)).context("threads")?;
+    }
+    if let Some(answering) = answering {
+        answering.start(Arc::clone(&stop)).context("threads")?;
     }
     let _ = io::stdout().write_all(READY.as_bytes()).and_then(|()| io::stdout().flush());
     let (_, ended) = run.wait(&stop, |line| log.tell(line));

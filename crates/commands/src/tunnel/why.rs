@@ -51,11 +51,11 @@ pub(crate) struct WhyArgs {
 }
 
 /// Two nodes, as rules and people name them.
-struct Pair {
+pub(super) struct Pair {
     /// The tunnel's name.
     tunnel: String,
-    own: (String, Ipv4Addr),
-    peer: (String, Ipv4Addr),
+    pub(super) own: (String, Ipv4Addr),
+    pub(super) peer: (String, Ipv4Addr),
 }
 
 /// Says why.
@@ -131,7 +131,7 @@ impl Way {
 }
 
 /// The control socket of the tunnel that is meant.
-fn control(which: Option<&str>) -> Result<std::path::PathBuf> {
+pub(super) fn control(which: Option<&str>) -> Result<std::path::PathBuf> {
     match which {
         Some(which) => place::control(which),
         None => match <[_; 1]>::try_from(place::all()) {
@@ -143,7 +143,7 @@ fn control(which: Option<&str>) -> Result<std::path::PathBuf> {
 }
 
 /// This node and the other one; or why there is no way to it.
-fn pair(peer: &str, control: &Path) -> Result<Result<Pair, String>> {
+pub(super) fn pair(peer: &str, control: &Path) -> Result<Result<Pair, String>> {
     let Peers { peers } = answer(control, &Request::Peers {})?;
     let mut addresses = peers.iter().flat_map(|peer| &peer.allowed);
     let cloud = addresses.find_map(|prefix| prefix.strip_suffix("/32")?.parse::<Ipv4Addr>().ok());

@@ -34,6 +34,9 @@ pub struct Peer {
     pub suite: Option<String>,
     /// How long ago anything genuine came.
     pub heard_s: Option<f64>,
+    /// The round trip of the last handshake, or of the last probe of a direct path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub round_trip_s: Option<f64>,
     pub sent_packets: u64,
     pub sent_bytes: u64,
     pub received_packets: u64,

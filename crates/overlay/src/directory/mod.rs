@@ -21,5 +21,7 @@ mod registration;
 mod relay;
 mod sounding;
 mod state;
+mod ways;
 
 pub use state::{Directory, Listed};
+pub use ways::Way;

@@ -83,7 +83,7 @@ impl Directory {
         }
     }
 
-    fn router(&self, name: &Name) -> Router {
+    pub(super) fn router(&self, name: &Name) -> Router {
         self.present.get(name).map(|presence| presence.sounding.router).unwrap_or_default()
     }
 }

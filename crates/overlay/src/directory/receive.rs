@@ -32,6 +32,7 @@ impl Directory {
                     self.ready(&name, transaction, (other, version), now);
                 }
             }
+            Body::Reaches { peers } => self.reaches(&name, peers, now),
             Body::Withdrawn { name: forgotten } => self.withdrawn(&name, &forgotten),
             _ => self.note(format!("{name} sent a message that is not a node's")),
         }

@@ -19,6 +19,7 @@ use crate::paths::{Pair, Paths};
 use crate::policy::Policy;
 use crate::queue::Orders;
 use crate::record::{Device, Record};
+use crate::router::Router;
 use crate::transactions::Transactions;
 
 /// A node as the directory sees it.
@@ -30,6 +31,10 @@ pub struct Listed<'d> {
     pub addresses: (std::net::Ipv4Addr, std::net::Ipv6Addr),
     /// Whether it is there.
     pub present: bool,
+    /// Where it is, outside the tunnel, as far as the directory has seen it since it began.
+    pub at: Option<SocketAddr>,
+    /// What the router in front of it does, as far as the directory has seen it.
+    pub router: Router,
 }
 
 /// A node that registered.
@@ -195,6 +200,8 @@ impl Directory {
             device,
             addresses: self.network.addresses(device.number),
             present: self.is_present(&device.name, now),
+            at: self.present.get(&device.name).and_then(|it| it.at),
+            router: self.router(&device.name),
         })
     }
 

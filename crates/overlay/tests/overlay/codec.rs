@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use overlay::limits::SECOND;
 use overlay::{
     Body, Certifying, Claims, Device, End, Following, HEADER, Join, LONGEST, Membership, Message,
-    Name, Pair, Permit, Permits, Ports, Refusal, Relaying, Router, Series, Service, Strangers,
+    Name, Pair, Permit, Permits, Ports, Reached, Refusal, Relaying, Router, Series, Service,
+    Strangers,
 };
 use proptest::prelude::*;
 use tunnel::PublicKey;
@@ -103,6 +104,15 @@ fn router() -> impl Strategy<Value = Router> {
     (ports, strangers).prop_map(|(ports, strangers)| Router { ports, strangers })
 }
 
+fn reached() -> impl Strategy<Value = Reached> {
+    let micros = proptest::option::of(1..u32::MAX);
+    (name(), any::<bool>(), micros).prop_map(|(name, is_direct, micros)| Reached {
+        name,
+        is_direct,
+        micros,
+    })
+}
+
 fn body() -> impl Strategy<Value = Body> {
     let claims = (any::<[u8; 32]>(), name(), any::<u32>(), any::<u128>(), any::<u64>());
     let identity = claims.prop_map(|(key, name, v4, v6, expires)| {
@@ -128,6 +138,7 @@ fn body() -> impl Strategy<Value = Body> {
                 Body::Register { started, locals, identity }
             }
         ),
+        proptest::collection::vec(reached(), 0..=12).prop_map(|peers| Body::Reaches { peers }),
         Just(Body::Renew),
         (identity.clone(), any::<u64>())
             .prop_map(|(it, time)| Body::Renewed { identity: Box::new(it), time }),
@@ -214,7 +225,7 @@ fn what_is_wrong_is_said_with_its_byte() {
         Message::parse(&bytes).unwrap_err().to_string()
     };
     assert_eq!(with(0, 2), "byte 0: expected version 1");
-    assert_eq!(with(1, 22), "byte 1: expected a type from 1 to 21");
+    assert_eq!(with(1, 23), "byte 1: expected a type from 1 to 22");
     assert_eq!(with(2, 2), "byte 2: expected the length of what follows");
     assert_eq!(with(12, 10), "byte 12: expected a reason from 1 to 9");
     assert_eq!(Message::parse(&[]).unwrap_err().to_string(), "byte 0: expected a version");

@@ -62,6 +62,22 @@ fn what_comes_too_early_stands_in_the_way_until_the_other_node_sends_first() {
 }
 
 #[test]
+fn the_round_trip_is_that_of_the_way_that_is_used() {
+    let weather = Weather { direct: 8 * MILLISECOND, relayed: 30 * MILLISECOND, ..FAIR };
+    let mut streets = Streets::new([Kind::Plain, Kind::Plain], 1, weather);
+    streets.wait(2 * SECOND);
+    let by_relay = [0, 1].map(|side| streets.round_trip(side));
+    assert!(by_relay.contains(&Some(120 * MILLISECOND)), "{by_relay:?}");
+    streets.punch([PUNCH_LEAD; 2]);
+    streets.speak(2);
+    assert_eq!(paths(&streets), [Path::Direct; 2]);
+    // What was measured by the relay no longer counts.
+    assert!([0, 1].iter().all(|side| streets.round_trip(*side) != Some(120 * MILLISECOND)));
+    streets.wait(60 * SECOND);
+    assert_eq!([0, 1].map(|side| streets.round_trip(side)), [Some(16 * MILLISECOND); 2]);
+}
+
+#[test]
 fn nothing_is_lost_on_the_way_to_the_direct_path_and_the_relay_gets_keepalives_alone() {
     let mut streets = Streets::new([Kind::Plain, Kind::Plain], 1, FAIR);
     streets.wait(SECOND);

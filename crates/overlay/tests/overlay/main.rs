@@ -17,4 +17,5 @@ mod routers;
 mod setups;
 mod signaling;
 mod town;
+mod ways;
 mod world;

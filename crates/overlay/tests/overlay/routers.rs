@@ -125,6 +125,12 @@ impl Streets {
         host.carrier.tunnel().status(host.peer).unwrap().path.unwrap()
     }
 
+    /// The round trip of the way to the other host, as a host has measured it.
+    pub(crate) fn round_trip(&self, side: usize) -> Option<u64> {
+        let host = &self.hosts[side];
+        host.carrier.tunnel().status(host.peer).unwrap().round_trip
+    }
+
     /// Datagrams that came to the relay.
     pub(crate) fn relayed(&self) -> u64 {
         let (forwarded, dropped) = self.relay.counts();

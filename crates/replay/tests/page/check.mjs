@@ -3,25 +3,15 @@
 //
 // Writes one line for each check; fails where one fails.
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
-import { chromium } from "playwright-core";
+import { axe, check, failures, started } from "./browser.mjs";
 
-const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 const RULES = 200_000;
 const MOST_BYTES = 15e6;
 const MOST_MS = 100;
 const tamis = resolve(process.argv[2] ?? "target/debug/tamis");
-const browsers = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
-const executablePath = browsers.find((path) => path && existsSync(path));
-
-let failed = 0;
-const check = (what, holds, found = "") => {
-  failed += holds ? 0 : 1;
-  console.log(`${holds ? "ok  " : "FAIL"} ${what}${found === "" ? "" : `: ${found}`}`);
-};
 
 const NETS = ["--net", "lan0=10.20.0.0/24", "--net", "wan0=0.0.0.0/0"];
 
@@ -55,15 +45,6 @@ const manyRules = () => {
   }
   lines.push("-A web -s 131.159.20.0/24 -j ACCEPT", "-A web -j DROP", "COMMIT", "");
   return lines.join("\n");
-};
-
-const axe = async (page, what) => {
-  await page.addScriptTag({ path: AXE }).catch(() => page.evaluate("void 0"));
-  const { violations } = await page.evaluate(() => axe.run(document, { resultTypes: ["violations"] }));
-  const told = ({ id, impact, nodes }) => `${impact} ${id}, ${nodes.length} times, such as ${nodes[0].html.slice(0, 120)} ${nodes[0].any[0]?.message ?? ""}`;
-  const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
-  check(`axe, ${what}: nothing serious`, serious.length === 0, serious.map(told).join("; "));
-  for (const other of violations.filter((one) => !serious.includes(one))) console.log(`     ${told(other)}`);
 };
 
 const open = async (browser, file, width, colorScheme) => {
@@ -186,13 +167,8 @@ const many = async (browser, folder) => {
   await page.close();
 };
 
-if (!executablePath) {
-  console.log("SKIPPED: the page was not checked, for want of Chromium (Debian: chromium)");
-  process.exit(0);
-}
+const browser = await started();
 const folder = mkdtempSync(join(tmpdir(), "tamis-page-"));
-const args = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
-const browser = await chromium.launch({ executablePath, args });
 try {
   const [demo, review] = pages(folder);
   for (const file of [demo, review]) await looks(browser, file);
@@ -203,4 +179,4 @@ try {
   await browser.close();
   rmSync(folder, { recursive: true });
 }
-process.exit(failed === 0 ? 0 : 1);
+process.exit(failures() === 0 ? 0 : 1);

@@ -233,7 +233,8 @@ impl Tunnel {
                 now,
             ));
         }
-        peer.pending = None;
+        let sent = peer.pending.take().map(|pending| pending.sent);
+        peer.round_trip = sent.map(|sent| (from, now.saturating_sub(sent)));
         let suite = Suite::from_wire(payload[0]).filter(|suite| offer.has(*suite));
         let Some(suite) = suite else {
             self.forget(Some(local));

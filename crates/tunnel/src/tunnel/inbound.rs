@@ -182,10 +182,12 @@ impl Tunnel {
         match probe {
             Probe::Came(number) if Direct::is_its(number) => {
                 let peer = self.peer_mut(id).ok_or(Dropped::SessionGone(id))?;
-                if let Some((direct, endpoint)) = peer.direct.as_mut().zip(peer.endpoint)
-                    && direct.answered(number, (from, endpoint), now)
-                {
-                    peer.endpoint = Some(from);
+                if let Some((direct, endpoint)) = peer.direct.as_mut().zip(peer.endpoint) {
+                    let round_trip = direct.round_trip(number, (from, endpoint), now);
+                    peer.round_trip = round_trip.map(|it| (from, it)).or(peer.round_trip);
+                    if direct.answered(number, (from, endpoint), now) {
+                        peer.endpoint = Some(from);
+                    }
                 }
                 Ok(Content::Keepalive)
             }

@@ -13,7 +13,9 @@ use live::config::tunnel::{CloudSettings, PeerSettings, TunnelSettings};
 use live::{Peers, Running};
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
-use overlay::{Action, Claims, LONGEST, Name, NoWay, Node, PORT, Refusal};
+use overlay::{
+    Action, Body, Claims, LONGEST, MOST_REACHED, Message, Name, NoWay, Node, PORT, Reached, Refusal,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::SocketType;
 use tunnel::{Prefix, SystemEntropy};
@@ -52,6 +54,8 @@ pub(in super::super) struct Names {
     start: Instant,
     /// When this host's addresses are looked for again.
     look: u64,
+    /// The number of peers of which the directory has heard in this round how they are reached.
+    said: usize,
     /// To the servers by TCP, if the network has a port for that.
     tcp: Option<(Bridge, Way)>,
     /// The servers, as the configuration has them, and the other peers, as the directory showed them.
@@ -99,6 +103,7 @@ impl Names {
             node,
             start: Instant::now(),
             look: 0,
+            said: 0,
             tcp,
             servers,
             shown: HashMap::new(),
@@ -134,10 +139,25 @@ impl Names {
         if self.look <= now {
             self.look = now.saturating_add(LOOK);
             self.node.set_locals(self.locals(peers.port()));
+            self.say_ways(peers);
         }
         self.node.tick(now);
         while let Some(action) = self.node.take() {
             self.act(action, (run, peers), log);
+        }
+    }
+
+    /// Tells the directory how this node reaches its peers, some of them at a time: a lost message is as good as a late one.
+    fn say_ways(&mut self, peers: &Peers) {
+        if !self.node.is_registered() {
+            return;
+        }
+        let all: Vec<Reached> = peers.reached(&format!(".{}", self.cloud.domain));
+        let (some, next) = part(&all, self.said);
+        self.said = next;
+        if !some.is_empty() {
+            let message = Message { transaction: 0, body: Body::Reaches { peers: some.to_vec() } };
+            let _ = self.signaling.send_to(&message.to_bytes(), at(self.cloud.directory));
         }
     }
 
@@ -398,6 +418,13 @@ impl Names {
     }
 }
 
+/// Those of all peers that a message takes, from a place on, and the place of the next message's.
+fn part(all: &[Reached], from: usize) -> (&[Reached], usize) {
+    let rest = all.get(from..).unwrap_or_default();
+    let (some, left) = rest.split_at(rest.len().min(MOST_REACHED));
+    (some, if left.is_empty() { 0 } else { from + some.len() })
+}
+
 /// The servers that a tunnel has as peers, the directory first, and where they are.
 fn servers(tunnel: &TunnelSettings, cloud: &CloudSettings) -> Vec<(PeerSettings, SocketAddr)> {
     let of = |address: Ipv4Addr| {
@@ -438,6 +465,27 @@ fn is_of_link(address: IpAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_directory_hears_of_all_peers_in_turn() {
+        let peer = |number: usize| Reached {
+            name: format!("n{number}").parse().unwrap(),
+            is_direct: false,
+            micros: None,
+        };
+        let all: Vec<Reached> = (0..2 * MOST_REACHED + 1).map(peer).collect();
+        let (mut said, mut next) = (Vec::new(), 0);
+        for expected in [MOST_REACHED, 2 * MOST_REACHED, 0] {
+            let (some, then) = part(&all, next);
+            said.extend_from_slice(some);
+            next = then;
+            assert_eq!(next, expected);
+        }
+        assert_eq!(said, all);
+        // There are fewer than before: the next message begins with the first.
+        assert_eq!(part(&all[..3], 2 * MOST_REACHED), (&[][..], 0));
+        assert_eq!(part(&all[..3], 0), (&all[..3], 0));
+    }
 
     #[test]
     fn addresses_of_the_network_are_near_the_nodes_own() {

@@ -19,3 +19,4 @@ pub(super) use client::{Told, address, own_name};
 #[cfg(fuzzing)]
 pub(crate) use dns::hostile;
 pub(super) use policy::{COMMENT, chain, tables};
+pub(super) use programs::bound;

@@ -189,7 +189,11 @@ impl Stream {
 }
 
 /// A socket at an address that the host may not have yet; of one device alone, if it is named.
-pub(super) fn bound(at: SocketAddr, kind: SocketType, device: Option<&str>) -> io::Result<OwnedFd> {
+pub(in super::super) fn bound(
+    at: SocketAddr,
+    kind: SocketType,
+    device: Option<&str>,
+) -> io::Result<OwnedFd> {
     let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket: OwnedFd = socket_with(family, kind, flags, None)?;

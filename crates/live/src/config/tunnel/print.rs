@@ -67,6 +67,9 @@ impl TunnelSettings {
             Dscp::Copy => lines.text_of("dscp", "copy"),
             Dscp::Fixed(dscp) => lines.number("dscp", Some(dscp).filter(|dscp| *dscp != 0)),
         }
+        if !self.answers_speed {
+            lines.text_of("speed", "off");
+        }
     }
 
     fn run(&self, lines: &mut Lines<'_>) {

@@ -17,7 +17,7 @@ use super::{cloud, endpoint, peer, secret};
 use dataplane::keys::{LineStarts, Section, Value, Wrong, document, found, only, string};
 
 const TOP: [&str; 3] = ["tunnel", "peer", "cloud"];
-const TUNNEL: [&str; 25] = [
+const TUNNEL: [&str; 26] = [
     "name",
     "key",
     "address",
@@ -39,6 +39,7 @@ const TUNNEL: [&str; 25] = [
     "ipset",
     "bans",
     "workers",
+    "speed",
     "privileges",
     "control",
     "metrics",
@@ -148,6 +149,9 @@ impl<'t> Reader<'t> {
             mark: above_zero(section, "mark")?,
             device: section.get("device").map(device).transpose()?,
             dscp: dscp(section)?,
+            answers_speed: section
+                .choice("speed", &[("answer", true), ("off", false)], &[])?
+                .unwrap_or(true),
             dns: list(section, "dns", "a list of addresses", server)?,
             search: list(section, "search", "a list of domains", domain)?,
             table: table(section)?,

@@ -47,6 +47,8 @@ pub struct TunnelSettings {
     pub device: Option<String>,
     /// The DSCP of outer datagrams.
     pub dscp: Dscp,
+    /// Peers that the rules let in may measure the tunnel (`tamis tunnel speed`).
+    pub answers_speed: bool,
     /// Servers that the host asks for names while the tunnel is up.
     pub dns: Vec<IpAddr>,
     /// Search domains of names; without any, the servers are asked for all names.
@@ -213,6 +215,7 @@ impl TunnelSettings {
             mark: None,
             device: None,
             dscp: Dscp::default(),
+            answers_speed: true,
             dns: Vec::new(),
             search: Vec::new(),
             table: Table::default(),

@@ -166,6 +166,7 @@ fn what_a_tunnel_cannot_be_is_refused_where_it_stands() {
         ("ciphers = \"aes\"", 11, "expected one of auto aes-256-gcm chacha20-poly1305"),
         ("mark = 0", 8, "expected a whole number from 1"),
         ("device = \"\"", 10, "expected the name of an interface"),
+        ("speed = \"on\"", 9, "expected one of answer, off"),
         ("dscp = 64", 8, "expected a whole number from 0 to 63"),
         ("dscp = \"keep\"", 8, "expected one of copy"),
         ("dscp = true", 8, "expected \"copy\" or a number from 0 to 63"),
@@ -396,6 +397,7 @@ prop_compose! {
             Just(Ciphers::Auto), Just(Ciphers::Aes256Gcm), Just(Ciphers::ChaCha20Poly1305)
         ],
         mark in 1..=u32::MAX,
+        answers_speed in any::<bool>(),
         dscp in prop_oneof![Just(Dscp::Copy), (0_u8..64).prop_map(Dscp::Fixed)],
         table in prop_oneof![
             Just(Table::Auto), Just(Table::Off), (1..=u32::MAX).prop_map(Table::Number)
@@ -443,6 +445,7 @@ prop_compose! {
             mark: Some(mark),
             device: has_device.then(|| "eth0".to_owned()),
             dscp,
+            answers_speed,
             dns,
             search,
             table,

@@ -6,7 +6,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use overlay::{Ports, Router, Strangers};
+use overlay::{Ports, Reached, Router, Strangers};
 use pktio::datagram::Refusal;
 use tunnel::{AddPeerError, Path, PeerConfig, PeerId, PublicKey, Suite, Tried};
 
@@ -60,6 +60,21 @@ impl Peers {
         if let Some(peer) = state.find(name) {
             state.tunnel.probe_aside(peer, places);
         }
+    }
+
+    /// How nodes of a domain are reached that have a session: by the relay, or directly, and how long a round trip takes.
+    #[must_use]
+    pub fn reached(&self, domain: &str) -> Vec<Reached> {
+        let state = self.0.lock();
+        let reached = state.peers.iter().filter_map(|(id, peer)| {
+            let name = peer.name.strip_suffix(domain)?.parse().ok()?;
+            let status = state.tunnel.status(*id).filter(|status| status.session.is_some())?;
+            let micros = status.round_trip.and_then(|nanos| u32::try_from(nanos / 1_000).ok());
+            Some(Reached { name, is_direct: status.path? == Path::Direct, micros })
+        });
+        let mut reached: Vec<Reached> = reached.collect();
+        reached.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        reached
     }
 
     /// The tunnel's UDP port.
@@ -178,6 +193,7 @@ fn tell(tunnel: &str, state: &State, id: PeerId, peer: &Peer, now: u64) -> Optio
         handshake_s: status.session.map(ago),
         suite: status.suite.map(|suite| suite_name(suite).to_owned()),
         heard_s: status.heard.map(ago),
+        round_trip_s: status.round_trip.map(|nanos| nanos as f64 / SECOND as f64),
         sent_packets: status.sent.0,
         sent_bytes: status.sent.1,
         received_packets: status.received.0,
