@@ -183,9 +183,9 @@ impl Tunnel {
             Probe::Came(number) if Direct::is_its(number) => {
                 let peer = self.peer_mut(id).ok_or(Dropped::SessionGone(id))?;
                 if let Some((direct, endpoint)) = peer.direct.as_mut().zip(peer.endpoint)
-                    && direct.answered(number, (from, endpoint), now)
+                    && let Some(moved) = direct.answered(number, (from, endpoint), now)
                 {
-                    peer.endpoint = Some(from);
+                    peer.endpoint = Some(moved);
                 }
                 Ok(Content::Keepalive)
             }
