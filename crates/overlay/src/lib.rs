@@ -44,7 +44,7 @@ mod wire;
 
 pub use authority::Authority;
 pub use carrier::{Came, Carried, Carrier, PORT};
-pub use directory::{Directory, Listed};
+pub use directory::{Directory, Listed, RelayState};
 pub use effect::{Effect, Now};
 pub use forwarding::{Forwarded, Forwarding, Reading, Sources};
 pub use framed::{Framed, NoFrame};

@@ -69,6 +69,9 @@ pub const IDENTITY: u64 = 12 * 3_600;
 /// Seconds for which a one-time key holds.
 pub const INVITATION: u64 = 24 * 3_600;
 
+/// Relays on hosts of their own, each of which carries all paths.
+pub const RELAYS: usize = 4;
+
 /// Looks of a relay for the path of an unknown source: rate per second.
 pub const LOOKS: u64 = 1_024;
 /// Parts of that rate, one of which an address has.

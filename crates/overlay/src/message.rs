@@ -84,8 +84,8 @@ pub enum Body {
     Direction {
         /// The other node.
         identity: Box<Identity>,
-        /// Where datagrams for it are sent.
-        endpoint: SocketAddr,
+        /// Where datagrams for it are sent: by each relay, that first which is to be used first.
+        relays: Vec<SocketAddr>,
         /// What the two may begin with each other.
         permits: Permits,
     },
@@ -319,9 +319,9 @@ impl Body {
                 REGISTERED
             }
             Self::Direct { name } => named(to, name, DIRECT),
-            Self::Direction { identity, endpoint, permits } => {
+            Self::Direction { identity, relays, permits } => {
                 identity.write(to);
-                to.endpoint(*endpoint);
+                to.endpoints(relays);
                 permits.write(to);
                 DIRECTION
             }
@@ -414,7 +414,7 @@ impl Body {
             DIRECT => Self::Direct { name: Name::read(from)? },
             DIRECTION => Self::Direction {
                 identity: Box::new(Identity::read(from)?),
-                endpoint: from.endpoint("an address and a port")?,
+                relays: ways(from)?,
                 permits: Permits::read(from)?,
             },
             READY => {
@@ -498,6 +498,13 @@ impl Membership {
 fn named(to: &mut Writer, name: &Name, kind: u8) -> u8 {
     to.text(name.as_str());
     kind
+}
+
+/// Where the relays are: one or several.
+fn ways(from: &mut Reader<'_>) -> Result<Vec<SocketAddr>, Malformed> {
+    let (at, expected) = (from.at(), "1 to 4 addresses and ports");
+    let ways = from.endpoints(limits::RELAYS, expected)?;
+    if ways.is_empty() { Err(Malformed { at, expected }) } else { Ok(ways) }
 }
 
 fn refusal(from: &mut Reader<'_>) -> Result<Refusal, Malformed> {

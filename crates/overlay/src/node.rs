@@ -39,8 +39,8 @@ pub enum Action {
     Add {
         /// What the peer is.
         claims: Claims,
-        /// Where it is reached.
-        endpoint: SocketAddr,
+        /// Where it is reached: by each relay, that first which is to be used first.
+        relays: Vec<SocketAddr>,
     },
     /// The tunnel no longer has this peer, nor lets it begin anything.
     Remove {
@@ -112,7 +112,7 @@ struct Ask {
 #[derive(Clone, Debug)]
 struct Peer {
     claims: Claims,
-    endpoint: SocketAddr,
+    relays: Vec<SocketAddr>,
     permits: Permits,
     /// The number of the directory's start by which they came.
     told: u64,
@@ -372,8 +372,8 @@ impl Node {
             Body::Registered { identity, time, started } if transaction == self.registration => {
                 self.registered(&identity, Registered { started, time: (time, now) }, now);
             }
-            Body::Direction { identity, endpoint, permits } => {
-                self.directed(transaction, &identity, (endpoint, permits), now);
+            Body::Direction { identity, relays, permits } => {
+                self.directed(transaction, &identity, (relays, permits), now);
             }
             Body::Renewed { identity, time } if !self.is_apart => {
                 self.renewed(transaction, identity, time, now);
@@ -424,7 +424,7 @@ impl Node {
         &mut self,
         transaction: Transaction,
         identity: &Identity,
-        (endpoint, permits): (SocketAddr, Permits),
+        (relays, permits): (Vec<SocketAddr>, Permits),
         now: u64,
     ) {
         let name = identity.claims.name.clone();
@@ -437,7 +437,7 @@ impl Node {
                 Err(NoWay::NotGenuine(why))
             }
             Ok(claims) if claims.name == self.own => return,
-            Ok(claims) => self.add(claims, (endpoint, permits), ask.is_some(), now),
+            Ok(claims) => self.add(claims, (relays, permits), ask.is_some(), now),
         };
         if let (Ok(_), Some(peer)) = (&found, self.peers.get(&name)) {
             let (started, version) = (self.started, peer.permits.version);
@@ -454,7 +454,7 @@ impl Node {
     fn add(
         &mut self,
         claims: &Claims,
-        (endpoint, permits): (SocketAddr, Permits),
+        (relays, permits): (Vec<SocketAddr>, Permits),
         is_asked: bool,
         now: u64,
     ) -> Result<Claims, NoWay> {
@@ -465,7 +465,8 @@ impl Node {
         }
         let is_same = |peer: &Peer| {
             let (old, new) = (&peer.claims, claims);
-            (old.key, old.v4, old.v6, peer.endpoint) == (new.key, new.v4, new.v6, endpoint)
+            let is_one = (old.key, old.v4, old.v6) == (new.key, new.v4, new.v6);
+            is_one && peer.relays == relays
         };
         // A message that was overtaken by another one of the same start of the directory takes nothing back.
         let newer = known.filter(|it| it.told == told && it.permits.version > permits.version);
@@ -476,7 +477,7 @@ impl Node {
             self.actions.push_back(Action::Permit { claims, permits });
         }
         if !known.is_some_and(is_same) {
-            self.actions.push_back(Action::Add { claims: claims.clone(), endpoint });
+            self.actions.push_back(Action::Add { claims: claims.clone(), relays: relays.clone() });
         }
         // A node that asks makes the directory begin an attempt to reach the other one without the relay.
         let asked = known.map_or(0, |peer| peer.asked).saturating_add(u32::from(is_asked));
@@ -489,7 +490,7 @@ impl Node {
         };
         let asked = if known.is_none() && !is_asked { limits::PUNCHES } else { asked };
         let (learned, renew) = (now, now.saturating_add(renew));
-        let peer = Peer { claims: claims.clone(), endpoint, permits, told, learned, renew, asked };
+        let peer = Peer { claims: claims.clone(), relays, permits, told, learned, renew, asked };
         self.peers.insert(name.clone(), peer);
         Ok(claims.clone())
     }

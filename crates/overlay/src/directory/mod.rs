@@ -22,4 +22,5 @@ mod relay;
 mod sounding;
 mod state;
 
+pub use relay::RelayState;
 pub use state::{Directory, Listed};

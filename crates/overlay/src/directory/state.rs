@@ -7,6 +7,7 @@ use std::ops::RangeInclusive;
 use tunnel::{Entropy, NoEntropy, PublicKey};
 
 use super::apart::Apart;
+use super::relay::Remote;
 use super::sounding::Sounding;
 use crate::effect::{Effect, Now};
 use crate::identity::{Identity, SignerKey};
@@ -17,7 +18,6 @@ use crate::name::Name;
 use crate::network::Network;
 use crate::paths::{Pair, Paths};
 use crate::policy::Policy;
-use crate::queue::Orders;
 use crate::record::{Device, Record};
 use crate::transactions::Transactions;
 
@@ -70,7 +70,7 @@ pub(super) struct Question {
 pub struct Directory {
     pub(super) network: Network,
     pub(super) policy: Policy,
-    /// Where the relay receives: its address, and its ports.
+    /// Where the relay of this process receives: its address, and its ports, which are those of relays apart, too.
     pub(super) relay: (IpAddr, RangeInclusive<u16>),
     /// Who signs identities.
     pub(super) signer: SignerKey,
@@ -87,10 +87,8 @@ pub struct Directory {
     pub(super) present: HashMap<Name, Presence>,
     pub(super) questions: Transactions<(Name, Transaction), Question>,
     pub(super) paths: Paths,
-    /// Orders to a relay apart; nothing where the relay is of this process.
-    pub(super) orders: Option<Orders<Pair>>,
-    /// How many datagrams a relay apart has forwarded and dropped.
-    pub(super) counts: (u64, u64),
+    /// Relays apart; none where the relay is of this process.
+    pub(super) relays: Vec<Remote>,
     pub(super) effects: VecDeque<Effect>,
     pub(super) noted: Lines,
 }
@@ -125,8 +123,7 @@ impl Directory {
             present: HashMap::new(),
             questions: Transactions::new(limits::QUESTIONS, limits::QUESTION),
             paths,
-            orders: None,
-            counts: (0, 0),
+            relays: Vec::new(),
             effects: VecDeque::new(),
             noted: Lines::default(),
         };
@@ -173,9 +170,7 @@ impl Directory {
             let (pair, keys) = (pair.clone(), [first, second]);
             self.effects.push_back(Effect::Join { pair, keys, port });
         }
-        if let Some(order) = self.order(pair) {
-            self.paths.set_order(pair, order);
-        }
+        self.order(pair, true);
     }
 
     /// The next thing to be done.
@@ -215,7 +210,7 @@ impl Directory {
             self.part(&pair);
         }
         self.present.retain(|_, presence| presence.until > now.nanos);
-        self.miss_relay(now.nanos);
+        self.miss_relays(now.nanos);
         self.miss_authority(now.nanos);
         self.give_up_soundings(now);
         let forgetful = self.present.iter().filter(|(_, it)| !it.withdrawals.is_empty());
@@ -230,7 +225,7 @@ impl Directory {
     pub(super) fn part(&mut self, pair: &Pair) {
         self.paths.end(pair);
         self.effects.push_back(Effect::Part { pair: pair.clone() });
-        self.order(pair);
+        self.order(pair, false);
     }
 
     pub(super) fn admit(&mut self, device: &Device) {
@@ -262,10 +257,6 @@ impl Directory {
         self.paths.port(pair).filter(|_| is_way)
     }
 
-    /// Where a port of the relay is.
-    pub(super) fn relay_at(&self, port: u16) -> SocketAddr {
-        SocketAddr::new(self.relay.0, port)
-    }
 }
 
 impl std::fmt::Debug for Directory {

@@ -56,7 +56,7 @@ pub(in super::super) struct Names {
     tcp: Option<(Bridge, Way)>,
     /// The servers, as the configuration has them, and the other peers, as the directory showed them.
     servers: Vec<(PeerSettings, SocketAddr)>,
-    shown: HashMap<Name, (Claims, SocketAddr)>,
+    shown: HashMap<Name, (Claims, Vec<SocketAddr>)>,
     /// Questions that wait for the way to a node: who asks, and the query.
     waiting: HashMap<Name, Vec<(Asker, Vec<u8>)>>,
 }
@@ -205,8 +205,8 @@ impl Names {
         }
         self.node.register_now(now);
         if is_all {
-            for (claims, endpoint) in self.shown.clone().into_values() {
-                self.add(&claims, endpoint, peers, log);
+            for (claims, relays) in self.shown.clone().into_values() {
+                self.add(&claims, relays, peers, log);
             }
         }
     }
@@ -303,9 +303,9 @@ impl Names {
                     log.tell(&format!("warning: {name} may begin nothing: {what}"));
                 }
             }
-            Action::Add { claims, endpoint } => {
-                self.shown.insert(claims.name.clone(), (claims.clone(), endpoint));
-                self.add(&claims, endpoint, peers, log);
+            Action::Add { claims, relays } => {
+                self.shown.insert(claims.name.clone(), (claims.clone(), relays.clone()));
+                self.add(&claims, relays, peers, log);
             }
             Action::Remove { name } => {
                 self.shown.remove(&name);
@@ -329,16 +329,17 @@ impl Names {
     }
 
     /// Makes the tunnel have a peer, in place of the peer that had the name or the key.
-    fn add(&mut self, claims: &Claims, endpoint: SocketAddr, peers: &Peers, log: Log) {
-        let by_tcp = self.tcp.as_mut().filter(|(_, way)| way.is_tcp());
-        let stand = by_tcp.and_then(|(bridge, _)| bridge.stand_for(endpoint));
-        let endpoint = stand.unwrap_or(endpoint);
+    fn add(&mut self, claims: &Claims, mut relays: Vec<SocketAddr>, peers: &Peers, log: Log) {
+        if let Some((bridge, _)) = self.tcp.as_mut().filter(|(_, way)| way.is_tcp()) {
+            let stand = |at: &mut SocketAddr| *at = bridge.stand_for(*at).unwrap_or(*at);
+            relays.iter_mut().for_each(stand);
+        }
         let whole =
             |address: IpAddr| Prefix::new(address, if address.is_ipv4() { 32 } else { 128 });
         let allowed = [claims.v4.into(), claims.v6.into()];
         let peer = PeerSettings {
-            endpoint: Some(endpoint.into()),
-            by_relay: true,
+            endpoint: relays.first().copied().map(Into::into),
+            relays,
             allowed: allowed.into_iter().filter_map(|address| whole(address).ok()).collect(),
             keepalive: Some(KEEPALIVE),
             ..PeerSettings::new(self.full(&claims.name), claims.key, AT)

@@ -75,12 +75,12 @@ impl Site {
     /// # Errors
     /// The tunnel has the peer already, or it is this end.
     pub(crate) fn add_peer(&self, settings: &PeerSettings) -> Result<(), String> {
-        let PeerSettings { name, key, preshared, endpoint, by_relay, allowed, keepalive, .. } =
+        let PeerSettings { name, key, preshared, endpoint, relays, allowed, keepalive, .. } =
             settings;
         let config = PeerConfig {
             preshared: preshared.clone(),
             endpoint: endpoint.as_ref().and_then(|endpoint| endpoint.address()),
-            by_relay: *by_relay,
+            relays: relays.clone(),
             keepalive: keepalive.map(|seconds| u64::from(seconds) * SECOND),
             allowed: allowed.clone(),
             ..PeerConfig::new(*key)
