@@ -368,8 +368,8 @@ fn a_directory_does_not_say_what_time_it_is_once_the_authority_has() {
         let (sent, _) = done(&mut node);
         let transaction = sent.last().unwrap().transaction;
         let identity = Box::new(signer().sign(claims("b", 2, UNIX - 1)));
-        let endpoint = "192.0.2.1:1".parse().unwrap();
-        let body = Body::Direction { identity, endpoint, permits: Permits::default() };
+        let relays = vec!["192.0.2.1:1".parse().unwrap()];
+        let body = Body::Direction { identity, relays, permits: Permits::default() };
         node.receive(&Message { transaction, body }.to_bytes(), SECOND);
         let (_, others) = done(&mut node);
         let found = Err(NoWay::NotGenuine(NotGenuine::Expired));

@@ -112,9 +112,9 @@ fn what_only_a_directory_says_is_noted_and_does_nothing() {
         expires: u64::MAX,
     };
     let identity = Box::new(Signer::of_seed(&[1; 32]).unwrap().sign(claims));
-    let endpoint = "192.0.2.1:1".parse().unwrap();
+    let relays = vec!["192.0.2.1:1".parse().unwrap()];
     for body in [
-        Body::Direction { identity: identity.clone(), endpoint, permits: Permits::default() },
+        Body::Direction { identity: identity.clone(), relays, permits: Permits::default() },
         Body::Registered { identity, time: 0, started: 0 },
         Body::Withdraw { name: name("b") },
         Body::Refused(Refusal::NoSuchName),
@@ -308,10 +308,10 @@ impl Deceived {
     }
 
     fn is_shown(&mut self, transaction: Option<u64>, identity: Identity) {
-        let endpoint = "192.0.2.1:1".parse().unwrap();
+        let relays = vec!["192.0.2.1:1".parse().unwrap()];
         self.hears(
             transaction,
-            Body::Direction { identity: Box::new(identity), endpoint, permits: Permits::default() },
+            Body::Direction { identity: Box::new(identity), relays, permits: Permits::default() },
         );
     }
 }
