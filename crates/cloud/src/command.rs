@@ -296,7 +296,7 @@ fn relay(args: &TrsArgs) -> Result<ExitCode> {
     println!(
         "# wrote {shown}, and a key beside it; next: tamis-cloud trs {shown}\n\
          # the configuration of the directory needs:\n\
-         [relay]\npublic = \"{public}\"\nkey = \"{own}\""
+         [[relay]]\npublic = \"{public}\"\nkey = \"{own}\""
     );
     Ok(ExitCode::SUCCESS)
 }

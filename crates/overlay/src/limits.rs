@@ -48,6 +48,13 @@ pub const PUNCH_AGAIN: u64 = 40 * SECOND;
 /// See [`PUNCH_AGAIN`].
 pub const PUNCHES: u32 = 3;
 
+/// Seconds of a node's silence after which a directory looks whether what it says still arrives: one after the other.
+pub const RECALLS: [u8; 2] = [3, 7];
+/// Time by which that is later at most.
+pub const RECALL_LATE: u64 = 2 * SECOND;
+/// How often in a row it does not arrive where a router has forgotten the node.
+pub const RECALL_MISSES: u8 = 2;
+
 /// Ports of a relay from which on a directory has nodes probe some of them.
 pub const BEACONS: u32 = 8;
 /// How often a node is asked to probe again what was not seen of it.

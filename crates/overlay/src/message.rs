@@ -74,6 +74,9 @@ pub enum Body {
         /// A number that each start of the directory draws: after another one, it has forgotten who is there and
         /// what each is to forget.
         started: u64,
+        /// The directory says something after that many seconds in which the node says nothing, so that the node sees whether
+        /// its router remembers it for so long; 0 if it does not.
+        recall: u8,
     },
     /// A node asks the way to another node.
     Direct {
@@ -313,9 +316,9 @@ impl Body {
                 identity.iter().for_each(|identity| identity.write(to));
                 REGISTER
             }
-            Self::Registered { identity, time, started } => {
+            Self::Registered { identity, time, started, recall } => {
                 identity.write(to);
-                to.number(*time).number(*started);
+                to.number(*time).number(*started).bytes(&[*recall]);
                 REGISTERED
             }
             Self::Direct { name } => named(to, name, DIRECT),
@@ -410,6 +413,7 @@ impl Body {
                 identity: Box::new(Identity::read(from)?),
                 time: from.number("a time of 8 bytes")?,
                 started: from.number("a number of 8 bytes")?,
+                recall: from.byte("seconds")?,
             },
             DIRECT => Self::Direct { name: Name::read(from)? },
             DIRECTION => Self::Direction {

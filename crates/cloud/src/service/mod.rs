@@ -389,6 +389,7 @@ impl<S: Store> Server for Service<S> {
 
     fn sweep(&mut self, now: Now) {
         self.directory.sweep(now);
+        self.directory.recall(now);
         self.authority.iter_mut().for_each(|authority| authority.sweep(now));
     }
 

@@ -10,5 +10,6 @@ mod namespaces;
 mod pairs;
 mod policed;
 mod reached;
+mod relays;
 mod routers;
 mod tcp;

@@ -16,6 +16,7 @@ mod direction;
 mod members;
 mod probes;
 mod punch;
+mod recall;
 mod receive;
 mod registration;
 mod relay;

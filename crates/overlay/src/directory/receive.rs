@@ -21,6 +21,7 @@ impl Directory {
             return self.authority_says(transaction, body, now);
         }
         let Some(name) = self.by_key.get(from).cloned() else { return };
+        self.heard_of(&name, now);
         match body {
             Body::Register { started, locals, identity } => {
                 self.register(&name, transaction, (started, locals, identity), now);

@@ -33,6 +33,7 @@ impl Directory {
             at: None,
             at_since: 0,
             sounding: Default::default(),
+            recall: Default::default(),
             locals: Vec::new(),
             questions: 0,
             withdrawals: Default::default(),
@@ -43,16 +44,18 @@ impl Directory {
             let pairs = self.paths.of(name);
             presence.unknown = pairs.iter().filter_map(|pair| pair.other(name).cloned()).collect();
             pairs.iter().for_each(|pair| self.paths.restarted(pair));
+            presence.recall = Default::default();
             // It has another socket, perhaps, whose place counts at once.
             if now.nanos >= presence.at_since.saturating_add(limits::SECOND) {
                 presence.at = None;
             }
         }
+        let recall = if self.recalls { presence.recall.registered(now.nanos) } else { 0 };
         presence.started = started;
         presence.locals = locals;
         presence.until = now.nanos.saturating_add(limits::PRESENT);
         let (identity, time, directory) = (Box::new(identity), self.unix(now), self.started);
-        let answer = Body::Registered { identity, time, started: directory };
+        let answer = Body::Registered { identity, time, started: directory, recall };
         self.send(name, transaction, answer);
         self.remind(name);
         self.sound_on(name, now);

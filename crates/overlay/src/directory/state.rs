@@ -8,6 +8,7 @@ use tunnel::{Entropy, NoEntropy, PublicKey};
 
 use super::apart::Apart;
 use super::relay::Remote;
+use super::recall::Recall;
 use super::sounding::Sounding;
 use crate::effect::{Effect, Now};
 use crate::identity::{Identity, SignerKey};
@@ -42,8 +43,9 @@ pub(super) struct Presence {
     /// Where it is, outside the tunnel, and since when.
     pub(super) at: Option<SocketAddr>,
     pub(super) at_since: u64,
-    /// What is found out of the router in front of it.
+    /// What is found out of the router in front of it, and whether that forgets it in seconds.
     pub(super) sounding: Sounding,
+    pub(super) recall: Recall,
     /// Addresses of its own, which those near it may reach.
     pub(super) locals: Vec<SocketAddr>,
     /// The questions of it whose state is kept.
@@ -89,6 +91,8 @@ pub struct Directory {
     pub(super) paths: Paths,
     /// Relays apart; none where the relay is of this process.
     pub(super) relays: Vec<Remote>,
+    /// Nodes are said something after their silence.
+    pub(super) recalls: bool,
     pub(super) effects: VecDeque<Effect>,
     pub(super) noted: Lines,
 }
@@ -124,6 +128,7 @@ impl Directory {
             questions: Transactions::new(limits::QUESTIONS, limits::QUESTION),
             paths,
             relays: Vec::new(),
+            recalls: false,
             effects: VecDeque::new(),
             noted: Lines::default(),
         };

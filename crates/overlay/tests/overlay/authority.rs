@@ -362,7 +362,7 @@ fn a_directory_does_not_say_what_time_it_is_once_the_authority_has() {
         let transaction = sent.last().unwrap().transaction;
         // It would have the node believe in what the signer said of b yesterday.
         let identity = Box::new(signer().sign(claims("a", 1, UNIX + IDENTITY)));
-        let body = Body::Registered { identity, time: UNIX - 86_400, started: 1 };
+        let body = Body::Registered { identity, time: UNIX - 86_400, started: 1, recall: 0 };
         node.receive(&Message { transaction, body }.to_bytes(), SECOND);
         node.resolve(&name("b"), SECOND);
         let (sent, _) = done(&mut node);

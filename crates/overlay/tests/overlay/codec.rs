@@ -141,9 +141,11 @@ fn body() -> impl Strategy<Value = Body> {
             }
         ),
         places(4).prop_map(|to| Body::Probe { to }),
-        (identity.clone(), any::<u64>(), any::<u64>()).prop_map(|(identity, time, started)| {
-            Body::Registered { identity: Box::new(identity), time, started }
-        }),
+        (identity.clone(), any::<u64>(), any::<u64>(), any::<u8>()).prop_map(
+            |(identity, time, started, recall)| {
+                Body::Registered { identity: Box::new(identity), time, started, recall }
+            }
+        ),
         name().prop_map(|name| Body::Direct { name }),
         (identity, place(), places(3), permits()).prop_map(|(identity, first, others, permits)| {
             let relays = [first].into_iter().chain(others).collect();

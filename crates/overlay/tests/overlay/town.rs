@@ -44,6 +44,8 @@ struct Cloud {
 struct Home {
     carrier: Carrier,
     node: Node,
+    /// Nanoseconds of silence after which peers get a keepalive.
+    keep: u64,
     number: u32,
     inside: SocketAddr,
     /// An address of IPv6, where the node has one, and the router before it.
@@ -205,7 +207,8 @@ impl Home {
         });
         let routers = v4.zip(places).map(|(kind, at)| Router::new(kind, at)).collect();
         node.set_locals([inside].into_iter().chain(v6.iter().map(|it| it.0)).collect());
-        Self { carrier, node, number: number as u32 + 1, inside, v6, routers }
+        let keep = 25 * SECOND;
+        Self { carrier, node, keep, number: number as u32 + 1, inside, v6, routers }
     }
 
     /// Does what the node wants, as `tamis tunnel up` does.
@@ -221,7 +224,7 @@ impl Home {
                     let peer = PeerConfig {
                         endpoint: relays.first().copied(),
                         relays,
-                        keepalive: Some(25 * SECOND),
+                        keepalive: Some(self.keep),
                         allowed: vec![whole(claims.v4.into()), whole(claims.v6.into())],
                         ..PeerConfig::new(claims.key)
                     };
@@ -234,6 +237,13 @@ impl Home {
                 Action::Probe { to } => {
                     let cloud = self.carrier.tunnel().find(&directory_key()).unwrap();
                     assert!(self.carrier.tunnel_mut().probe_aside(cloud, &to));
+                }
+                Action::Keep(after) => {
+                    self.keep = after;
+                    let peers: Vec<_> = self.carrier.tunnel().peers().collect();
+                    for peer in peers {
+                        assert!(self.carrier.tunnel_mut().set_keepalive(peer, after, now));
+                    }
                 }
                 Action::Permit { .. } | Action::Answer { .. } => {}
                 Action::Remove { .. } | Action::Note(_) => unreachable!("{action:?}"),
@@ -334,6 +344,11 @@ impl Town {
         self.flush(side);
     }
 
+    /// After how many nanoseconds of silence a node sends keepalives.
+    pub(crate) fn keep(&self, side: usize) -> u64 {
+        self.homes[side].keep
+    }
+
     /// How a node reaches the other one, if it knows it.
     pub(crate) fn path(&self, side: usize) -> Option<Path> {
         let home = &self.homes[side];
@@ -429,7 +444,9 @@ impl Town {
             }
             self.cloud.carrier.tick(now);
             self.hear_relays();
-            self.cloud.directory.sweep(Now { nanos: now, unix: 1_800_000_000 });
+            let time = Now { nanos: now, unix: 1_800_000_000 };
+            self.cloud.directory.sweep(time);
+            self.cloud.directory.recall(time);
             self.flush_cloud();
             let next = (now + 5 * MILLISECOND).min(end);
             while let Some(Reverse((at, ..))) = self.flights.peek()

@@ -549,6 +549,7 @@ impl World {
                 Action::Answer { name: asked, found } => {
                     self.answers.push((name.clone(), asked, found));
                 }
+                Action::Keep(_) => {}
                 Action::Note(line) => self.notes.push(line),
             }
         }

@@ -50,6 +50,8 @@ pub(in super::super) struct Names {
     node: Node,
     policed: Policed,
     start: Instant,
+    /// Nanoseconds of silence after which peers get keepalives, where the router forgets in seconds.
+    keep: Option<u64>,
     /// When this host's addresses are looked for again.
     look: u64,
     /// To the servers by TCP, if the network has a port for that.
@@ -98,6 +100,7 @@ impl Names {
             forward,
             node,
             start: Instant::now(),
+            keep: None,
             look: 0,
             tcp,
             servers,
@@ -202,6 +205,7 @@ impl Names {
             if let Err(error) = peers.set(&PeerSettings { endpoint, ..server.clone() }) {
                 log.tell(&format!("warning: {} is no peer: {error}", server.name));
             }
+            self.keep.into_iter().for_each(|after| peers.keep(&server.name, after));
         }
         self.node.register_now(now);
         if is_all {
@@ -323,6 +327,11 @@ impl Names {
                     peers.probe_aside(&directory.name, &to);
                 }
             }
+            Action::Keep(after) => {
+                self.keep = Some(after);
+                self.servers.iter().for_each(|(server, _)| peers.keep(&server.name, after));
+                self.shown.keys().for_each(|name| peers.keep(&self.full(name), after));
+            }
             Action::Answer { name, found } => self.answer(&name, found),
             Action::Note(line) => log.tell(&format!("warning: {line}")),
         }
@@ -347,6 +356,7 @@ impl Names {
         if let Err(error) = peers.set(&peer) {
             log.tell(&format!("warning: {} is no peer: {error}", peer.name));
         }
+        self.keep.into_iter().for_each(|after| peers.keep(&peer.name, after));
     }
 
     /// Addresses of this host at which those near it may reach the tunnel: of each family the first two.

@@ -54,6 +54,14 @@ impl Peers {
         }
     }
 
+    /// Sends a peer a keepalive after that many nanoseconds of silence, from now on.
+    pub fn keep(&self, name: &str, after: u64) {
+        let (mut state, now) = (self.0.lock(), self.0.now());
+        if let Some(peer) = state.find(name) {
+            state.tunnel.set_keepalive(peer, after, now);
+        }
+    }
+
     /// Sends a probe to each of these other places of a peer, in this order.
     pub fn probe_aside(&self, name: &str, places: &[SocketAddr]) {
         let mut state = self.0.lock();
