@@ -189,9 +189,8 @@ impl Peer {
         let retry = self.pending.as_ref().map(|pending| pending.retry_at);
         let (direct, is_up) =
             (self.endpoint.zip(self.direct.as_ref()), self.sessions.current.is_some());
-        let direct = direct.and_then(|(endpoint, direct)| {
-            direct.deadline((endpoint, self.timers.silence), is_up)
-        });
+        let direct = direct
+            .and_then(|(endpoint, direct)| direct.deadline((endpoint, self.timers.silence), is_up));
         let aside = (!self.asides.is_empty() || !self.copies.is_empty()).then_some(0);
         let all = [self.timers.first(), retry, self.sessions.first_end(), direct, aside];
         all.into_iter().flatten().min()

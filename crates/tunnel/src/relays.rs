@@ -279,7 +279,9 @@ mod tests {
         assert!(relays.heard(place(2), SECOND), "nothing ever came by the first one");
         let decided = survey(&mut relays, &[(1, 1), (2, 1)], SECOND);
         let idle = relays.deadline(None);
-        assert!(!relays.heard(place(1), SECOND + DIRECT_AGAIN - 1) && relays.deadline(None) == idle);
+        assert!(
+            !relays.heard(place(1), SECOND + DIRECT_AGAIN - 1) && relays.deadline(None) == idle
+        );
         let doubted = decided + SECOND;
         assert!(!relays.heard(place(1), doubted) && !relays.heard(place(9), doubted));
         assert_eq!(relays.deadline(None), Some(doubted + RELAY_LATE));

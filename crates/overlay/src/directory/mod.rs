@@ -23,5 +23,5 @@ mod relay;
 mod sounding;
 mod state;
 
-pub use relay::RelayState;
+pub use apart::RelayState;
 pub use state::{Directory, Listed};

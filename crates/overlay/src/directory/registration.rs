@@ -70,6 +70,27 @@ impl Directory {
         }
     }
 
+    /// A node says something.
+    pub(super) fn heard_of(&mut self, name: &Name, now: Now) {
+        if let Some(presence) = self.present.get_mut(name) {
+            presence.recall.said = now.nanos;
+        }
+    }
+
+    /// Says something to nodes that were silent for long enough, and may be behind a router that forgets in seconds: to be called
+    /// each second, or never.
+    pub fn recall(&mut self, now: Now) {
+        self.recalls = true;
+        let due = self.present.iter_mut().filter(|(_, it)| it.recall.is_due(now.nanos));
+        let due: Vec<Name> = due
+            .map(|(name, presence)| {
+                presence.recall.told = Some(now.nanos);
+                name.clone()
+            })
+            .collect();
+        due.iter().for_each(|name| self.refuse(name, 0, Refusal::NotRegistered));
+    }
+
     /// Tells a node again what it did not say that it has learned.
     fn remind(&mut self, name: &Name) {
         self.repeat_withdrawals(name);

@@ -8,6 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use tunnel::PublicKey;
 
+use super::apart::{RelayState, Remote};
 use super::state::Directory;
 use crate::effect::{Effect, Now};
 use crate::limits::RELAYS;
@@ -17,26 +18,6 @@ use crate::network::guest_address;
 use crate::orders::{End, Join, Relaying};
 use crate::paths::Pair;
 use crate::queue::{Heard, Orders};
-
-/// A relay on a host of its own.
-#[derive(Debug)]
-pub(super) struct Remote {
-    at: IpAddr,
-    orders: Orders<Pair>,
-    /// How many datagrams it has forwarded and dropped.
-    counts: (u64, u64),
-}
-
-/// A relay on a host of its own, as a directory sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RelayState {
-    /// Where nodes reach it.
-    pub at: IpAddr,
-    /// Whether it is there.
-    pub is_there: bool,
-    /// How many datagrams it has forwarded and dropped.
-    pub counts: (u64, u64),
-}
 
 impl Directory {
     /// A relay is on a host of its own, where nodes reach it, and has this key: to be said before anything else is, of at most

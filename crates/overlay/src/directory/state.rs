@@ -6,8 +6,7 @@ use std::ops::RangeInclusive;
 
 use tunnel::{Entropy, NoEntropy, PublicKey};
 
-use super::apart::Apart;
-use super::relay::Remote;
+use super::apart::{Apart, Remote};
 use super::recall::Recall;
 use super::sounding::Sounding;
 use crate::effect::{Effect, Now};
@@ -261,7 +260,6 @@ impl Directory {
         let is_way = self.is_carried(pair) || self.paths.is_shown(pair);
         self.paths.port(pair).filter(|_| is_way)
     }
-
 }
 
 impl std::fmt::Debug for Directory {

@@ -42,8 +42,7 @@ fn forwards(world: &mut World, pair: &Pair) -> bool {
 fn agrees(world: &mut World) -> bool {
     let paths: BTreeSet<Pair> = world.paths.keys().cloned().collect();
     let mut relays = world.outposts.iter().map(|it| it.as_ref().unwrap().pairs().collect());
-    relays.all(|pairs: BTreeSet<Pair>| pairs == paths)
-        && paths.iter().all(|it| forwards(world, it))
+    relays.all(|pairs: BTreeSet<Pair>| pairs == paths) && paths.iter().all(|it| forwards(world, it))
 }
 
 /// Which relays the directory knows to be there.

@@ -143,7 +143,8 @@ fn a_node_behind_a_router_that_forgets_in_seconds_is_reached_whenever_it_is_spok
     for (brief, seconds) in [(&[Kind::Brief] as Routers, 1), (&[Kind::Plain], 25)] {
         // By the relay, and directly.
         for (other, path) in [(Kind::Random, Path::Relay), (Kind::Plain, Path::Direct)] {
-            let other: Routers = if other == Kind::Random { &[Kind::Random] } else { &[Kind::Plain] };
+            let other: Routers =
+                if other == Kind::Random { &[Kind::Random] } else { &[Kind::Plain] };
             let mut town = Town::new([brief, other], FAR);
             town.wait(12 * SECOND);
             assert_eq!(town.keep(0), seconds * SECOND, "{brief:?}");

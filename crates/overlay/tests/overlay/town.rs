@@ -7,15 +7,13 @@ use std::net::{IpAddr, SocketAddr};
 
 use overlay::limits::SECOND;
 use overlay::{
-    Action, Authority, Carrier, Device, Directory, Effect, Node, Now, Outpost, PORT, Pair, Record, Relay,
-    Sources,
+    Action, Authority, Carrier, Device, Directory, Effect, Node, Now, Outpost, PORT, Pair, Record,
+    Relay, Sources,
 };
 use tunnel::{Config, Offer, Path, PeerConfig, Prefix, PublicKey, Tunnel};
 
 use crate::router::{Kind, Router};
-use crate::world::{
-    directory_key, name, network, policy, relay, relay_of, secret, seeded, signer,
-};
+use crate::world::{directory_key, name, network, policy, relay, relay_of, secret, seeded, signer};
 
 pub(crate) const MILLISECOND: u64 = SECOND / 1_000;
 /// Where the cloud is: by IPv4, as nodes know it.

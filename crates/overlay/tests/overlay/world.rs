@@ -217,7 +217,10 @@ impl World {
         };
         let node = self.nodes.iter().find(|(_, (key, _))| key == to).unwrap().0;
         let pair = Pair::of(node, &identity.claims.name);
-        assert!(self.outposts.is_empty() || self.carried.contains(&pair), "{pair:?}: nobody carries it");
+        assert!(
+            self.outposts.is_empty() || self.carried.contains(&pair),
+            "{pair:?}: nobody carries it"
+        );
     }
 
     /// One whose authority is another process, and whose directory has not heard of it.
