@@ -20,6 +20,7 @@ pub(super) struct Recall {
 impl Recall {
     /// The node registers: returns after how many seconds of silence it is told something, 0 for never.
     pub(super) fn registered(&mut self, now: u64) -> u8 {
+        self.said = now;
         if let Some(told) = self.told.take() {
             // It waits for longer before it registers by itself.
             let is_heard = now < told.saturating_add(RECALL_LATE / 2);
