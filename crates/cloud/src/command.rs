@@ -296,7 +296,7 @@ fn relay(args: &TrsArgs) -> Result<ExitCode> {
     println!(
         "# wrote {shown}, and a key beside it; next: tamis-cloud trs {shown}\n\
          # the configuration of the directory needs:\n\
-         [relay]\npublic = \"{public}\"\nkey = \"{own}\""
+         [[relay]]\npublic = \"{public}\"\nkey = \"{own}\""
     );
     Ok(ExitCode::SUCCESS)
 }
@@ -388,10 +388,11 @@ fn devices(json: bool, config: &Path) -> Result<ExitCode> {
         println!("{:<20} {:<16} {:<28} {}", word("name"), word("v4"), word("v6"), word("state"));
     }
     let is_absent = |server: &str| answer[server]["state"] == "absent";
-    if answer["relay"].is_object() {
-        let (forwarded, dropped) = (&answer["relay"]["forwarded"], &answer["relay"]["dropped"]);
-        let state = if is_absent("relay") { ", and is not there" } else { "" };
-        println!("relay: {forwarded} datagrams forwarded, {dropped} dropped{state}");
+    for relay in answer["relays"].as_array().into_iter().flatten() {
+        let at = visible::word(relay["at"].as_str().unwrap_or_default()).into_owned();
+        let (forwarded, dropped) = (&relay["forwarded"], &relay["dropped"]);
+        let state = if relay["state"] == "absent" { ", and is not there" } else { "" };
+        println!("relay {at}: {forwarded} datagrams forwarded, {dropped} dropped{state}");
     }
     for server in ["authority", "directory"].into_iter().filter(|server| is_absent(server)) {
         println!("{server}: it is not there");

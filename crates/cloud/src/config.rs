@@ -3,6 +3,7 @@
 //! Contract: what is refused is refused with file, line and column and what was expected. Files with secrets are new and
 //! of mode 0600, and are refused if others than their owner may reach them.
 
+use std::fmt;
 use std::fs::DirBuilder;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -12,9 +13,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use host::Network as Prefix;
+use overlay::limits::RELAYS;
 use overlay::{JoinUrl, Name, Network, Signer, SignerKey};
 use pktio::file::{self, NamedBy, create_anew, read_text};
-use serde::Deserialize;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 use tunnel::{Entropy, PrivateKey, PublicKey, SystemEntropy};
 use zeroize::Zeroizing;
@@ -32,7 +36,7 @@ pub(crate) const SIGNER: &str = "signer.key";
 /// A configuration.
 pub(crate) struct Settings {
     pub(crate) network: Network,
-    /// Where the relay receives: its address, and its ports.
+    /// Where the relay of this process receives: its address, and its ports, which relays on hosts of their own have, too.
     pub(crate) relay: (IpAddr, RangeInclusive<u16>),
     /// The groups, and what is allowed.
     pub(crate) policy: Written,
@@ -44,8 +48,8 @@ pub(crate) struct Settings {
     pub(crate) tcp: Option<u16>,
     /// Where the page is served, to browsers on this host.
     pub(crate) page: Option<SocketAddr>,
-    /// The key of a relay on a host of its own.
-    pub(crate) relay_key: Option<PublicKey>,
+    /// Relays on hosts of their own: where nodes reach each, and its key.
+    pub(crate) relays: Vec<(IpAddr, PublicKey)>,
     /// The key of an authority on a host of its own, and that which it signs with.
     pub(crate) authority: Option<(PublicKey, SignerKey)>,
     state: PathBuf,
@@ -55,7 +59,8 @@ pub(crate) struct Settings {
 #[serde(deny_unknown_fields)]
 struct File {
     cloud: Cloud,
-    relay: Option<Apart>,
+    #[serde(default, deserialize_with = "one_or_several")]
+    relay: Vec<Apart>,
     #[serde(rename = "as")]
     authority: Option<Signing>,
     #[serde(default)]
@@ -80,7 +85,7 @@ struct Cloud {
     state: Option<PathBuf>,
 }
 
-/// `[relay]`: a relay on a host of its own.
+/// `[relay]`, or one of several `[[relay]]`: a relay on a host of its own.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Apart {
@@ -112,17 +117,14 @@ impl Settings {
         let listen = cloud.listen.as_ref().map(endpoint).transpose()?;
         let listen = listen.unwrap_or(SocketAddr::new(any, public.port()));
         let ports = cloud.relay.as_ref().map(ports).transpose()?.unwrap_or(RELAY);
-        let relay_at = relay.as_ref().map(|relay| address(&relay.public)).transpose()?;
         let authority = authority.as_ref().map(signing).transpose()?;
         let network = network([&cloud.domain, &cloud.v4, &cloud.v6], authority.is_some())?;
         let folder = path.parent().unwrap_or(Path::new("."));
         let state = folder.join(cloud.state.unwrap_or_else(|| PathBuf::from("cloud")));
         let policy = Written::of_tables(&groups, &allow, &test)?;
-        let relay_key = relay.as_ref().map(|relay| key(&relay.key)).transpose()?;
-        let relay = (relay_at.unwrap_or(public.ip()), ports);
-        let tcp = cloud.tcp;
+        let (relays, relay, tcp) = (relays(&relay)?, (public.ip(), ports), cloud.tcp);
         let page = cloud.page.as_ref().map(of_loopback).transpose()?;
-        Ok(Self { network, relay, policy, public, listen, tcp, page, relay_key, authority, state })
+        Ok(Self { network, relay, policy, public, listen, tcp, page, relays, authority, state })
     }
 
     /// The control socket.
@@ -149,6 +151,46 @@ impl Settings {
     pub(crate) fn url(&self, key: &PrivateKey, signer: SignerKey) -> JoinUrl {
         JoinUrl { endpoint: self.public.to_string(), key: key.public(), signer }
     }
+}
+
+/// Reads a table, or an array of tables. The places of what is in them stay known.
+fn one_or_several<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Vec<Apart>, D::Error> {
+    struct Tables;
+    impl<'de> Visitor<'de> for Tables {
+        type Value = Vec<Apart>;
+
+        fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+            to.write_str("a table, or an array of tables")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> std::result::Result<Vec<Apart>, A::Error> {
+            Apart::deserialize(MapAccessDeserializer::new(map)).map(|one| vec![one])
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, all: A) -> std::result::Result<Vec<Apart>, A::Error> {
+            Vec::deserialize(SeqAccessDeserializer::new(all))
+        }
+    }
+    from.deserialize_any(Tables)
+}
+
+/// Relays on hosts of their own: few, and no two of one address or key.
+fn relays(given: &[Apart]) -> std::result::Result<Vec<(IpAddr, PublicKey)>, Wrong> {
+    let mut all: Vec<(IpAddr, PublicKey)> = Vec::new();
+    for relay in given {
+        let (at, key) = (address(&relay.public)?, key(&relay.key)?);
+        if all.len() >= RELAYS {
+            return Err(wrong(&relay.public, "no more than 4 relays"));
+        }
+        if all.iter().any(|(other, _)| *other == at) {
+            return Err(wrong(&relay.public, "an address that no other relay has"));
+        }
+        if all.iter().any(|(_, other)| *other == key) {
+            return Err(wrong(&relay.key, "a key that no other relay has"));
+        }
+        all.push((at, key));
+    }
+    Ok(all)
 }
 
 /// The signer whose seed is in a folder.
@@ -382,9 +424,22 @@ mod tests {
             "8:7: expected a public key of 44 characters, found \"AAAA\""
         );
         let apart = read(&format!("{GOOD}{}", relay(&PublicKey::new([3; 32]).to_string())));
-        let apart = apart.unwrap();
-        assert_eq!(apart.relay_key, Some(PublicKey::new([3; 32])));
-        assert_eq!(apart.relay.0.to_string(), "192.0.2.2");
+        let place = |number: u8| (IpAddr::from([192, 0, 2, number]), PublicKey::new([number; 32]));
+        assert_eq!(apart.unwrap().relays, [(place(2).0, PublicKey::new([3; 32]))]);
+        let several = |numbers: &[u8]| {
+            let table = |number: &u8| {
+                let (at, key) = place(*number);
+                format!("[[relay]]\npublic = \"{at}\"\nkey = \"{key}\"\n")
+            };
+            GOOD.to_owned() + &numbers.iter().map(table).collect::<String>()
+        };
+        assert_eq!(read(&several(&[2, 3])).unwrap().relays, [place(2), place(3)]);
+        assert_eq!(
+            read(&several(&[2, 3, 2])).map(drop).unwrap_err(),
+            "13:10: expected an address that no other relay has, found \"192.0.2.2\""
+        );
+        let five = read(&several(&[2, 3, 4, 5, 6])).map(drop).unwrap_err();
+        assert_eq!(five, "19:10: expected no more than 4 relays, found \"192.0.2.6\"");
         let signing = |signer: &str| {
             let key = PublicKey::new([3; 32]);
             format!("[as]\nkey = \"{key}\"\nsigner = \"{signer}\"\n")

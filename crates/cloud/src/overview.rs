@@ -29,11 +29,10 @@ pub(crate) struct Overview {
     pub(crate) policy: String,
     /// Lines of the log, the last one last.
     pub(crate) log: Vec<String>,
-    /// Datagrams that the relay forwarded and dropped.
+    /// Datagrams that the relays forwarded and dropped.
     pub(crate) relayed: (u64, u64),
-    /// Whether each of the servers is there, and on a host of its own.
-    pub(crate) relay: Server,
-    pub(crate) authority: Server,
+    /// The servers on hosts of their own, and whether each is there.
+    pub(crate) servers: Vec<(String, bool)>,
 }
 
 /// A node.
@@ -69,11 +68,4 @@ pub(crate) struct Path {
     pub(crate) relayed: Option<(u64, u64)>,
     /// Seconds since somebody asked for it.
     pub(crate) asked: Option<u64>,
-}
-
-/// A server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Server {
-    pub(crate) is_there: bool,
-    pub(crate) is_apart: bool,
 }

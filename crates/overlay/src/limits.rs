@@ -50,6 +50,13 @@ pub const PUNCH_AGAIN: u64 = 40 * SECOND;
 /// See [`PUNCH_AGAIN`].
 pub const PUNCHES: u32 = 3;
 
+/// Seconds of a node's silence after which a directory looks whether what it says still arrives: one after the other.
+pub const RECALLS: [u8; 2] = [3, 7];
+/// Time by which that is later at most.
+pub const RECALL_LATE: u64 = 2 * SECOND;
+/// How often in a row it does not arrive where a router has forgotten the node.
+pub const RECALL_MISSES: u8 = 2;
+
 /// Ports of a relay from which on a directory has nodes probe some of them.
 pub const BEACONS: u32 = 8;
 /// How often a node is asked to probe again what was not seen of it.
@@ -70,6 +77,9 @@ pub const PEERS: usize = 4_096;
 pub const IDENTITY: u64 = 12 * 3_600;
 /// Seconds for which a one-time key holds.
 pub const INVITATION: u64 = 24 * 3_600;
+
+/// Relays on hosts of their own, each of which carries all paths.
+pub const RELAYS: usize = 4;
 
 /// Looks of a relay for the path of an unknown source: rate per second.
 pub const LOOKS: u64 = 1_024;

@@ -75,6 +75,9 @@ pub enum Body {
         /// A number that each start of the directory draws: after another one, it has forgotten who is there and
         /// what each is to forget.
         started: u64,
+        /// The directory says something after that many seconds in which the node says nothing, so that the node sees whether
+        /// its router remembers it for so long; 0 if it does not.
+        recall: u8,
     },
     /// A node asks the way to another node.
     Direct {
@@ -85,8 +88,8 @@ pub enum Body {
     Direction {
         /// The other node.
         identity: Box<Identity>,
-        /// Where datagrams for it are sent.
-        endpoint: SocketAddr,
+        /// Where datagrams for it are sent: by each relay, that first which is to be used first.
+        relays: Vec<SocketAddr>,
         /// What the two may begin with each other.
         permits: Permits,
     },
@@ -320,15 +323,15 @@ impl Body {
                 identity.iter().for_each(|identity| identity.write(to));
                 REGISTER
             }
-            Self::Registered { identity, time, started } => {
+            Self::Registered { identity, time, started, recall } => {
                 identity.write(to);
-                to.number(*time).number(*started);
+                to.number(*time).number(*started).bytes(&[*recall]);
                 REGISTERED
             }
             Self::Direct { name } => named(to, name, DIRECT),
-            Self::Direction { identity, endpoint, permits } => {
+            Self::Direction { identity, relays, permits } => {
                 identity.write(to);
-                to.endpoint(*endpoint);
+                to.endpoints(relays);
                 permits.write(to);
                 DIRECTION
             }
@@ -422,11 +425,12 @@ impl Body {
                 identity: Box::new(Identity::read(from)?),
                 time: from.number("a time of 8 bytes")?,
                 started: from.number("a number of 8 bytes")?,
+                recall: from.byte("seconds")?,
             },
             DIRECT => Self::Direct { name: Name::read(from)? },
             DIRECTION => Self::Direction {
                 identity: Box::new(Identity::read(from)?),
-                endpoint: from.endpoint("an address and a port")?,
+                relays: ways(from)?,
                 permits: Permits::read(from)?,
             },
             READY => {
@@ -519,6 +523,13 @@ fn reached(from: &mut Reader<'_>) -> Result<Vec<Reached>, Malformed> {
         count if count > reached::MOST => Err(Malformed { at, expected }),
         count => (0..count).map(|_| Reached::read(from)).collect(),
     }
+}
+
+/// Where the relays are: one or several.
+fn ways(from: &mut Reader<'_>) -> Result<Vec<SocketAddr>, Malformed> {
+    let (at, expected) = (from.at(), "1 to 4 addresses and ports");
+    let ways = from.endpoints(limits::RELAYS, expected)?;
+    if ways.is_empty() { Err(Malformed { at, expected }) } else { Ok(ways) }
 }
 
 fn refusal(from: &mut Reader<'_>) -> Result<Refusal, Malformed> {

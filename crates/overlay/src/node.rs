@@ -12,12 +12,14 @@ use std::net::{IpAddr, SocketAddr};
 use tunnel::{Entropy, NoEntropy};
 
 use crate::certificate::Certificate;
-use crate::identity::{Claims, Identity, NotGenuine, SignerKey};
+use crate::identity::{Claims, Identity, SignerKey};
 use crate::limits;
 use crate::lines::Lines;
 use crate::message::{Body, Message, Refusal, Transaction};
 use crate::name::Name;
+use crate::no_way::NoWay;
 use crate::permits::Permits;
+use crate::recall::Recall;
 use crate::router::{Ports, Router};
 use crate::transactions::Transactions;
 
@@ -39,8 +41,8 @@ pub enum Action {
     Add {
         /// What the peer is.
         claims: Claims,
-        /// Where it is reached.
-        endpoint: SocketAddr,
+        /// Where it is reached: by each relay, that first which is to be used first.
+        relays: Vec<SocketAddr>,
     },
     /// The tunnel no longer has this peer, nor lets it begin anything.
     Remove {
@@ -70,32 +72,10 @@ pub enum Action {
         /// What the node of the name is, or why there is no way to it.
         found: Result<Claims, NoWay>,
     },
+    /// Keepalives go to all peers, the servers, too, after so many nanoseconds in which nothing passes, from now on.
+    Keep(u64),
     /// A line for the log.
     Note(String),
-}
-
-/// Why there is no way to a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoWay {
-    /// The directory refuses.
-    Refused(Refusal),
-    /// Nothing came of the question in time.
-    Silent,
-    /// The directory named an identity that is not genuine.
-    NotGenuine(NotGenuine),
-    /// Too many questions wait, or there are too many peers.
-    Full,
-}
-
-impl std::fmt::Display for NoWay {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Refused(why) => why.fmt(f),
-            Self::Silent => f.write_str("the directory does not answer"),
-            Self::NotGenuine(why) => write!(f, "its identity is not to be relied on: {why}"),
-            Self::Full => f.write_str("too many questions wait, or there are too many peers"),
-        }
-    }
 }
 
 /// A question for the way to a node.
@@ -112,7 +92,7 @@ struct Ask {
 #[derive(Clone, Debug)]
 struct Peer {
     claims: Claims,
-    endpoint: SocketAddr,
+    relays: Vec<SocketAddr>,
     permits: Permits,
     /// The number of the directory's start by which they came.
     told: u64,
@@ -145,6 +125,7 @@ pub struct Node {
     registered: Option<Registered>,
     registration: Transaction,
     register_at: u64,
+    recall: Recall,
     asks: Transactions<Transaction, Ask>,
     asked: HashMap<Name, Transaction>,
     peers: BTreeMap<Name, Peer>,
@@ -174,6 +155,7 @@ impl Node {
             registered: None,
             registration: 0,
             register_at: 0,
+            recall: Recall::default(),
             asks: Transactions::new(limits::ASKED, limits::PATIENCE),
             asked: HashMap::new(),
             peers: BTreeMap::new(),
@@ -272,6 +254,10 @@ impl Node {
         if self.certificate.ask_at <= now {
             self.ask_authority(now);
         }
+        if let Some(keep) = self.recall.miss(now) {
+            self.actions.extend(keep.map(Action::Keep));
+            self.register_at = now;
+        }
         if self.register_at <= now {
             self.register(now);
         }
@@ -283,7 +269,7 @@ impl Node {
         let asks = self.asked.values().filter_map(|it| self.asks.get(it)).map(|ask| ask.again);
         let renewals = self.peers.values().map(|peer| peer.renew);
         let own = self.register_at.min(self.certificate.ask_at);
-        asks.chain(renewals).min().map_or(own, |due| due.min(own))
+        asks.chain(renewals).chain(self.recall.due()).min().map_or(own, |due| due.min(own))
     }
 
     /// Asks for an identity that holds for longer.
@@ -369,11 +355,14 @@ impl Node {
             Err(error) => return self.note(format!("a message of the directory is none: {error}")),
         };
         match body {
-            Body::Registered { identity, time, started } if transaction == self.registration => {
+            Body::Registered { identity, time, started, recall }
+                if transaction == self.registration =>
+            {
+                self.recall.expect(recall, now);
                 self.registered(&identity, Registered { started, time: (time, now) }, now);
             }
-            Body::Direction { identity, endpoint, permits } => {
-                self.directed(transaction, &identity, (endpoint, permits), now);
+            Body::Direction { identity, relays, permits } => {
+                self.directed(transaction, &identity, (relays, permits), now);
             }
             Body::Renewed { identity, time } if !self.is_apart => {
                 self.renewed(transaction, identity, time, now);
@@ -424,7 +413,7 @@ impl Node {
         &mut self,
         transaction: Transaction,
         identity: &Identity,
-        (endpoint, permits): (SocketAddr, Permits),
+        (relays, permits): (Vec<SocketAddr>, Permits),
         now: u64,
     ) {
         let name = identity.claims.name.clone();
@@ -437,7 +426,7 @@ impl Node {
                 Err(NoWay::NotGenuine(why))
             }
             Ok(claims) if claims.name == self.own => return,
-            Ok(claims) => self.add(claims, (endpoint, permits), ask.is_some(), now),
+            Ok(claims) => self.add(claims, (relays, permits), ask.is_some(), now),
         };
         if let (Ok(_), Some(peer)) = (&found, self.peers.get(&name)) {
             let (started, version) = (self.started, peer.permits.version);
@@ -454,7 +443,7 @@ impl Node {
     fn add(
         &mut self,
         claims: &Claims,
-        (endpoint, permits): (SocketAddr, Permits),
+        (relays, permits): (Vec<SocketAddr>, Permits),
         is_asked: bool,
         now: u64,
     ) -> Result<Claims, NoWay> {
@@ -465,7 +454,8 @@ impl Node {
         }
         let is_same = |peer: &Peer| {
             let (old, new) = (&peer.claims, claims);
-            (old.key, old.v4, old.v6, peer.endpoint) == (new.key, new.v4, new.v6, endpoint)
+            let is_one = (old.key, old.v4, old.v6) == (new.key, new.v4, new.v6);
+            is_one && peer.relays == relays
         };
         // A message that was overtaken by another one of the same start of the directory takes nothing back.
         let newer = known.filter(|it| it.told == told && it.permits.version > permits.version);
@@ -476,7 +466,7 @@ impl Node {
             self.actions.push_back(Action::Permit { claims, permits });
         }
         if !known.is_some_and(is_same) {
-            self.actions.push_back(Action::Add { claims: claims.clone(), endpoint });
+            self.actions.push_back(Action::Add { claims: claims.clone(), relays: relays.clone() });
         }
         // A node that asks makes the directory begin an attempt to reach the other one without the relay.
         let asked = known.map_or(0, |peer| peer.asked).saturating_add(u32::from(is_asked));
@@ -489,7 +479,7 @@ impl Node {
         };
         let asked = if known.is_none() && !is_asked { limits::PUNCHES } else { asked };
         let (learned, renew) = (now, now.saturating_add(renew));
-        let peer = Peer { claims: claims.clone(), endpoint, permits, told, learned, renew, asked };
+        let peer = Peer { claims: claims.clone(), relays, permits, told, learned, renew, asked };
         self.peers.insert(name.clone(), peer);
         Ok(claims.clone())
     }
@@ -519,6 +509,7 @@ impl Node {
     fn refused(&mut self, transaction: Transaction, why: Refusal, now: u64) {
         if why == Refusal::NotRegistered {
             // The question is asked again in a moment.
+            self.recall.heard();
             return if self.registered.is_some() {
                 self.register(now)
             };
@@ -555,6 +546,7 @@ impl Node {
     }
 
     fn send(&mut self, transaction: Transaction, body: Body) {
+        self.recall.said();
         self.actions.push_back(Action::Send(Message { transaction, body }.to_bytes()));
     }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::RangeInclusive;
 
-use crate::limits::PUNCH_FRESH;
+use crate::limits::{PUNCH_FRESH, RELAYS};
 use crate::name::Name;
 
 /// The two nodes of a path, in the order of their names.
@@ -60,8 +60,8 @@ struct Path {
     is_fresh: bool,
     /// The version of the policy from which on the two may begin what they may.
     since: u64,
-    /// The order by which a relay apart carries the path; the last number of all if there is none yet.
-    order: u64,
+    /// The orders by which relays apart carry the path; the last number of all if there is none yet.
+    orders: [u64; RELAYS],
     /// Nodes were shown the way, and none of them has begun again since.
     is_shown: bool,
     /// What the two nodes said last of how they reach each other.
@@ -71,8 +71,8 @@ struct Path {
 impl Path {
     fn new(port: u16, touched: u64, since: u64) -> Self {
         let (attempts, attempted, is_fresh) = (0, None, false);
-        let (order, is_shown, said) = (u64::MAX, false, [None; 2]);
-        Self { port, touched, attempts, attempted, is_fresh, since, order, is_shown, said }
+        let (orders, is_shown, said) = ([u64::MAX; RELAYS], false, [None; 2]);
+        Self { port, touched, attempts, attempted, is_fresh, since, orders, is_shown, said }
     }
 }
 
@@ -161,14 +161,15 @@ impl Paths {
     }
 
     /// The order by which a relay apart carries a path.
-    pub(crate) fn order(&self, pair: &Pair) -> Option<u64> {
-        self.paths.get(pair).map(|path| path.order)
+    pub(crate) fn order(&self, pair: &Pair, relay: usize) -> Option<u64> {
+        self.paths.get(pair)?.orders.get(relay).copied()
     }
 
     /// This is the order by which a relay apart carries a path.
-    pub(crate) fn set_order(&mut self, pair: &Pair, order: u64) {
-        if let Some(path) = self.paths.get_mut(pair) {
-            path.order = order;
+    pub(crate) fn set_order(&mut self, pair: &Pair, relay: usize, order: u64) {
+        let orders = self.paths.get_mut(pair).map(|path| &mut path.orders);
+        if let Some(known) = orders.and_then(|orders| orders.get_mut(relay)) {
+            *known = order;
         }
     }
 

@@ -3,8 +3,8 @@
 //! An attempt sends probes to the places where the peer may be, while the relay carries the traffic. The peer's endpoint
 //! moves to the place from which one is answered. There it stays while probes are answered: one goes out where data was sent
 //! and nothing came, where the peer is heard through the relay, and now and then. Once several in a row are lost, the endpoint
-//! is the relay again. The endpoint of such a peer moves by nothing else: that a datagram came from somewhere does not show that
-//! one arrives there.
+//! is the relay again. The endpoint of such a peer moves by nothing else, but from one of its relays to another: that a datagram came
+//! from somewhere does not show that one arrives there.
 //!
 //! Contract: pure; time is passed in. Bounded by [`CANDIDATES`]. An attempt ends, whether anybody answers or not.
 
@@ -14,6 +14,7 @@ use crate::limits::{
     ATTEMPT_ROUNDS, ATTEMPT_STEP, ATTEMPT_WAIT, CANDIDATES, DIRECT_AGAIN, DIRECT_IDLE, DIRECT_LOST,
     DIRECT_RETRY, DIRECT_SILENCE, SILENCE_TIMEOUT,
 };
+use crate::relays::Relays;
 
 /// How a peer is reached that the relay reaches, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,9 +45,11 @@ const NUMBERS: u32 = 1 << 31;
 const PLACE: u32 = 4;
 /// The place of the endpoint, of a peer that is reached directly.
 const HELD: usize = 15;
+/// The place of all relays: which one it is, the answer shows.
+const RELAYED: usize = 14;
 /// The number of a probe whose sender waits for no answer.
 pub(crate) const ASIDE: u32 = u32::MAX;
-const _: () = assert!(CANDIDATES <= HELD);
+const _: () = assert!(CANDIDATES <= RELAYED);
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,12 +60,14 @@ pub(crate) enum Step {
     Keep(SocketAddr),
     /// The relay is the endpoint again.
     FallBack(SocketAddr),
+    /// Another relay is the endpoint.
+    Move(SocketAddr),
 }
 
 /// Where a peer may be, and how it is there.
 #[derive(Debug)]
 pub(crate) struct Direct {
-    relay: SocketAddr,
+    relays: Relays,
     candidates: Vec<SocketAddr>,
     attempt: Option<Attempt>,
     /// Another place from which the peer was heard, which is probed once.
@@ -102,9 +107,9 @@ impl Attempt {
 }
 
 impl Direct {
-    pub(crate) fn new(relay: SocketAddr) -> Self {
+    pub(crate) fn new(relays: Relays) -> Self {
         Self {
-            relay,
+            relays,
             candidates: Vec::new(),
             attempt: None,
             stray: None,
@@ -120,7 +125,7 @@ impl Direct {
     }
 
     pub(crate) fn path(&self, endpoint: SocketAddr) -> Path {
-        if endpoint == self.relay { Path::Relay } else { Path::Direct }
+        if self.relays.has(endpoint) { Path::Relay } else { Path::Direct }
     }
 
     /// What was tried.
@@ -131,10 +136,10 @@ impl Direct {
 
     /// Begins an attempt at that time. Where the peer is reached directly, it only notes where else it may be.
     pub(crate) fn attempt(&mut self, candidates: &[SocketAddr], endpoint: SocketAddr, at: u64) {
-        let others = candidates.iter().filter(|candidate| **candidate != self.relay);
+        let others = candidates.iter().filter(|candidate| !self.relays.has(**candidate));
         self.candidates = others.take(CANDIDATES).copied().collect();
         self.first = self.next;
-        if endpoint == self.relay {
+        if self.relays.has(endpoint) {
             self.begin(at);
         }
     }
@@ -146,10 +151,32 @@ impl Direct {
         self.attempt = Some(Attempt { at, until, rounds: ATTEMPT_ROUNDS, turn: 0 });
     }
 
-    /// Something authentic came from another place than the endpoint.
+    /// The relays besides the endpoint, of a peer that is reached by one of several.
+    pub(crate) fn other_relays(&self, endpoint: SocketAddr) -> Vec<SocketAddr> {
+        let is_by_relay = self.relays.used() == endpoint;
+        self.relays.others().filter(|_| is_by_relay).collect()
+    }
+
+    /// Something authentic came from there; returns what is the endpoint from now on, if that is another one.
+    pub(crate) fn heard(
+        &mut self,
+        from: SocketAddr,
+        endpoint: Option<SocketAddr>,
+        now: u64,
+    ) -> Option<SocketAddr> {
+        let used = self.relays.used();
+        if self.relays.are_many() && self.relays.heard(from, now) && endpoint == Some(used) {
+            return Some(from);
+        }
+        if endpoint != Some(from) {
+            self.heard_elsewhere(from, now);
+        }
+        None
+    }
+
     #[cold]
-    pub(crate) fn heard_elsewhere(&mut self, from: SocketAddr, now: u64) {
-        if from == self.relay {
+    fn heard_elsewhere(&mut self, from: SocketAddr, now: u64) {
+        if self.relays.has(from) {
             // The peer may have lost the direct path.
             if now >= self.sent.saturating_add(DIRECT_SILENCE) {
                 self.due = self.due.min(now);
@@ -162,12 +189,18 @@ impl Direct {
     }
 
     /// When the next step is due. `silence` is when data will have been unanswered for [`SILENCE_TIMEOUT`].
-    pub(crate) fn deadline(&self, endpoint: SocketAddr, silence: Option<u64>) -> Option<u64> {
-        let held =
-            (endpoint != self.relay).then(|| self.held_until(silence).min(self.kept_until()));
+    pub(crate) fn deadline(
+        &self,
+        (endpoint, silence): (SocketAddr, Option<u64>),
+        is_up: bool,
+    ) -> Option<u64> {
+        let is_direct = !self.relays.has(endpoint);
+        let held = is_direct.then(|| self.held_until(silence));
+        let kept = (is_direct && !self.relays.are_many()).then(|| self.kept_until());
         let stray = self.stray.map(|_| self.stray_at);
         let attempt = self.attempt.as_ref().map(|attempt| attempt.at);
-        [held, stray, attempt].into_iter().flatten().min()
+        let survey = self.relays.deadline(silence.filter(|_| !is_direct)).filter(|_| is_up);
+        [held, kept, stray, attempt, survey].into_iter().flatten().min()
     }
 
     fn kept_until(&self) -> u64 {
@@ -190,12 +223,22 @@ impl Direct {
         is_up: bool,
         now: u64,
     ) -> Option<Step> {
-        if endpoint != self.relay && self.held_until(silence) <= now {
+        let is_direct = !self.relays.has(endpoint);
+        if is_direct && self.held_until(silence) <= now {
             return Some(self.hold(endpoint, now));
         }
-        if endpoint != self.relay && self.kept_until() <= now {
+        if is_direct && !self.relays.are_many() && self.kept_until() <= now {
             self.kept = now;
-            return Some(Step::Keep(self.relay));
+            return Some(Step::Keep(self.relays.used()));
+        }
+        if self.relays.are_many() && is_up {
+            if self.relays.settle(now) && !is_direct {
+                return Some(Step::Move(self.relays.used()));
+            }
+            let suspicion = silence.filter(|_| !is_direct);
+            if let Some(relay) = self.relays.probe(suspicion, self.next, now) {
+                return Some(self.probe(relay, RELAYED));
+            }
         }
         if self.stray_at <= now
             && let Some(stray) = self.stray.take()
@@ -214,7 +257,7 @@ impl Direct {
             self.counts.1 = self.counts.1.saturating_add(1);
             self.remember(endpoint);
             self.begin(now.saturating_add(DIRECT_RETRY));
-            return Step::FallBack(self.relay);
+            return Step::FallBack(self.relays.used());
         }
         self.unanswered += 1;
         self.sent = now;
@@ -277,28 +320,33 @@ impl Direct {
         is_last.then(|| now.saturating_sub(self.sent))
     }
 
-    /// A probe was answered from there: returns whether that is the endpoint from now on.
+    /// A probe was answered from there: returns what is the endpoint from now on, if that is another one.
     pub(crate) fn answered(
         &mut self,
         number: u32,
         (from, endpoint): (SocketAddr, SocketAddr),
         now: u64,
-    ) -> bool {
+    ) -> Option<SocketAddr> {
         let (count, place) = ((number & !NUMBERS) >> PLACE, (number as usize) & HELD);
+        if place == RELAYED {
+            let moves = self.relays.answered(count, from, now) && self.relays.has(endpoint);
+            return moves.then(|| self.relays.used());
+        }
         let candidate = self.candidates.get(place).copied();
         let asked = if place == HELD { Some(endpoint) } else { candidate };
-        if !(self.first..self.next).contains(&count) || asked != Some(from) || from == self.relay {
-            return false;
+        if !(self.first..self.next).contains(&count) || asked != Some(from) || self.relays.has(from)
+        {
+            return None;
         }
         if from == endpoint {
             self.unanswered = 0;
-            return false;
+            return None;
         }
-        let moves = endpoint == self.relay || self.unanswered > 0;
+        let moves = self.relays.has(endpoint) || self.unanswered > 0;
         if moves {
             (self.attempt, self.unanswered, self.first) = (None, 0, self.next);
             (self.sent, self.kept, self.due) = (now, now, now.saturating_add(DIRECT_IDLE));
         }
-        moves
+        moves.then_some(from)
     }
 }

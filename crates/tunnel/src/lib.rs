@@ -34,6 +34,7 @@ mod mac;
 pub mod message;
 mod noise;
 mod peer;
+mod relays;
 mod session;
 mod timers;
 mod timestamp;

@@ -54,6 +54,14 @@ pub const DIRECT_LOST: u32 = 3;
 /// Time after which a direct path that was given up is tried again.
 pub const DIRECT_RETRY: u64 = 35 * SECOND;
 
+/// Relays by which a peer may be reached.
+pub const RELAYS: usize = 4;
+/// By how much a relay is quicker at least that is used in place of another one.
+pub const RELAY_BETTER: u64 = 2 * SECOND / 1_000;
+
+/// By how much what comes by one relay is later at most than what comes by another one, besides the times that they take.
+pub const RELAY_LATE: u64 = SECOND / 10;
+
 /// Handshake messages of one source: rate per second, and burst. A source with a cookie may send no more.
 pub const SOURCE_RATE: (u64, u64) = (20, 5);
 /// Handshake messages of all sources without a cookie: rate per second, and burst. More is load, under which they have

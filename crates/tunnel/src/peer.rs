@@ -9,7 +9,9 @@ use crate::cookie::Jar;
 use crate::direct::{Direct, Path, Tried};
 use crate::keys::{PresharedKey, PublicKey};
 use crate::mac::Mac1;
+use crate::message::INITIATION;
 use crate::noise::Initiated;
+use crate::relays::Relays;
 use crate::session::Sessions;
 use crate::timers::Timers;
 use crate::timestamp::Timestamp;
@@ -30,8 +32,9 @@ pub struct PeerConfig {
     pub preshared: PresharedKey,
     /// Where it is, if that is known; where it is heard, later.
     pub endpoint: Option<SocketAddr>,
-    /// That endpoint is a relay's: the peer may be reached elsewhere, too ([`crate::Tunnel::attempt`]).
-    pub by_relay: bool,
+    /// Relays that reach it, where that endpoint is one of theirs: the peer may be reached elsewhere, too
+    /// ([`crate::Tunnel::attempt`]).
+    pub relays: Vec<SocketAddr>,
     /// Nanoseconds of silence after which it gets a keepalive, so that a NAT remembers us.
     pub keepalive: Option<u64>,
     /// The addresses that are its own; a prefix that another peer has is taken from it.
@@ -43,8 +46,15 @@ impl PeerConfig {
     #[must_use]
     pub fn new(key: PublicKey) -> Self {
         let preshared = PresharedKey::default();
-        let (endpoint, by_relay, keepalive) = (None, false, None);
-        Self { key, preshared, endpoint, by_relay, keepalive, allowed: Vec::new() }
+        let (endpoint, keepalive) = (None, None);
+        Self { key, preshared, endpoint, relays: Vec::new(), keepalive, allowed: Vec::new() }
+    }
+}
+
+impl PeerConfig {
+    fn direct(&self) -> Option<Direct> {
+        let first = self.endpoint.filter(|_| !self.relays.is_empty())?;
+        Some(Direct::new(Relays::new(first, &self.relays)))
     }
 }
 
@@ -113,6 +123,8 @@ pub(crate) struct Peer {
     pub(crate) direct: Option<Box<Direct>>,
     /// Other places of the peer that are to get a probe, the last one first.
     pub(crate) asides: Vec<SocketAddr>,
+    /// The last initiation for the peer's other relays.
+    pub(crate) copies: Vec<(SocketAddr, [u8; INITIATION])>,
     pub(crate) mac1: Mac1,
     pub(crate) jar: Jar,
     pub(crate) sessions: Sessions,
@@ -137,8 +149,9 @@ impl Peer {
             key: config.key,
             preshared: config.preshared.clone(),
             endpoint: config.endpoint,
-            direct: config.endpoint.filter(|_| config.by_relay).map(|it| Box::new(Direct::new(it))),
+            direct: config.direct().map(Box::new),
             asides: Vec::new(),
+            copies: Vec::new(),
             mac1: Mac1::of(&config.key),
             jar: Jar::of(&config.key),
             sessions: Sessions::default(),
@@ -166,8 +179,11 @@ impl Peer {
     pub(crate) fn heard_at(&mut self, from: SocketAddr, now: u64) {
         match &mut self.direct {
             None => self.endpoint = Some(from),
-            Some(direct) if self.endpoint != Some(from) => direct.heard_elsewhere(from, now),
-            Some(_) => {}
+            Some(direct) => {
+                if let Some(moved) = direct.heard(from, self.endpoint, now) {
+                    self.endpoint = Some(moved);
+                }
+            }
         }
         self.heard = Some(now);
         self.timers.heard(now);
@@ -176,10 +192,11 @@ impl Peer {
     /// The first time at which something is to be done.
     pub(crate) fn first_deadline(&self) -> Option<u64> {
         let retry = self.pending.as_ref().map(|pending| pending.retry_at);
-        let direct = self.endpoint.zip(self.direct.as_ref());
-        let direct =
-            direct.and_then(|(endpoint, direct)| direct.deadline(endpoint, self.timers.silence));
-        let aside = (!self.asides.is_empty()).then_some(0);
+        let (direct, is_up) =
+            (self.endpoint.zip(self.direct.as_ref()), self.sessions.current.is_some());
+        let direct = direct
+            .and_then(|(endpoint, direct)| direct.deadline((endpoint, self.timers.silence), is_up));
+        let aside = (!self.asides.is_empty() || !self.copies.is_empty()).then_some(0);
         let all = [self.timers.first(), retry, self.sessions.first_end(), direct, aside];
         all.into_iter().flatten().min()
     }

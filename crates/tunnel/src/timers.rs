@@ -60,6 +60,12 @@ impl Timers {
         self.keepalive.get_or_insert(now.saturating_add(KEEPALIVE_TIMEOUT));
     }
 
+    /// Keepalives go after this silence from now on; 0 for none.
+    pub(crate) fn set_interval(&mut self, interval: u64, now: u64) {
+        self.interval = Some(interval).filter(|interval| *interval > 0);
+        self.restart_persistent(now);
+    }
+
     fn restart_persistent(&mut self, now: u64) {
         self.persistent = self.interval.map(|interval| now.saturating_add(interval));
     }

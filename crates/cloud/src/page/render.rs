@@ -7,7 +7,7 @@ use overlay::{Name, Policy};
 use super::html::Html;
 use super::http::Form;
 use super::verdict::Verdict;
-use crate::overview::{Node, Overview, Path, Server, State};
+use crate::overview::{Node, Overview, Path, State};
 use crate::policy::Written;
 
 /// Nodes of the table of who reaches whom: those with paths first. More would not be read.
@@ -53,8 +53,7 @@ fn head(html: &mut Html, overview: &Overview) {
     figure(html, "Relayed", number(forwarded), more);
     figure(html, "Policy version", number(overview.policy_version), String::new());
     html.raw("</dl>\n");
-    apart(html, "The relay", overview.relay);
-    apart(html, "The authority", overview.authority);
+    overview.servers.iter().for_each(|(name, is_there)| apart(html, name, *is_there));
     html.raw("<nav aria-label=\"Parts of this page\"><ul>");
     html.raw(
         "<li><a href=\"#ask\">Ask the policy</a></li><li><a href=\"#whom\">Who with whom</a></li>",
@@ -64,12 +63,10 @@ fn head(html: &mut Html, overview: &Overview) {
 }
 
 /// Says how a server is that is on a host of its own.
-fn apart(html: &mut Html, name: &'static str, server: Server) {
-    if server.is_apart {
-        html.raw(if server.is_there { "<p>" } else { "<p class=\"wrong\">" }).raw(name);
-        html.raw(" is on a host of its own, and ");
-        html.raw(if server.is_there { "there.</p>\n" } else { "not there now.</p>\n" });
-    }
+fn apart(html: &mut Html, name: &str, is_there: bool) {
+    html.raw(if is_there { "<p>" } else { "<p class=\"wrong\">" }).text(name);
+    html.raw(" is on a host of its own, and ");
+    html.raw(if is_there { "there.</p>\n" } else { "not there now.</p>\n" });
 }
 
 fn question(html: &mut Html, overview: &Overview, policy: &Policy, form: &Form) {

@@ -47,6 +47,8 @@ pub(crate) struct Service<S> {
     carrier: Carrier,
     /// Nothing where the relay is on a host of its own.
     relay: Option<Relay>,
+    /// Where nodes reach it.
+    own_relay: IpAddr,
     store: S,
     /// Where nodes are, as the store knows it, and since when.
     places: HashMap<PublicKey, (SocketAddr, u64)>,
@@ -87,7 +89,7 @@ pub(crate) fn authority_wanted(settings: &Settings, key: &PublicKey) -> String {
 pub(crate) fn run(config: &Path, is_apart: bool) -> Result<ExitCode> {
     let settings = Settings::read(config)?;
     let shown = config.display();
-    let has_apart = settings.relay_key.is_some() || settings.authority.is_some();
+    let has_apart = !settings.relays.is_empty() || settings.authority.is_some();
     match (is_apart, has_apart) {
         (true, false) => {
             let key = settings.key()?.public();
@@ -138,19 +140,18 @@ impl<S: Store> Service<S> {
             kept,
             &mut SystemEntropy::new(),
         )?;
-        if let Some(key) = settings.relay_key {
-            directory.relay_apart(key);
-        }
+        settings.relays.iter().for_each(|(at, key)| directory.relay_apart(*at, *key));
         if let Some((key, _)) = settings.authority {
             directory.authority_apart(key);
         }
         let url = settings.url(&key, signer).to_string();
-        let (carrier, relay) = (Carrier::new(end(key, now)?), settings.relay_key.is_none());
+        let (carrier, relay) = (Carrier::new(end(key, now)?), settings.relays.is_empty());
         let mut service = Self {
             directory,
             authority,
             carrier,
             relay: relay.then(Relay::default),
+            own_relay: settings.relay.0,
             store,
             places: HashMap::new(),
             paths: Vec::new(),
@@ -307,17 +308,21 @@ impl<S: Store> Service<S> {
             })
         });
         let devices: Vec<Value> = devices.collect();
-        let apart = self.directory.relay(now.nanos);
-        let counts = apart.map(|(_, counts)| counts).or(self.relay.as_ref().map(Relay::counts));
-        let (forwarded, dropped) = counts.unwrap_or_default();
-        let state = if apart.is_none_or(|(is_there, _)| is_there) { "present" } else { "absent" };
-        let relay = json!({ "forwarded": forwarded, "dropped": dropped, "state": state });
-        let authority = self.directory.has_authority().unwrap_or(true);
-        let authority = json!({ "state": if authority { "present" } else { "absent" } });
+        let own = self.relay.as_ref().map(Relay::counts);
+        let own = own.map(|counts| (self.own_relay, true, counts));
+        let apart = self.directory.relays(now.nanos).map(|it| (it.at, it.is_there, it.counts));
+        let state = |is_there| if is_there { "present" } else { "absent" };
+        let relays = own.into_iter().chain(apart).map(|(at, is_there, (forwarded, dropped))| {
+            json!({
+                "at": at, "forwarded": forwarded, "dropped": dropped, "state": state(is_there),
+            })
+        });
+        let relays: Vec<Value> = relays.collect();
+        let authority = json!({ "state": state(self.directory.has_authority().unwrap_or(true)) });
         json!({
             "schema": "tamis.cloud-devices/1",
             "devices": devices,
-            "relay": relay,
+            "relays": relays,
             "authority": authority,
         })
     }
@@ -389,6 +394,7 @@ impl<S: Store> Server for Service<S> {
 
     fn sweep(&mut self, now: Now) {
         self.directory.sweep(now);
+        self.directory.recall(now);
         self.authority.iter_mut().for_each(|authority| authority.sweep(now));
     }
 
@@ -462,7 +468,7 @@ fn authority(settings: &Settings, (own, kept): (&PublicKey, Vec<Record>)) -> Res
     let keys = (settings.signer()?, *own);
     let entropy = Box::new(SystemEntropy::new());
     let mut authority = Authority::new(settings.network.clone(), keys, kept, entropy)?;
-    settings.relay_key.into_iter().for_each(|key| authority.reserve(key));
+    settings.relays.iter().for_each(|(_, key)| authority.reserve(*key));
     Ok(authority)
 }
 

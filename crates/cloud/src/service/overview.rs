@@ -4,18 +4,25 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use anyhow::Result;
-use overlay::{Listed, Now, Pair, Ports, Relay, Router, Strangers, Way, limits::SECOND};
+use overlay::{Listed, Now, Pair, Ports, Relay, RelayState, Router, Strangers, Way, limits::SECOND};
 
 use super::Service;
-use crate::overview::{LINES, MOST, Node, Overview, Path, Server, State};
+use crate::overview::{LINES, MOST, Node, Overview, Path, State};
 use crate::peers::time;
 use crate::store::Store;
 
 impl<S: Store> Service<S> {
     /// What is known now.
     pub(super) fn overview(&self, now: Now) -> Result<Overview> {
-        let apart = self.directory.relay(now.nanos);
-        let counts = apart.map(|(_, counts)| counts).or(self.relay.as_ref().map(Relay::counts));
+        let (mut relayed, mut servers) = (self.relay.as_ref().map_or((0, 0), Relay::counts), Vec::new());
+        for RelayState { at, is_there, counts } in self.directory.relays(now.nanos) {
+            relayed = (relayed.0 + counts.0, relayed.1 + counts.1);
+            servers.push((format!("The relay {at}"), is_there));
+        }
+        if self.authority.is_none() {
+            let is_there = self.directory.has_authority().unwrap_or(true);
+            servers.push(("The authority".to_owned(), is_there));
+        }
         let kept = self.policy.to_keep();
         let mut overview = Overview {
             domain: self.directory.network().domain.clone(),
@@ -23,15 +30,8 @@ impl<S: Store> Service<S> {
             policy_version: kept.version,
             policy: kept.text,
             log: self.store.lines(LINES)?,
-            relayed: counts.unwrap_or_default(),
-            relay: Server {
-                is_there: apart.is_none_or(|(is_there, _)| is_there),
-                is_apart: self.relay.is_none(),
-            },
-            authority: Server {
-                is_there: self.directory.has_authority().unwrap_or(true),
-                is_apart: self.authority.is_none(),
-            },
+            relayed,
+            servers,
             ..Overview::default()
         };
         for listed in self.directory.list(now.nanos) {

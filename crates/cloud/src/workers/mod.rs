@@ -91,6 +91,16 @@ enum Next {
 impl Workers {
     /// Opens all sockets, and starts the workers.
     pub(crate) fn start(relaying: &Relaying, listen: IpAddr, clock: Clock) -> Result<Self> {
+        let (mut started, workers) = Self::open(relaying, listen, clock)?;
+        for worker in workers {
+            let thread = thread::Builder::new().name("relay".to_owned());
+            started.threads.push(thread.spawn(move || worker.run()).context("a thread")?);
+        }
+        Ok(started)
+    }
+
+    /// Opens all sockets, and makes the workers.
+    fn open(relaying: &Relaying, listen: IpAddr, clock: Clock) -> Result<(Self, Vec<Worker>)> {
         let Relaying { ports, workers, forwarding } = relaying;
         let workers = (*workers).max(1);
         allow_files(ports.len() * workers);
@@ -106,7 +116,7 @@ impl Workers {
         let (to_main, handed) = sync_channel(HANDED * workers + 1);
         let bell = || eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC).map(Arc::new);
         let (bell, stop) = (bell()?, bell()?);
-        let mut started = Self {
+        let opened = Self {
             forwarding: Arc::clone(forwarding),
             sockets,
             batch: SendBatch::default(),
@@ -115,14 +125,12 @@ impl Workers {
             stop,
             threads: Vec::new(),
         };
-        for sockets in all {
-            let to_main = (to_main.clone(), Arc::clone(&started.bell));
-            let worker =
-                Worker::new(sockets, (Arc::clone(forwarding), clock), to_main, &started.stop)?;
-            let thread = thread::Builder::new().name("relay".to_owned());
-            started.threads.push(thread.spawn(move || worker.run()).context("a thread")?);
-        }
-        Ok(started)
+        let worker = |sockets| {
+            let to_main = (to_main.clone(), Arc::clone(&opened.bell));
+            Worker::new(sockets, (Arc::clone(forwarding), clock), to_main, &opened.stop)
+        };
+        let workers = all.into_iter().map(worker).collect::<Result<_>>()?;
+        Ok((opened, workers))
     }
 
     /// Whether a port is the relay's.
@@ -442,5 +450,7 @@ fn count(bytes: &[u8], segment: usize) -> u64 {
 
 #[cfg(test)]
 mod figures;
+#[cfg(test)]
+mod order;
 #[cfg(test)]
 mod tests;

@@ -12,7 +12,7 @@ use tunnel::PublicKey;
 
 use super::*;
 
-const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+pub(super) const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// A port that no program has at this moment.
 pub(super) fn free_port() -> u16 {
@@ -20,11 +20,11 @@ pub(super) fn free_port() -> u16 {
     socket.local_addr().unwrap().port()
 }
 
-fn name(number: usize) -> Name {
+pub(super) fn name(number: usize) -> Name {
     format!("n{number}").parse().unwrap()
 }
 
-fn key(number: usize) -> PublicKey {
+pub(super) fn key(number: usize) -> PublicKey {
     let mut key = [0; 32];
     key[..8].copy_from_slice(&number.to_le_bytes());
     PublicKey::new(key)
@@ -85,7 +85,7 @@ impl Scene {
     }
 }
 
-fn pair_keys(ends: [usize; 2]) -> [PublicKey; 2] {
+pub(super) fn pair_keys(ends: [usize; 2]) -> [PublicKey; 2] {
     // In the order of their names.
     let mut ends = ends.map(|end| (name(end), key(end)));
     ends.sort_by(|one, other| one.0.cmp(&other.0));

@@ -5,17 +5,23 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use crate::direct::path;
 use crate::namespaces::{Hosts, PUBLIC};
 use crate::reached::{allow, answer, are_present, join_all};
 
-/// Where the relay is.
-const RELAY: &str = "203.0.114.1";
-
 /// A directory and a relay apart, with nodes a and b, and b and c, which may reach each other.
 fn network(test: &str, masquerades: [&str; 2]) -> Option<Hosts> {
+    network_of(test, masquerades, &["trs"])
+}
+
+/// One with relays on these hosts.
+pub(crate) fn network_of(test: &str, masquerades: [&str; 2], relays: &[&str]) -> Option<Hosts> {
     let mut hosts = Hosts::new(test, &["a", "b", "c"])?;
-    hosts.add("trs", 114);
+    for (number, relay) in (114..).zip(relays) {
+        hosts.add(relay, number);
+    }
     for (node, how) in ["a", "b"].into_iter().zip(masquerades) {
         hosts.masquerades(node, how);
         hosts.shuts(node);
@@ -28,27 +34,32 @@ fn network(test: &str, masquerades: [&str; 2]) -> Option<Hosts> {
     allow(&hosts, "b", "c");
     // What it prints is what the relay's host needs, and what that prints is what the directory needs.
     let line = printed.lines().find_map(|line| line.strip_prefix("tamis-cloud trs ")).unwrap();
-    let trs = relay_config(&hosts);
-    let line = line.replacen("/etc/tamis/trs.toml", &trs, 1).replace("ADDRESS", RELAY);
-    let printed = hosts.cloud_on("trs", &format!("trs {line}"));
-    let text = fs::read_to_string(&config).unwrap();
-    fs::write(&config, text + &printed).unwrap();
+    for (number, relay) in (114..).zip(relays) {
+        let line = line.replacen("/etc/tamis/trs.toml", &relay_config(&hosts, relay), 1);
+        let line = line.replace("ADDRESS", &format!("203.0.{number}.1"));
+        let printed = hosts.cloud_on(relay, &format!("trs {line}"));
+        let text = fs::read_to_string(&config).unwrap();
+        fs::write(&config, text + &printed).unwrap();
+    }
     hosts.serve("cloud", "nms", &config);
-    hosts.serve("trs", "trs", &trs);
+    for relay in relays {
+        hosts.serve(relay, "trs", &relay_config(&hosts, relay));
+    }
     join_all(&mut hosts);
-    hosts.wait("the relay", |hosts| relay(hosts, "present"));
+    hosts.wait("the relays", |hosts| relay(hosts, "present"));
     Some(hosts)
 }
 
-fn relay_config(hosts: &Hosts) -> String {
-    hosts.folder.path().join("trs.toml").display().to_string()
+pub(crate) fn relay_config(hosts: &Hosts, relay: &str) -> String {
+    hosts.folder.path().join(relay).join("trs.toml").display().to_string()
 }
 
-/// Whether the directory says this of the relay.
+/// Whether the directory says this of all relays.
 fn relay(hosts: &Hosts, state: &str) -> bool {
     let listed = hosts.cloud(&format!("devices --json --config {}", hosts.config()));
-    let relay = listed.split("\"relay\":").nth(1).unwrap_or_default();
-    relay.contains(&format!("\"state\": \"{state}\""))
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let relays = listed["relays"].as_array().unwrap();
+    !relays.is_empty() && relays.iter().all(|relay| relay["state"] == state)
 }
 
 /// Waits until something is so after a server has begun again, and says how long that took.
@@ -60,7 +71,7 @@ fn back(hosts: &Hosts, what: &str, since: Instant, is_so: impl FnMut(&Hosts) -> 
 #[test]
 fn two_nodes_reach_each_other_by_name_with_a_relay_apart() {
     let Some(mut hosts) = network("apart", ["random", "fully-random"]) else { return };
-    let (config, trs) = (hosts.config(), relay_config(&hosts));
+    let (config, trs) = (hosts.config(), relay_config(&hosts, "trs"));
     assert_eq!(hosts.dig("a", "b.home.internal", "A"), answer("NOERROR", "10.99.0.3"));
     hosts.wait("the first ping", |hosts| hosts.pings("a", "10.99.0.3"));
     assert_eq!(path(&hosts, "a"), "relay");

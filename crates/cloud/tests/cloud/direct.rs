@@ -17,10 +17,9 @@ pub(crate) fn path(hosts: &Hosts, node: &str) -> String {
 /// Datagrams that came to the relay.
 fn relayed(hosts: &Hosts) -> u64 {
     let devices = hosts.cloud(&format!("devices --json --config {}", hosts.config()));
-    let relay = devices.split("\"relay\":").nth(1).expect("figures of the relay");
-    let figures =
-        relay.split(|c: char| !c.is_ascii_digit()).filter_map(|it| it.parse::<u64>().ok());
-    figures.sum()
+    let devices: serde_json::Value = serde_json::from_str(&devices).unwrap();
+    let relay = &devices["relays"][0];
+    relay["forwarded"].as_u64().unwrap() + relay["dropped"].as_u64().unwrap()
 }
 
 fn is_direct(hosts: &Hosts) -> bool {

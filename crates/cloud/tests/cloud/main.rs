@@ -10,6 +10,7 @@ mod namespaces;
 mod pairs;
 mod policed;
 mod reached;
+mod relays;
 mod routers;
 mod speed;
 mod tcp;

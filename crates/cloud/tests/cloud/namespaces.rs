@@ -222,7 +222,8 @@ impl Hosts {
         String::from_utf8_lossy(&pids).into_owned()
     }
 
-    fn kill_all(&self, host: &str) {
+    /// Kills what runs on a host, and waits for nothing.
+    pub(crate) fn kill_all(&self, host: &str) {
         for pid in self.pids(host).lines() {
             let _ = Command::new("kill").args(["-9", pid]).status();
         }

@@ -85,6 +85,13 @@ fn rules(kind: &str, own: &str) -> String {
             translates(&format!("{udp} snat to {own} : {map}"), SHUT)
         }
         "random" => translates("oifname \"wan\" masquerade random", SHUT),
+        "brief" => {
+            let short = "ct timeout short {\nprotocol udp\nl3proto ip\n\
+                         policy = { unreplied : 2, replied : 2 }\n}\n\
+                         chain brief {\ntype filter hook prerouting priority mangle\n\
+                         meta l4proto udp ct timeout set \"short\"\n}\n";
+            translates("", &format!("{SHUT}{short}"))
+        }
         "blocked" => {
             let drop =
                 "chain forward {\ntype filter hook forward priority 0\nmeta l4proto udp drop\n}\n";

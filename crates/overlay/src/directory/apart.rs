@@ -1,9 +1,12 @@
-//! [`Apart`]: what a directory knows of an authority that is another process.
+//! What a directory knows of servers that are other processes: [`Apart`], an authority, and [`Remote`], a relay.
+
+use std::net::IpAddr;
 
 use tunnel::PublicKey;
 
 use crate::message::Transaction;
-use crate::queue::Followed;
+use crate::paths::Pair;
+use crate::queue::{Followed, Orders};
 
 /// An authority that is another process.
 #[derive(Debug)]
@@ -29,4 +32,24 @@ impl Apart {
         let (said, heard, clock, is_skewed, strange) = (0, None, None, false, None);
         Self { key, followed, said, heard, clock, is_skewed, strange }
     }
+}
+
+/// A relay on a host of its own.
+#[derive(Debug)]
+pub(super) struct Remote {
+    pub(super) at: IpAddr,
+    pub(super) orders: Orders<Pair>,
+    /// How many datagrams it has forwarded and dropped.
+    pub(super) counts: (u64, u64),
+}
+
+/// A relay on a host of its own, as a directory sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RelayState {
+    /// Where nodes reach it.
+    pub at: IpAddr,
+    /// Whether it is there.
+    pub is_there: bool,
+    /// How many datagrams it has forwarded and dropped.
+    pub counts: (u64, u64),
 }

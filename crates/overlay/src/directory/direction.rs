@@ -87,11 +87,12 @@ impl Directory {
             // What it is shown now is another node of that name.
             presence.withdrawals.remove(other);
         }
-        if self.orders.is_some() {
-            self.paths.set_shown(&Pair::of(node, other));
+        let pair = Pair::of(node, other);
+        if !self.relays.is_empty() {
+            self.paths.set_shown(&pair);
         }
-        let (endpoint, permits) = (self.relay_at(port), self.policy.permits(node, other));
-        self.send(node, transaction, Body::Direction { identity, endpoint, permits });
+        let (relays, permits) = (self.relays_of(&pair, port), self.policy.permits(node, other));
+        self.send(node, transaction, Body::Direction { identity, relays, permits });
     }
 
     /// A node expects another one: if it is the responder of a question, its initiator is shown the way. What it holds the

@@ -44,7 +44,7 @@ impl Directory {
 
     /// Whether a key is that of a server.
     fn is_server(&self, key: &PublicKey) -> bool {
-        *key == self.own || self.is_relay(key) || self.is_authority(key)
+        *key == self.own || self.relay_of(key).is_some() || self.is_authority(key)
     }
 
     /// Takes a node's key out of the network.

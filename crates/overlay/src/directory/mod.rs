@@ -16,6 +16,7 @@ mod direction;
 mod members;
 mod probes;
 mod punch;
+mod recall;
 mod receive;
 mod registration;
 mod relay;
@@ -23,5 +24,6 @@ mod sounding;
 mod state;
 mod ways;
 
+pub use apart::RelayState;
 pub use state::{Directory, Listed};
 pub use ways::Way;

@@ -53,7 +53,8 @@ impl Directory {
     }
 
     fn ask_for_probes(&mut self, name: &Name, ports: Vec<u16>, now: Now) {
-        let to = ports.iter().map(|port| self.relay_at(*port)).collect();
+        let at = self.relay.0;
+        let to = ports.iter().map(|port| SocketAddr::new(at, *port)).collect();
         if let Some(presence) = self.present.get_mut(name) {
             presence.sounding.asked = ports.into_iter().map(|port| (port, None)).collect();
             presence.sounding.asked_at = Some(now.nanos);
@@ -65,7 +66,7 @@ impl Directory {
     fn beacons(&mut self, name: &Name, count: usize) -> Vec<u16> {
         let (first, last) = (*self.relay.1.start(), *self.relay.1.end());
         let of_range = u32::from(last.saturating_sub(first)) + 1;
-        if self.orders.is_some() || of_range < limits::BEACONS {
+        if !self.relays.is_empty() || of_range < limits::BEACONS {
             return Vec::new();
         }
         let Some(presence) = self.present.get_mut(name) else { return Vec::new() };

@@ -32,6 +32,9 @@ impl Directory {
             return;
         }
         (presence.at, presence.at_since) = (Some(at), now.nanos);
+        if before.is_some() {
+            presence.recall = Default::default();
+        }
         let name = name.clone();
         self.order_all(&name);
         self.sound(&name, now);

@@ -14,13 +14,14 @@ impl Directory {
             Ok(message) => message,
             Err(error) => return self.note(format!("a message of {from} is none: {error}")),
         };
-        if self.is_relay(from) {
-            return self.relay_says(transaction, body, now);
+        if let Some(relay) = self.relay_of(from) {
+            return self.relay_says(relay, transaction, body, now);
         }
         if self.is_authority(from) {
             return self.authority_says(transaction, body, now);
         }
         let Some(name) = self.by_key.get(from).cloned() else { return };
+        self.heard_of(&name, now);
         match body {
             Body::Register { started, locals, identity } => {
                 self.register(&name, transaction, (started, locals, identity), now);

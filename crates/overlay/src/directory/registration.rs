@@ -33,6 +33,7 @@ impl Directory {
             at: None,
             at_since: 0,
             sounding: Default::default(),
+            recall: Default::default(),
             locals: Vec::new(),
             questions: 0,
             withdrawals: Default::default(),
@@ -43,16 +44,18 @@ impl Directory {
             let pairs = self.paths.of(name);
             presence.unknown = pairs.iter().filter_map(|pair| pair.other(name).cloned()).collect();
             pairs.iter().for_each(|pair| self.paths.restarted(pair));
+            presence.recall = Default::default();
             // It has another socket, perhaps, whose place counts at once.
             if now.nanos >= presence.at_since.saturating_add(limits::SECOND) {
                 presence.at = None;
             }
         }
+        let recall = if self.recalls { presence.recall.registered(now.nanos) } else { 0 };
         presence.started = started;
         presence.locals = locals;
         presence.until = now.nanos.saturating_add(limits::PRESENT);
         let (identity, time, directory) = (Box::new(identity), self.unix(now), self.started);
-        let answer = Body::Registered { identity, time, started: directory };
+        let answer = Body::Registered { identity, time, started: directory, recall };
         self.send(name, transaction, answer);
         self.remind(name);
         self.sound_on(name, now);
@@ -65,6 +68,27 @@ impl Directory {
         if let Some(name) = name.cloned() {
             self.refuse(&name, 0, Refusal::NotRegistered);
         }
+    }
+
+    /// A node says something.
+    pub(super) fn heard_of(&mut self, name: &Name, now: Now) {
+        if let Some(presence) = self.present.get_mut(name) {
+            presence.recall.said = now.nanos;
+        }
+    }
+
+    /// Says something to nodes that were silent for long enough, and may be behind a router that forgets in seconds: to be called
+    /// each second, or never.
+    pub fn recall(&mut self, now: Now) {
+        self.recalls = true;
+        let due = self.present.iter_mut().filter(|(_, it)| it.recall.is_due(now.nanos));
+        let due: Vec<Name> = due
+            .map(|(name, presence)| {
+                presence.recall.told = Some(now.nanos);
+                name.clone()
+            })
+            .collect();
+        due.iter().for_each(|name| self.refuse(name, 0, Refusal::NotRegistered));
     }
 
     /// Tells a node again what it did not say that it has learned.

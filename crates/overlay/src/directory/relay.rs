@@ -1,12 +1,17 @@
-//! A relay on a host of its own: which orders it gets, and what follows from its words.
+//! Relays on hosts of their own: which orders they get, and what follows from their words.
 //!
 //! An order says of one pair what is so when it is sent: a path, or none. What changes later is another order. So orders that wait
-//! are no more than pairs, and a relay that has carried out all of them has every path as it is.
+//! are no more than pairs, and a relay that has carried out all of them has every path as it is. Each relay carries all paths, by
+//! the same port: nodes are shown all relays, and leave one that does not answer without asking anybody.
+
+use std::net::{IpAddr, SocketAddr};
 
 use tunnel::PublicKey;
 
+use super::apart::{RelayState, Remote};
 use super::state::Directory;
 use crate::effect::{Effect, Now};
+use crate::limits::RELAYS;
 use crate::message::{Body, Message, Transaction};
 use crate::name::Name;
 use crate::network::guest_address;
@@ -15,112 +20,142 @@ use crate::paths::Pair;
 use crate::queue::{Heard, Orders};
 
 impl Directory {
-    /// The relay is on a host of its own, and has this key: to be said before anything else is. It is a peer of the tunnel with
-    /// an address of the link alone, as guests are.
-    pub fn relay_apart(&mut self, key: PublicKey) {
-        let addresses = vec![guest_address(&key).into()];
-        self.effects.push_back(Effect::Admit { key, addresses });
-        self.orders = Some(Orders::new(key));
+    /// A relay is on a host of its own, where nodes reach it, and has this key: to be said before anything else is, of at most
+    /// [`RELAYS`]. It is a peer of the tunnel with an address of the link alone, as guests are.
+    pub fn relay_apart(&mut self, at: IpAddr, key: PublicKey) {
+        if self.relays.len() < RELAYS {
+            let addresses = vec![guest_address(&key).into()];
+            self.effects.push_back(Effect::Admit { key, addresses });
+            self.relays.push(Remote { at, orders: Orders::new(key), counts: (0, 0) });
+        }
     }
 
-    /// Of a relay apart: whether it is there, and how many datagrams it has forwarded and dropped.
-    #[must_use]
-    pub fn relay(&self, now: u64) -> Option<(bool, (u64, u64))> {
-        self.orders.as_ref().map(|orders| (orders.is_there(now), self.counts))
+    /// The relays apart.
+    pub fn relays(&self, now: u64) -> impl Iterator<Item = RelayState> {
+        self.relays.iter().map(move |relay| {
+            let Remote { at, counts, ref orders } = *relay;
+            RelayState { at, is_there: orders.is_there(now), counts }
+        })
     }
 
-    /// Whether this is the key of a relay apart.
-    pub(super) fn is_relay(&self, key: &PublicKey) -> bool {
-        self.orders.as_ref().is_some_and(|orders| orders.key == *key)
+    /// The place of the relay apart that has this key.
+    pub(super) fn relay_of(&self, key: &PublicKey) -> Option<usize> {
+        self.relays.iter().position(|relay| relay.orders.key == *key)
     }
 
     /// Whether there is a relay now.
     pub(super) fn has_relay(&self, now: u64) -> bool {
-        self.orders.as_ref().is_none_or(|orders| orders.is_there(now))
+        self.relays.is_empty() || self.relays.iter().any(|relay| relay.orders.is_there(now))
     }
 
-    /// Whether the relay carries a path.
+    /// Whether a relay carries a path.
     pub(super) fn is_carried(&self, pair: &Pair) -> bool {
-        self.orders
-            .as_ref()
-            .is_none_or(|orders| self.paths.order(pair).is_some_and(|order| orders.is_done(order)))
+        let is_done = |(number, relay): (usize, &Remote)| {
+            self.paths.order(pair, number).is_some_and(|order| relay.orders.is_done(order))
+        };
+        self.relays.is_empty() || self.relays.iter().enumerate().any(is_done)
     }
 
-    /// The relay says something.
-    pub(super) fn relay_says(&mut self, transaction: Transaction, body: Body, now: Now) {
+    /// Where the relays are by a port, that first which the pair is to use first: pairs are spread, and always the same way.
+    pub(super) fn relays_of(&self, pair: &Pair, port: u16) -> Vec<SocketAddr> {
+        let bytes = pair.0.as_str().bytes().chain(pair.1.as_str().bytes());
+        let first = bytes.map(usize::from).sum::<usize>() % self.relays.len().max(1);
+        let (before, from) = self.relays.split_at(first);
+        let mut all: Vec<IpAddr> = from.iter().chain(before).map(|relay| relay.at).collect();
+        if all.is_empty() {
+            all.push(self.relay.0);
+        }
+        all.into_iter().map(|at| SocketAddr::new(at, port)).collect()
+    }
+
+    /// A relay says something.
+    pub(super) fn relay_says(
+        &mut self,
+        number: usize,
+        transaction: Transaction,
+        body: Body,
+        now: Now,
+    ) {
         let Body::Relays(said) = body else {
-            return self.note("the relay sent a message that is not a relay's".to_owned());
+            return self.note("a relay sent a message that is not a relay's".to_owned());
         };
-        if !self.is_ours(&said) {
+        if !self.is_ours(number, &said) {
             return;
         }
-        let Some(orders) = &mut self.orders else { return };
-        let word = (said.started, said.series, said.done);
+        let Some(Remote { at, orders, counts }) = self.relays.get_mut(number) else { return };
+        let (at, word) = (*at, (said.started, said.series, said.done));
         match orders.hear(self.started, word, transaction, now.nanos) {
             Heard::Nothing => return,
-            Heard::GoesOn => {}
+            Heard::GoesOn => *counts = said.counts,
             Heard::Begins { is_other } => {
-                self.begin_orders(now);
+                *counts = said.counts;
+                self.begin_orders(number, now);
                 if is_other {
-                    self.note("the relay is there".to_owned());
+                    self.note(format!("the relay at {at} is there"));
                 }
             }
         }
-        self.counts = said.counts;
-        let Some(orders) = &self.orders else { return };
-        let (series, whole) = (orders.series(self.started), orders.whole);
-        self.send_relay(transaction, Body::Relayed { series, whole });
-        self.send_orders();
+        let Some(relay) = self.relays.get(number) else { return };
+        let (series, whole) = (relay.orders.series(self.started), relay.orders.whole);
+        self.send_relay(number, transaction, Body::Relayed { series, whole });
+        self.send_orders(number);
     }
 
-    /// Whether the relay has the ports that nodes are shown; it is noted once where it has not.
-    fn is_ours(&mut self, said: &Relaying) -> bool {
+    /// Whether a relay has the ports that nodes are shown; it is noted once where it has not.
+    fn is_ours(&mut self, number: usize, said: &Relaying) -> bool {
         let ports = (*self.relay.1.start(), *self.relay.1.end());
-        let Some(orders) = &mut self.orders else { return false };
-        if said.ports != ports && orders.is_new_stranger(said.started) {
-            let ((first, last), (own, end)) = (said.ports, ports);
-            let what = format!("expected a relay with ports {own}-{end}, found {first}-{last}");
-            self.note(what);
+        let Some(relay) = self.relays.get_mut(number) else { return false };
+        if said.ports != ports && relay.orders.is_new_stranger(said.started) {
+            let ((first, last), (own, end), at) = (said.ports, ports, relay.at);
+            let what = format!("expected a relay with ports {own}-{end} at {at}");
+            self.note(format!("{what}, found {first}-{last}"));
         }
         said.ports == ports
     }
 
     /// Begins to name all paths.
-    fn begin_orders(&mut self, now: Now) {
-        let Some(orders) = &mut self.orders else { return };
+    fn begin_orders(&mut self, number: usize, now: Now) {
+        let Some(relay) = self.relays.get_mut(number) else { return };
         let pairs: Vec<Pair> = self.paths.pairs().cloned().collect();
         for (order, pair) in (1..).zip(&pairs) {
-            self.paths.set_order(pair, order);
+            self.paths.set_order(pair, number, order);
         }
-        orders.begin(pairs, now.nanos);
+        relay.orders.begin(pairs, now.nanos);
     }
 
-    /// Orders what is so of a pair, unless no relay is there: once it is, all paths are named. Returns the order's number.
-    pub(super) fn order(&mut self, pair: &Pair) -> Option<u64> {
-        let order = self.orders.as_mut()?.order(pair.clone())?;
-        self.send_orders();
-        Some(order)
+    /// Orders what is so of a pair, unless a relay is not there: once it is, all paths are named. A path that is new is carried
+    /// once that is carried out.
+    pub(super) fn order(&mut self, pair: &Pair, is_new: bool) {
+        for number in 0..self.relays.len() {
+            let order = self.relays.get_mut(number).and_then(|it| it.orders.order(pair.clone()));
+            if let Some(order) = order.filter(|_| is_new) {
+                self.paths.set_order(pair, number, order);
+            }
+            self.send_orders(number);
+        }
     }
 
     /// Orders again what is so of a node's paths.
     pub(super) fn order_all(&mut self, name: &Name) {
-        if self.orders.is_some() {
+        if !self.relays.is_empty() {
             for pair in self.paths.of(name) {
-                self.order(&pair);
+                self.order(&pair, false);
             }
         }
     }
 
     /// Sends the orders that are due.
-    fn send_orders(&mut self) {
-        while let Some((number, pair)) = self.orders.as_mut().and_then(Orders::send) {
-            let body = self.order_for(pair);
-            self.send_relay(number, body);
+    fn send_orders(&mut self, number: usize) {
+        let next = |directory: &mut Self| directory.relays.get_mut(number)?.orders.send();
+        while let Some((order, pair)) = next(self) {
+            let body = self.order_for(number, pair);
+            self.send_relay(number, order, body);
         }
     }
 
-    fn order_for(&self, pair: Pair) -> Body {
-        let series = self.orders.as_ref().map(|it| it.series(self.started)).unwrap_or_default();
+    fn order_for(&self, number: usize, pair: Pair) -> Body {
+        let relay = self.relays.get(number);
+        let series = relay.map(|it| it.orders.series(self.started)).unwrap_or_default();
         let end = |name: &Name| {
             let key = self.devices.get(name)?.key;
             let at = self.present.get(name).and_then(|it| it.at);
@@ -134,25 +169,29 @@ impl Directory {
         }
     }
 
-    fn send_relay(&mut self, transaction: Transaction, body: Body) {
-        let Some(orders) = &self.orders else { return };
-        let (to, at) = (orders.key, guest_address(&orders.key).into());
+    fn send_relay(&mut self, number: usize, transaction: Transaction, body: Body) {
+        let Some(relay) = self.relays.get(number) else { return };
+        let (to, at) = (relay.orders.key, guest_address(&relay.orders.key).into());
         let message = Message { transaction, body }.to_bytes();
         self.effects.push_back(Effect::Send { to, at, message });
     }
 
-    /// Repeats orders that the relay has not carried out.
+    /// Repeats orders that relays have not carried out.
     pub(super) fn repeat_orders(&mut self, now: u64) {
-        if let Some(orders) = &mut self.orders {
-            orders.repeat(now);
-            self.send_orders();
+        for number in 0..self.relays.len() {
+            self.relays.get_mut(number).into_iter().for_each(|relay| relay.orders.repeat(now));
+            self.send_orders(number);
         }
     }
 
-    /// Notices that the relay no longer speaks.
-    pub(super) fn miss_relay(&mut self, now: u64) {
-        if self.orders.as_mut().is_some_and(|orders| orders.misses(now)) {
-            self.note("the relay is not there".to_owned());
+    /// Notices relays that no longer speak.
+    pub(super) fn miss_relays(&mut self, now: u64) {
+        for number in 0..self.relays.len() {
+            let Some(relay) = self.relays.get_mut(number) else { continue };
+            if relay.orders.misses(now) {
+                let at = relay.at;
+                self.note(format!("the relay at {at} is not there"));
+            }
         }
     }
 }

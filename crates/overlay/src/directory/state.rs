@@ -6,7 +6,8 @@ use std::ops::RangeInclusive;
 
 use tunnel::{Entropy, NoEntropy, PublicKey};
 
-use super::apart::Apart;
+use super::apart::{Apart, Remote};
+use super::recall::Recall;
 use super::sounding::Sounding;
 use crate::effect::{Effect, Now};
 use crate::identity::{Identity, SignerKey};
@@ -17,7 +18,6 @@ use crate::name::Name;
 use crate::network::Network;
 use crate::paths::{Pair, Paths};
 use crate::policy::Policy;
-use crate::queue::Orders;
 use crate::record::{Device, Record};
 use crate::router::Router;
 use crate::transactions::Transactions;
@@ -47,8 +47,9 @@ pub(super) struct Presence {
     /// Where it is, outside the tunnel, and since when.
     pub(super) at: Option<SocketAddr>,
     pub(super) at_since: u64,
-    /// What is found out of the router in front of it.
+    /// What is found out of the router in front of it, and whether that forgets it in seconds.
     pub(super) sounding: Sounding,
+    pub(super) recall: Recall,
     /// Addresses of its own, which those near it may reach.
     pub(super) locals: Vec<SocketAddr>,
     /// The questions of it whose state is kept.
@@ -75,7 +76,7 @@ pub(super) struct Question {
 pub struct Directory {
     pub(super) network: Network,
     pub(super) policy: Policy,
-    /// Where the relay receives: its address, and its ports.
+    /// Where the relay of this process receives: its address, and its ports, which are those of relays apart, too.
     pub(super) relay: (IpAddr, RangeInclusive<u16>),
     /// Who signs identities.
     pub(super) signer: SignerKey,
@@ -92,10 +93,10 @@ pub struct Directory {
     pub(super) present: HashMap<Name, Presence>,
     pub(super) questions: Transactions<(Name, Transaction), Question>,
     pub(super) paths: Paths,
-    /// Orders to a relay apart; nothing where the relay is of this process.
-    pub(super) orders: Option<Orders<Pair>>,
-    /// How many datagrams a relay apart has forwarded and dropped.
-    pub(super) counts: (u64, u64),
+    /// Relays apart; none where the relay is of this process.
+    pub(super) relays: Vec<Remote>,
+    /// Nodes are said something after their silence.
+    pub(super) recalls: bool,
     pub(super) effects: VecDeque<Effect>,
     pub(super) noted: Lines,
 }
@@ -130,8 +131,8 @@ impl Directory {
             present: HashMap::new(),
             questions: Transactions::new(limits::QUESTIONS, limits::QUESTION),
             paths,
-            orders: None,
-            counts: (0, 0),
+            relays: Vec::new(),
+            recalls: false,
             effects: VecDeque::new(),
             noted: Lines::default(),
         };
@@ -178,9 +179,7 @@ impl Directory {
             let (pair, keys) = (pair.clone(), [first, second]);
             self.effects.push_back(Effect::Join { pair, keys, port });
         }
-        if let Some(order) = self.order(pair) {
-            self.paths.set_order(pair, order);
-        }
+        self.order(pair, true);
     }
 
     /// The next thing to be done.
@@ -222,7 +221,7 @@ impl Directory {
             self.part(&pair);
         }
         self.present.retain(|_, presence| presence.until > now.nanos);
-        self.miss_relay(now.nanos);
+        self.miss_relays(now.nanos);
         self.miss_authority(now.nanos);
         self.give_up_soundings(now);
         let forgetful = self.present.iter().filter(|(_, it)| !it.withdrawals.is_empty());
@@ -237,7 +236,7 @@ impl Directory {
     pub(super) fn part(&mut self, pair: &Pair) {
         self.paths.end(pair);
         self.effects.push_back(Effect::Part { pair: pair.clone() });
-        self.order(pair);
+        self.order(pair, false);
     }
 
     pub(super) fn admit(&mut self, device: &Device) {
@@ -267,11 +266,6 @@ impl Directory {
     pub(super) fn way(&self, pair: &Pair) -> Option<u16> {
         let is_way = self.is_carried(pair) || self.paths.is_shown(pair);
         self.paths.port(pair).filter(|_| is_way)
-    }
-
-    /// Where a port of the relay is.
-    pub(super) fn relay_at(&self, port: u16) -> SocketAddr {
-        SocketAddr::new(self.relay.0, port)
     }
 }
 

@@ -1,5 +1,5 @@
-//! A relay on a host of its own: whatever is lost, repeated, reordered or restarted, no node is shown a way that no relay has
-//! carried, and once the network carries again, the relay has the directory's paths and no others.
+//! Relays on hosts of their own: whatever is lost, repeated, reordered or restarted, no node is shown a way that no relay has
+//! carried, and once the network carries again, each relay has the directory's paths and no others.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,12 @@ use crate::signaling::{NAMES, PAIRS, Step, asked, check_peers, may, play, step};
 use crate::world::{Flying, World, name, policy, relay_key};
 
 fn world(seed: u64) -> World {
-    let mut world = World::apart(policy(&PAIRS), seed);
+    world_of(1, seed)
+}
+
+/// One with so many relays.
+fn world_of(relays: usize, seed: u64) -> World {
+    let mut world = World::apart(policy(&PAIRS), seed, relays);
     NAMES.iter().zip(1..).for_each(|(name, number)| world.enrolled(name, number));
     world
 }
@@ -20,42 +25,55 @@ fn pair(one: &str, other: &str) -> Pair {
     Pair::of(&name(one), &name(other))
 }
 
-/// Whether the relay forwards from one node to the other by the port that the directory means, once both have sent.
+/// Whether each relay forwards from one node to the other by the port that the directory means, once both have sent.
 fn forwards(world: &mut World, pair: &Pair) -> bool {
     let port = world.paths[pair];
     let place = |name| world.places[&world.nodes[name].0];
     let (first, second, now) = (place(&pair.0), place(&pair.1), world.now);
-    let outpost = world.outpost.as_mut().unwrap();
-    outpost.forward(port, first, b"x", now);
-    outpost.forward(port, second, b"y", now) == Some(first)
-        && outpost.forward(port, first, b"z", now) == Some(second)
+    world.outposts.iter_mut().all(|outpost| {
+        let outpost = outpost.as_mut().unwrap();
+        outpost.forward(port, first, b"x", now);
+        outpost.forward(port, second, b"y", now) == Some(first)
+            && outpost.forward(port, first, b"z", now) == Some(second)
+    })
 }
 
-/// Whether the relay has the directory's paths, and carries them.
+/// Whether each relay has the directory's paths, and carries them.
 fn agrees(world: &mut World) -> bool {
-    let pairs: BTreeSet<Pair> = world.outpost.as_ref().unwrap().pairs().collect();
-    pairs == world.paths.keys().cloned().collect() && pairs.iter().all(|it| forwards(world, it))
+    let paths: BTreeSet<Pair> = world.paths.keys().cloned().collect();
+    let mut relays = world.outposts.iter().map(|it| it.as_ref().unwrap().pairs().collect());
+    relays.all(|pairs: BTreeSet<Pair>| pairs == paths) && paths.iter().all(|it| forwards(world, it))
+}
+
+/// Which relays the directory knows to be there.
+fn is_there(world: &World) -> Vec<bool> {
+    world.directory.relays(world.now).map(|relay| relay.is_there).collect()
 }
 
 fn apart_step() -> impl Strategy<Value = Step> {
-    prop_oneof![12 => step(), 1 => Just(Step::EndRelay), 1 => Just(Step::RestartRelay)]
+    let relay = 0..3_usize;
+    let ends = relay.clone().prop_map(Step::EndRelay);
+    prop_oneof![12 => step(), 1 => ends, 1 => relay.prop_map(Step::RestartRelay)]
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
     #[test]
-    fn the_relay_has_the_directorys_paths_once_messages_arrive(
+    fn each_relay_has_the_directorys_paths_once_messages_arrive(
         seed: u64,
+        relays in 1..4_usize,
         steps in proptest::collection::vec(apart_step(), 0..160),
     ) {
-        let mut world = world(seed);
+        let mut world = world_of(relays, seed);
         for step in &steps {
             play(&mut world, step);
             check_peers(&world);
         }
-        if world.outpost.is_none() {
-            world.restart_outpost();
+        for relay in 0..relays {
+            if world.outposts[relay].is_none() {
+                world.restart_outpost(relay);
+            }
         }
         world.settle(12);
         for one in NAMES {
@@ -103,7 +121,7 @@ fn a_lost_order_goes_before_later_ones() {
     let second = world.flying.remove(1);
     world.flying.clear();
     world.deliver(second);
-    assert_eq!(world.outpost.as_ref().unwrap().pairs().count(), 0);
+    assert_eq!(world.outposts[0].as_ref().unwrap().pairs().count(), 0);
     // Both are repeated; in which order they come is the network's affair, and a later one is repeated again.
     for _ in 0..2 {
         world.wait(SECOND / 5);
@@ -111,7 +129,7 @@ fn a_lost_order_goes_before_later_ones() {
             world.deliver(message);
         }
     }
-    assert_eq!(world.outpost.as_ref().unwrap().pairs().count(), 2);
+    assert_eq!(world.outposts[0].as_ref().unwrap().pairs().count(), 2);
     assert!(agrees(&mut world));
 }
 
@@ -120,9 +138,9 @@ fn without_a_relay_names_are_offline_and_what_is_known_stays() {
     let mut world = world(1);
     world.settle(2);
     assert!(asked(&mut world, "a", "b", 1).is_ok());
-    world.outpost = None;
+    world.outposts[0] = None;
     world.settle(6);
-    assert_eq!(world.directory.relay(world.now).map(|it| it.0), Some(false));
+    assert_eq!(is_there(&world), [false]);
     let offline = NoWay::Refused(Refusal::Offline);
     assert_eq!(asked(&mut world, "b", "c", 1), Err(offline));
     assert!(world.peers[&name("a")].contains_key(&name("b")), "they may have a direct path");
@@ -130,7 +148,7 @@ fn without_a_relay_names_are_offline_and_what_is_known_stays() {
     world.set_policy(policy(&[["b", "c"]]));
     world.settle(1);
     assert!(!world.peers[&name("a")].contains_key(&name("b")));
-    world.restart_outpost();
+    world.restart_outpost(0);
     world.settle(2);
     assert!(asked(&mut world, "b", "c", 1).is_ok() && agrees(&mut world));
 }
@@ -180,9 +198,9 @@ fn a_relay_starts_with_the_sources_that_it_had() {
         let before = vec![(pair("a", "b"), [Some(source), Some(far)])];
         let entropy = &mut crate::world::seeded(9);
         let ports = crate::world::relay().1;
-        world.outpost = Some(overlay::Outpost::new(ports, before, entropy).unwrap());
+        world.outposts[0] = Some(overlay::Outpost::new(ports, before, entropy).unwrap());
         world.settle(2);
-        let outpost = world.outpost.as_mut().unwrap();
+        let outpost = world.outposts[0].as_mut().unwrap();
         assert_eq!(outpost.forward(port, far, b"x", now).is_some(), works);
     }
 }
@@ -196,8 +214,8 @@ fn a_relay_that_serves_other_ports_is_none_and_that_is_said() {
         let message = Message { transaction, body: Body::Relays(relaying) }.to_bytes();
         world.deliver(Flying::ToDirectory(relay_key(), message));
     }
-    assert_eq!(world.directory.relay(world.now).map(|it| it.0), Some(false));
-    let said = "expected a relay with ports 52000-52127, found 1-2";
+    assert_eq!(is_there(&world), [false]);
+    let said = "expected a relay with ports 52000-52127 at 203.0.114.1, found 1-2";
     assert_eq!(world.notes.iter().filter(|note| *note == said).count(), 1);
 }
 
@@ -223,9 +241,9 @@ fn a_node_and_a_relay_say_nothing_for_each_other() {
     assert!(says(&mut world, relay_key(), Body::Direct { name: name("b") }));
     assert_eq!(world.notes.len(), 2, "{:?}", world.notes);
     // What it says that it has carried out, and was never ordered, counts for nothing.
-    let before = world.directory.relay(world.now);
+    let before = is_there(&world);
     says(&mut world, relay_key(), Body::Relays(relaying));
-    assert_eq!(before.map(|it| it.0), Some(true));
+    assert_eq!(before, [true]);
     world.flying.clear();
     world.resolve(&name("a"), &name("b"));
     world.settle(0);
@@ -248,7 +266,7 @@ fn a_node_and_a_relay_say_nothing_for_each_other() {
 #[test]
 fn a_relay_that_hears_nothing_makes_another_session_now_and_then() {
     let mut world = world(1);
-    let outpost = world.outpost.as_mut().unwrap();
+    let outpost = world.outposts[0].as_mut().unwrap();
     assert!(outpost.is_deserted(SERVER_PATIENCE));
     assert!(!outpost.is_deserted(2 * SERVER_PATIENCE - 1));
     assert!(outpost.is_deserted(2 * SERVER_PATIENCE));

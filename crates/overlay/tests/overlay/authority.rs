@@ -362,14 +362,14 @@ fn a_directory_does_not_say_what_time_it_is_once_the_authority_has() {
         let transaction = sent.last().unwrap().transaction;
         // It would have the node believe in what the signer said of b yesterday.
         let identity = Box::new(signer().sign(claims("a", 1, UNIX + IDENTITY)));
-        let body = Body::Registered { identity, time: UNIX - 86_400, started: 1 };
+        let body = Body::Registered { identity, time: UNIX - 86_400, started: 1, recall: 0 };
         node.receive(&Message { transaction, body }.to_bytes(), SECOND);
         node.resolve(&name("b"), SECOND);
         let (sent, _) = done(&mut node);
         let transaction = sent.last().unwrap().transaction;
         let identity = Box::new(signer().sign(claims("b", 2, UNIX - 1)));
-        let endpoint = "192.0.2.1:1".parse().unwrap();
-        let body = Body::Direction { identity, endpoint, permits: Permits::default() };
+        let relays = vec!["192.0.2.1:1".parse().unwrap()];
+        let body = Body::Direction { identity, relays, permits: Permits::default() };
         node.receive(&Message { transaction, body }.to_bytes(), SECOND);
         let (_, others) = done(&mut node);
         let found = Err(NoWay::NotGenuine(NotGenuine::Expired));

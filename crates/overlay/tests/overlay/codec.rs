@@ -17,9 +17,12 @@ fn name() -> impl Strategy<Value = Name> {
     "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?".prop_map(|text| text.parse().unwrap())
 }
 
+fn place() -> impl Strategy<Value = SocketAddr> {
+    any::<SocketAddr>().prop_map(|it| SocketAddr::new(it.ip(), it.port()))
+}
+
 fn places(most: usize) -> impl Strategy<Value = Vec<SocketAddr>> {
-    let place = any::<SocketAddr>().prop_map(|it| SocketAddr::new(it.ip(), it.port()));
-    proptest::collection::vec(place, 0..=most)
+    proptest::collection::vec(place(), 0..=most)
 }
 
 fn service() -> impl Strategy<Value = Service> {
@@ -149,16 +152,16 @@ fn body() -> impl Strategy<Value = Body> {
             }
         ),
         places(4).prop_map(|to| Body::Probe { to }),
-        (identity.clone(), any::<u64>(), any::<u64>()).prop_map(|(identity, time, started)| {
-            Body::Registered { identity: Box::new(identity), time, started }
-        }),
-        name().prop_map(|name| Body::Direct { name }),
-        (identity, any::<std::net::SocketAddr>(), permits()).prop_map(
-            |(identity, endpoint, permits)| {
-                let endpoint = (endpoint.ip(), endpoint.port()).into();
-                Body::Direction { identity: Box::new(identity), endpoint, permits }
+        (identity.clone(), any::<u64>(), any::<u64>(), any::<u8>()).prop_map(
+            |(identity, time, started, recall)| {
+                Body::Registered { identity: Box::new(identity), time, started, recall }
             }
         ),
+        name().prop_map(|name| Body::Direct { name }),
+        (identity, place(), places(3), permits()).prop_map(|(identity, first, others, permits)| {
+            let relays = [first].into_iter().chain(others).collect();
+            Body::Direction { identity: Box::new(identity), relays, permits }
+        }),
         (name(), any::<u64>(), any::<u64>()).prop_map(|(name, started, version)| Body::Ready {
             name,
             started,

@@ -112,10 +112,10 @@ fn what_only_a_directory_says_is_noted_and_does_nothing() {
         expires: u64::MAX,
     };
     let identity = Box::new(Signer::of_seed(&[1; 32]).unwrap().sign(claims));
-    let endpoint = "192.0.2.1:1".parse().unwrap();
+    let relays = vec!["192.0.2.1:1".parse().unwrap()];
     for body in [
-        Body::Direction { identity: identity.clone(), endpoint, permits: Permits::default() },
-        Body::Registered { identity, time: 0, started: 0 },
+        Body::Direction { identity: identity.clone(), relays, permits: Permits::default() },
+        Body::Registered { identity, time: 0, started: 0, recall: 0 },
         Body::Withdraw { name: name("b") },
         Body::Refused(Refusal::NoSuchName),
     ] {
@@ -280,7 +280,7 @@ impl Deceived {
         deceived.node.tick(SECOND);
         deceived.act();
         let identity = Box::new(signer().sign(claims("a", 1)));
-        deceived.hears(None, Body::Registered { identity, time: UNIX, started: 1 });
+        deceived.hears(None, Body::Registered { identity, time: UNIX, started: 1, recall: 0 });
         deceived
     }
 
@@ -302,16 +302,19 @@ impl Deceived {
                 Action::Remove { name } => assert!(self.peers.remove(&name).is_some()),
                 Action::Answer { found, .. } => self.answers.push(found),
                 Action::Note(line) => self.notes.push(line),
-                Action::Permit { .. } | Action::Punch { .. } | Action::Probe { .. } => {}
+                Action::Permit { .. }
+                | Action::Punch { .. }
+                | Action::Probe { .. }
+                | Action::Keep(_) => {}
             }
         }
     }
 
     fn is_shown(&mut self, transaction: Option<u64>, identity: Identity) {
-        let endpoint = "192.0.2.1:1".parse().unwrap();
+        let relays = vec!["192.0.2.1:1".parse().unwrap()];
         self.hears(
             transaction,
-            Body::Direction { identity: Box::new(identity), endpoint, permits: Permits::default() },
+            Body::Direction { identity: Box::new(identity), relays, permits: Permits::default() },
         );
     }
 }
@@ -370,7 +373,7 @@ fn the_identity_of_another_node_is_no_answer() {
     let identity = Box::new(signer().sign(claims("b", 2)));
     let register = node.sent.iter().rev().find(|it| matches!(it.body, Body::Register { .. }));
     let transaction = register.map(|it| it.transaction);
-    node.hears(transaction, Body::Registered { identity, time: UNIX, started: 2 });
+    node.hears(transaction, Body::Registered { identity, time: UNIX, started: 2, recall: 0 });
     assert_eq!(node.notes, ["the directory takes this node for another"]);
 }
 

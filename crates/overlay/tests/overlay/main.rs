@@ -15,6 +15,7 @@ mod relayed;
 mod router;
 mod routers;
 mod setups;
+mod several;
 mod signaling;
 mod town;
 mod ways;

@@ -72,7 +72,7 @@ fn host(number: u64, kind: Kind) -> Host {
     let other = 3 - number;
     let peer = PeerConfig {
         endpoint: Some(RELAY.into()),
-        by_relay: true,
+        relays: vec![RELAY.into()],
         keepalive: Some(25 * SECOND),
         allowed: vec![Prefix::new([10, 99, 0, other as u8].into(), 32).unwrap()],
         ..PeerConfig::new(secret(other).public())

@@ -29,8 +29,8 @@ pub(crate) enum Step {
     Enrol(usize, u64),
     Revoke(usize),
     /// The relay on a host of its own ends, or begins again.
-    EndRelay,
-    RestartRelay,
+    EndRelay(usize),
+    RestartRelay(usize),
 }
 
 pub(crate) fn step() -> impl Strategy<Value = Step> {
@@ -77,8 +77,11 @@ pub(crate) fn play(world: &mut World, step: &Step) {
             world.enrols(&name(NAMES[*node]), *number);
         }
         Step::Revoke(node) if world.has_authority => drop(world.revoke(&name(NAMES[*node]))),
-        Step::EndRelay => world.outpost = None,
-        Step::RestartRelay => world.restart_outpost(),
+        Step::EndRelay(relay) => {
+            let relays = world.outposts.len();
+            world.outposts[relay % relays] = None;
+        }
+        Step::RestartRelay(relay) => world.restart_outpost(relay % world.outposts.len()),
         _ => {}
     }
 }
@@ -333,9 +336,9 @@ fn a_directory_that_names_another_key_is_found_out() {
     let other = Signer::of_seed(&[8; 32]).unwrap();
     let wrong = Claims { key: tunnel::PublicKey::new([1; 32]), ..claims };
     let forged: Identity = other.sign(wrong);
-    let endpoint = "192.0.2.1:1".parse().unwrap();
+    let relays = vec!["192.0.2.1:1".parse().unwrap()];
     let permits = overlay::Permits::default();
-    let body = overlay::Body::Direction { identity: Box::new(forged), endpoint, permits };
+    let body = overlay::Body::Direction { identity: Box::new(forged), relays, permits };
     world.notes.clear();
     let message = Message { transaction: 7, body }.to_bytes();
     world.deliver(Flying::ToPeer(world.nodes[&a].0, message));

@@ -7,12 +7,13 @@ use std::net::{IpAddr, SocketAddr};
 
 use overlay::limits::SECOND;
 use overlay::{
-    Action, Authority, Carrier, Device, Directory, Effect, Node, Now, PORT, Record, Relay,
+    Action, Authority, Carrier, Device, Directory, Effect, Node, Now, Outpost, PORT, Pair, Record,
+    Relay, Sources,
 };
-use tunnel::{Config, Offer, Path, PeerConfig, Prefix, Tunnel};
+use tunnel::{Config, Offer, Path, PeerConfig, Prefix, PublicKey, Tunnel};
 
 use crate::router::{Kind, Router};
-use crate::world::{directory_key, name, network, policy, relay, secret, seeded, signer};
+use crate::world::{directory_key, name, network, policy, relay, relay_of, secret, seeded, signer};
 
 pub(crate) const MILLISECOND: u64 = SECOND / 1_000;
 /// Where the cloud is: by IPv4, as nodes know it.
@@ -41,6 +42,8 @@ struct Cloud {
 struct Home {
     carrier: Carrier,
     node: Node,
+    /// Nanoseconds of silence after which peers get a keepalive.
+    keep: u64,
     number: u32,
     inside: SocketAddr,
     /// An address of IPv6, where the node has one, and the router before it.
@@ -50,9 +53,22 @@ struct Home {
 
 type Flight = Reverse<(u64, u64, SocketAddr, SocketAddr, Vec<u8>)>;
 
+/// A relay on a host of its own.
+struct Apart {
+    at: IpAddr,
+    key: PublicKey,
+    /// Nothing while it is killed.
+    outpost: Option<Outpost>,
+    /// What is on its disk.
+    kept: Vec<(Pair, Sources)>,
+    /// How long a datagram takes from a node to it.
+    takes: u64,
+}
+
 /// All of it.
 pub(crate) struct Town {
     cloud: Cloud,
+    relays: Vec<Apart>,
     homes: [Home; 2],
     distances: Distances,
     pub(crate) now: u64,
@@ -103,7 +119,7 @@ impl Cloud {
     }
 
     /// Carries out what is wanted.
-    fn settle(&mut self, now: u64) {
+    fn settle(&mut self, relays: &mut [Apart], now: u64) {
         let own = SocketAddr::new(network().directory().0.into(), PORT);
         while let Some(effect) = self.authority.take().or_else(|| self.directory.take()) {
             match effect {
@@ -111,6 +127,11 @@ impl Cloud {
                     let allowed = addresses.into_iter().map(whole).collect();
                     let peer = PeerConfig { allowed, ..PeerConfig::new(key) };
                     let _ = self.carrier.tunnel_mut().add_peer(&peer);
+                }
+                Effect::Send { to, message, .. } if relays.iter().any(|it| it.key == to) => {
+                    let relay = relays.iter_mut().find(|it| it.key == to);
+                    let outpost = relay.and_then(|relay| relay.outpost.as_mut());
+                    outpost.into_iter().for_each(|outpost| outpost.receive(&message, now));
                 }
                 Effect::Send { at, message, .. } => {
                     self.carrier.send(own, SocketAddr::new(at, PORT), &message, now);
@@ -184,7 +205,8 @@ impl Home {
         });
         let routers = v4.zip(places).map(|(kind, at)| Router::new(kind, at)).collect();
         node.set_locals([inside].into_iter().chain(v6.iter().map(|it| it.0)).collect());
-        Self { carrier, node, number: number as u32 + 1, inside, v6, routers }
+        let keep = 25 * SECOND;
+        Self { carrier, node, keep, number: number as u32 + 1, inside, v6, routers }
     }
 
     /// Does what the node wants, as `tamis tunnel up` does.
@@ -196,11 +218,11 @@ impl Home {
                 Action::Send(message) | Action::Ask(message) => {
                     self.carrier.send(own, cloud, &message, now);
                 }
-                Action::Add { claims, endpoint } => {
+                Action::Add { claims, relays } => {
                     let peer = PeerConfig {
-                        endpoint: Some(endpoint),
-                        by_relay: true,
-                        keepalive: Some(25 * SECOND),
+                        endpoint: relays.first().copied(),
+                        relays,
+                        keepalive: Some(self.keep),
                         allowed: vec![whole(claims.v4.into()), whole(claims.v6.into())],
                         ..PeerConfig::new(claims.key)
                     };
@@ -213,6 +235,13 @@ impl Home {
                 Action::Probe { to } => {
                     let cloud = self.carrier.tunnel().find(&directory_key()).unwrap();
                     assert!(self.carrier.tunnel_mut().probe_aside(cloud, &to));
+                }
+                Action::Keep(after) => {
+                    self.keep = after;
+                    let peers: Vec<_> = self.carrier.tunnel().peers().collect();
+                    for peer in peers {
+                        assert!(self.carrier.tunnel_mut().set_keepalive(peer, after, now));
+                    }
                 }
                 Action::Permit { .. } | Action::Answer { .. } => {}
                 Action::Remove { .. } | Action::Note(_) => unreachable!("{action:?}"),
@@ -245,9 +274,20 @@ impl Home {
 
 impl Town {
     pub(crate) fn new(routers: [Routers; 2], distances: Distances) -> Self {
+        Self::apart(routers, distances, &[])
+    }
+
+    /// One with relays on hosts of their own, to which datagrams take so long.
+    pub(crate) fn apart(routers: [Routers; 2], distances: Distances, relays: &[u64]) -> Self {
         let [one, other] = routers;
+        let apart = |(number, takes): (usize, &u64)| {
+            let ((at, key), entropy) = (relay_of(number), &mut seeded(number as u64 ^ 77));
+            let outpost = Outpost::new(relay().1, Vec::new(), entropy).unwrap();
+            Apart { at, key, outpost: Some(outpost), kept: Vec::new(), takes: *takes }
+        };
         let mut town = Self {
             cloud: Cloud::new(),
+            relays: relays.iter().enumerate().map(apart).collect(),
             homes: [Home::new(0, one), Home::new(1, other)],
             distances,
             now: SECOND,
@@ -258,8 +298,41 @@ impl Town {
             arrived: HashSet::new(),
             direct: 0,
         };
-        town.cloud.settle(SECOND);
+        for relay in &town.relays {
+            town.cloud.directory.relay_apart(relay.at, relay.key);
+        }
+        town.cloud.settle(&mut town.relays, SECOND);
         town
+    }
+
+    /// A relay is killed.
+    pub(crate) fn kill_relay(&mut self, number: usize) {
+        let outpost = self.relays[number].outpost.take();
+        let paths = outpost.iter().flat_map(|outpost| outpost.paths());
+        self.relays[number].kept = paths.map(|path| (path.pair, path.sources)).collect();
+    }
+
+    /// A relay begins again, with what is on its disk.
+    pub(crate) fn restart_relay(&mut self, number: usize) {
+        let (kept, entropy) = (self.relays[number].kept.clone(), &mut seeded(self.now));
+        self.relays[number].outpost = Some(Outpost::new(relay().1, kept, entropy).unwrap());
+    }
+
+    /// The relay to which a node sends what is for the other one, if it does not send directly.
+    pub(crate) fn relay(&self, side: usize) -> Option<usize> {
+        let home = &self.homes[side];
+        let endpoint = home.carrier.tunnel().status(home.peer()?)?.endpoint?;
+        self.relays.iter().position(|relay| relay.at == endpoint.ip())
+    }
+
+    /// Relays say what they have to say.
+    fn hear_relays(&mut self) {
+        let (now, time) = (self.now, Now { nanos: self.now, unix: 1_800_000_000 });
+        for number in 0..self.relays.len() {
+            let Apart { key, outpost, .. } = &mut self.relays[number];
+            let (key, said) = (*key, outpost.as_mut().and_then(|outpost| outpost.take(now)));
+            said.iter().for_each(|said| self.cloud.directory.receive(&key, said, time));
+        }
     }
 
     /// A node asks for the other one.
@@ -267,6 +340,11 @@ impl Town {
         let now = self.now;
         self.homes[side].node.resolve(&name(NAMES[1 - side]), now);
         self.flush(side);
+    }
+
+    /// After how many nanoseconds of silence a node sends keepalives.
+    pub(crate) fn keep(&self, side: usize) -> u64 {
+        self.homes[side].keep
     }
 
     /// How a node reaches the other one, if it knows it.
@@ -277,15 +355,18 @@ impl Town {
 
     fn launch(&mut self, from: SocketAddr, to: SocketAddr, bytes: Vec<u8>) {
         let cloud = IpAddr::from(CLOUD.0);
-        let is_direct = from.ip() != cloud && to.ip() != cloud;
+        let of = |at: SocketAddr| self.relays.iter().find(|relay| relay.at == at.ip());
+        let relay = of(from).or(of(to)).map(|relay| relay.takes);
+        let is_direct = from.ip() != cloud && to.ip() != cloud && relay.is_none();
         self.direct += u64::from(is_direct);
         if is_direct && self.is_cut {
             return;
         }
         let far = if from.ip() == cloud { to } else { from };
-        let takes = match (is_direct, self.side_of(far)) {
-            (true, _) | (_, None) => self.distances.between,
-            (false, Some(side)) => self.distances.cloud[side],
+        let takes = match (relay, is_direct, self.side_of(far)) {
+            (Some(takes), ..) => takes,
+            (_, true, _) | (_, _, None) => self.distances.between,
+            (_, false, Some(side)) => self.distances.cloud[side],
         };
         self.launched += 1;
         self.flights.push(Reverse((self.now + takes, self.launched, from, to, bytes)));
@@ -312,7 +393,7 @@ impl Town {
     }
 
     fn flush_cloud(&mut self) {
-        self.cloud.settle(self.now);
+        self.cloud.settle(&mut self.relays, self.now);
         for (port, to) in std::mem::take(&mut self.cloud.strays) {
             self.launch((CLOUD.0, port).into(), to, vec![0]);
         }
@@ -328,6 +409,11 @@ impl Town {
                 self.launch(to, next, bytes);
             }
             return self.flush_cloud();
+        }
+        if let Some(relay) = self.relays.iter_mut().find(|relay| relay.at == to.ip()) {
+            let outpost = relay.outpost.as_mut();
+            let next = outpost.and_then(|it| it.forward(to.port(), from, &bytes, now));
+            return next.into_iter().for_each(|next| self.launch(to, next, bytes.clone()));
         }
         let Some(side) = self.side_of(to) else { return };
         let home = &mut self.homes[side];
@@ -355,7 +441,10 @@ impl Town {
                 self.flush(side);
             }
             self.cloud.carrier.tick(now);
-            self.cloud.directory.sweep(Now { nanos: now, unix: 1_800_000_000 });
+            self.hear_relays();
+            let time = Now { nanos: now, unix: 1_800_000_000 };
+            self.cloud.directory.sweep(time);
+            self.cloud.directory.recall(time);
             self.flush_cloud();
             let next = (now + 5 * MILLISECOND).min(end);
             while let Some(Reverse((at, ..))) = self.flights.peek()
@@ -373,6 +462,13 @@ impl Town {
     /// within a second after that.
     pub(crate) fn speak(&mut self, sides: &[usize], hundredths: u64) -> usize {
         let first = self.sent;
+        self.speak_on(sides, hundredths);
+        self.wait(SECOND);
+        (first..self.sent).filter(|it| !self.arrived.contains(&it.to_le_bytes()[..])).count()
+    }
+
+    /// Sends as [`Self::speak`] does, and waits for nothing.
+    pub(crate) fn speak_on(&mut self, sides: &[usize], hundredths: u64) {
         for _ in 0..hundredths / 2 {
             for side in sides.iter().copied() {
                 let of =
@@ -384,7 +480,5 @@ impl Town {
             }
             self.wait(20 * MILLISECOND);
         }
-        self.wait(SECOND);
-        (first..self.sent).filter(|it| !self.arrived.contains(&it.to_le_bytes()[..])).count()
     }
 }

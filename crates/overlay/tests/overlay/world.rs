@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 
-use overlay::limits::SECOND;
+use overlay::limits::{RELAYS, SECOND};
 use overlay::{
     Action, Authority, Body, Claims, Device, Directory, Effect, Line, Message, Name, Network,
     NoWay, Node, Now, Outpost, Pair, Permits, Policy, Record, Router, Signer,
@@ -72,7 +72,12 @@ pub(crate) fn signer() -> Signer {
 
 /// The key of a relay on a host of its own.
 pub(crate) fn relay_key() -> PublicKey {
-    secret(2_000).public()
+    relay_of(0).1
+}
+
+/// Where a relay on a host of its own is, and its key.
+pub(crate) fn relay_of(number: usize) -> (IpAddr, PublicKey) {
+    ([203, 0, 114, number as u8 + 1].into(), secret(2_000 + number as u64).public())
 }
 
 /// A message on its way.
@@ -154,44 +159,53 @@ pub(crate) struct World {
     pub(crate) flying: Vec<Flying>,
     /// The address from which each node's datagrams come.
     pub(crate) places: BTreeMap<PublicKey, SocketAddr>,
-    /// The relay on a host of its own, if it is there.
-    pub(crate) outpost: Option<Outpost>,
+    /// The relays on hosts of their own, as far as they are there.
+    pub(crate) outposts: Vec<Option<Outpost>>,
     /// Whether the authority is another process, and whether it and the directory are there.
     pub(crate) is_split: bool,
     pub(crate) has_authority: bool,
     pub(crate) has_directory: bool,
     /// Seconds by which the authority's clock is ahead of the directory's.
     pub(crate) ahead: i64,
-    /// Whether the relay is on a host of its own, and the pairs that it was heard to carry since they have a path.
-    is_apart: bool,
+    /// The pairs that a relay apart was heard to carry since they have a path.
     carried: BTreeSet<Pair>,
     pub(crate) now: u64,
     seed: u64,
 }
 
 impl World {
-    /// One whose relay is on a host of its own.
-    pub(crate) fn apart(policy: Policy, seed: u64) -> Self {
+    /// One whose relays are on hosts of their own: so many.
+    pub(crate) fn apart(policy: Policy, seed: u64, relays: usize) -> Self {
         let mut world = Self::new(policy, seed);
-        world.is_apart = true;
-        world.directory.relay_apart(relay_key());
-        world.restart_outpost();
+        world.outposts.resize_with(relays, || None);
+        world.name_relays();
+        (0..relays).for_each(|relay| world.restart_outpost(relay));
         world.carry_out();
         world
     }
 
-    /// The relay begins, or begins again, with no path.
-    pub(crate) fn restart_outpost(&mut self) {
-        let entropy = &mut seeded(self.seed ^ self.now ^ 5);
-        self.outpost = Some(Outpost::new(relay().1, Vec::new(), entropy).unwrap());
+    /// Tells the directory of its relays apart.
+    fn name_relays(&mut self) {
+        for (at, key) in (0..self.outposts.len()).map(relay_of) {
+            self.directory.relay_apart(at, key);
+        }
     }
 
-    /// What the relay has to say.
-    fn act_outpost(&mut self) {
-        let Some(outpost) = &mut self.outpost else { return };
-        self.carried.extend(outpost.pairs());
-        if let Some(message) = outpost.take(self.now) {
-            self.flying.push(Flying::ToDirectory(relay_key(), message));
+    /// A relay begins, or begins again, with no path.
+    pub(crate) fn restart_outpost(&mut self, relay: usize) {
+        let entropy = &mut seeded(self.seed ^ self.now ^ 5 ^ relay as u64);
+        let outpost = Outpost::new(crate::world::relay().1, Vec::new(), entropy).unwrap();
+        self.outposts[relay] = Some(outpost);
+    }
+
+    /// What the relays have to say.
+    fn act_outposts(&mut self) {
+        for (number, outpost) in self.outposts.iter_mut().enumerate() {
+            let Some(outpost) = outpost else { continue };
+            self.carried.extend(outpost.pairs());
+            if let Some(message) = outpost.take(self.now) {
+                self.flying.push(Flying::ToDirectory(relay_of(number).1, message));
+            }
         }
     }
 
@@ -203,7 +217,10 @@ impl World {
         };
         let node = self.nodes.iter().find(|(_, (key, _))| key == to).unwrap().0;
         let pair = Pair::of(node, &identity.claims.name);
-        assert!(!self.is_apart || self.carried.contains(&pair), "{pair:?}: nobody carries it");
+        assert!(
+            self.outposts.is_empty() || self.carried.contains(&pair),
+            "{pair:?}: nobody carries it"
+        );
     }
 
     /// One whose authority is another process, and whose directory has not heard of it.
@@ -235,12 +252,11 @@ impl World {
             probed: BTreeMap::new(),
             flying: Vec::new(),
             places: BTreeMap::new(),
-            outpost: None,
+            outposts: Vec::new(),
             is_split: false,
             has_authority: true,
             has_directory: true,
             ahead: 0,
-            is_apart: false,
             carried: BTreeSet::new(),
             now: SECOND,
             seed,
@@ -338,9 +354,7 @@ impl World {
         if self.is_split {
             self.directory.authority_apart(authority_key());
         }
-        if self.is_apart {
-            self.directory.relay_apart(relay_key());
-        }
+        self.name_relays();
         match self.is_split {
             true => self.carry_out(),
             false => self.restart_authority(),
@@ -375,7 +389,7 @@ impl World {
             self.nodes.get_mut(&name).unwrap().1.tick(now);
             self.act(&name);
         }
-        self.act_outpost();
+        self.act_outposts();
         let time = self.time();
         if self.has_directory {
             self.directory.sweep(time);
@@ -418,10 +432,11 @@ impl World {
                     self.carry_out();
                 }
             }
-            Flying::ToPeer(to, bytes) if to == relay_key() => {
-                let now = self.now;
-                self.outpost.iter_mut().for_each(|outpost| outpost.receive(&bytes, now));
-                self.act_outpost();
+            Flying::ToPeer(to, bytes) if (0..RELAYS).any(|it| relay_of(it).1 == to) => {
+                let (now, number) = (self.now, (0..RELAYS).position(|it| relay_of(it).1 == to));
+                let outpost = number.and_then(|number| self.outposts.get_mut(number));
+                outpost.into_iter().flatten().for_each(|outpost| outpost.receive(&bytes, now));
+                self.act_outposts();
             }
             Flying::ToPeer(to, bytes) => {
                 let found = self.nodes.iter().find(|(_, (key, _))| *key == to);
@@ -537,6 +552,7 @@ impl World {
                 Action::Answer { name: asked, found } => {
                     self.answers.push((name.clone(), asked, found));
                 }
+                Action::Keep(_) => {}
                 Action::Note(line) => self.notes.push(line),
             }
         }

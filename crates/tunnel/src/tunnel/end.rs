@@ -207,6 +207,12 @@ impl Tunnel {
         peer.map(|peer| peer.endpoint = Some(endpoint)).is_some()
     }
 
+    /// Sets the nanoseconds of silence after which a peer gets a keepalive; returns whether there is such a peer.
+    pub fn set_keepalive(&mut self, id: PeerId, interval: u64, now: u64) -> bool {
+        let peer = self.peer_mut(id);
+        peer.map(|peer| peer.timers.set_interval(interval, now)).is_some()
+    }
+
     /// Tries to reach a peer at these places rather than through its relay, from then on; returns whether there is such a
     /// peer. The relay stays its endpoint until one of them answers.
     pub fn attempt(&mut self, id: PeerId, candidates: &[SocketAddr], at: u64) -> bool {

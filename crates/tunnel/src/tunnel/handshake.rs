@@ -35,7 +35,7 @@ impl Tunnel {
         let before = self.leave_pending(id, now);
         let (index, retry_at) = (self.draw_index(id)?, self.retry_at(now));
         let made = self.write_initiation(id, index, Timestamp::at(clock), now);
-        let (noise, outgoing) = made.inspect_err(|_| self.forget(Some(index)))?;
+        let (noise, to, initiation) = made.inspect_err(|_| self.forget(Some(index)))?;
         let (started, hurried) = before.map_or((now, false), |(started, sent)| {
             (started, now.saturating_sub(sent) < REKEY_TIMEOUT)
         });
@@ -44,8 +44,13 @@ impl Tunnel {
             let pending =
                 Pending { noise, index, started, sent: now, retry_at, hurried, responses };
             peer.pending = Some(pending);
+            // By each relay: one may be away, and each learns where we are.
+            let direct = peer.direct.as_ref().zip(peer.endpoint);
+            let others = direct.map(|(direct, endpoint)| direct.other_relays(endpoint));
+            let copies = others.into_iter().flatten().map(|relay| (relay, initiation));
+            peer.copies = copies.collect();
         }
-        Ok(outgoing)
+        Ok(Outgoing::new(to, &initiation))
     }
 
     /// Gives the initiation up that waits for an answer. Returns when the first of them was sent, and when it was.
@@ -63,7 +68,7 @@ impl Tunnel {
         index: u32,
         clock: Timestamp,
         now: u64,
-    ) -> Result<(noise::Initiated, Outgoing), Dropped> {
+    ) -> Result<(noise::Initiated, SocketAddr, [u8; INITIATION]), Dropped> {
         let ephemeral = Ephemeral::new(draw(&mut *self.entropy)?);
         let (key, offer) = (self.key.clone(), self.offer);
         let peer = self.peer_mut(id).ok_or(Dropped::SessionGone(id))?;
@@ -84,7 +89,7 @@ impl Tunnel {
         );
         let noise = noise.map_err(|_| Dropped::BadHandshake)?;
         peer.sign(&mut message, now);
-        Ok((noise, Outgoing::new(to, &message)))
+        Ok((noise, to, message))
     }
 
     /// Whether the sender of a handshake message knows our public key.

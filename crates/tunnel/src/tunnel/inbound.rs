@@ -185,8 +185,8 @@ impl Tunnel {
                 if let Some((direct, endpoint)) = peer.direct.as_mut().zip(peer.endpoint) {
                     let round_trip = direct.round_trip(number, (from, endpoint), now);
                     peer.round_trip = round_trip.map(|it| (from, it)).or(peer.round_trip);
-                    if direct.answered(number, (from, endpoint), now) {
-                        peer.endpoint = Some(from);
+                    if let Some(moved) = direct.answered(number, (from, endpoint), now) {
+                        peer.endpoint = Some(moved);
                     }
                 }
                 Ok(Content::Keepalive)

@@ -55,7 +55,9 @@ impl Tunnel {
         if comes(&mut peer.timers.silence, now) {
             peer.timers.want_handshake(now);
         }
-        let own = self.aside_due(id, now).or_else(|| self.direct_due(id, now));
+        let copy = self.peer_mut(id).and_then(|peer| peer.copies.pop());
+        let copy = copy.map(|(relay, initiation)| Outgoing::new(relay, &initiation));
+        let own = copy.or_else(|| self.aside_due(id, now)).or_else(|| self.direct_due(id, now));
         let own = own.or_else(|| self.keepalive_due(id, now));
         own.map(Due::Send).or_else(|| self.handshake_due(id, now))
     }
@@ -77,6 +79,10 @@ impl Tunnel {
                 peer.endpoint = Some(relay);
                 // Whatever is wrong, both ends and the relay learn where the other one is.
                 peer.want_session_anew(now);
+                self.keepalive(id, now)
+            }
+            Step::Move(relay) => {
+                peer.endpoint = Some(relay);
                 self.keepalive(id, now)
             }
         }

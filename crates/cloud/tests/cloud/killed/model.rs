@@ -133,7 +133,7 @@ impl Member {
         while let Some(action) = self.node.take() {
             match action {
                 Action::Send(message) | Action::Ask(message) => self.device.send(&message),
-                Action::Add { claims, endpoint } => ways.push((claims, endpoint)),
+                Action::Add { claims, relays } => ways.push((claims, relays[0])),
                 Action::Note(line) => panic!("{line}"),
                 _ => {}
             }

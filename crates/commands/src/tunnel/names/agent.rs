@@ -52,6 +52,8 @@ pub(in super::super) struct Names {
     node: Node,
     policed: Policed,
     start: Instant,
+    /// Nanoseconds of silence after which peers get keepalives, where the router forgets in seconds.
+    keep: Option<u64>,
     /// When this host's addresses are looked for again.
     look: u64,
     /// The number of peers of which the directory has heard in this round how they are reached.
@@ -60,7 +62,7 @@ pub(in super::super) struct Names {
     tcp: Option<(Bridge, Way)>,
     /// The servers, as the configuration has them, and the other peers, as the directory showed them.
     servers: Vec<(PeerSettings, SocketAddr)>,
-    shown: HashMap<Name, (Claims, SocketAddr)>,
+    shown: HashMap<Name, (Claims, Vec<SocketAddr>)>,
     /// Questions that wait for the way to a node: who asks, and the query.
     waiting: HashMap<Name, Vec<(Asker, Vec<u8>)>>,
 }
@@ -102,6 +104,7 @@ impl Names {
             forward,
             node,
             start: Instant::now(),
+            keep: None,
             look: 0,
             said: 0,
             tcp,
@@ -222,11 +225,12 @@ impl Names {
             if let Err(error) = peers.set(&PeerSettings { endpoint, ..server.clone() }) {
                 log.tell(&format!("warning: {} is no peer: {error}", server.name));
             }
+            self.keep.into_iter().for_each(|after| peers.keep(&server.name, after));
         }
         self.node.register_now(now);
         if is_all {
-            for (claims, endpoint) in self.shown.clone().into_values() {
-                self.add(&claims, endpoint, peers, log);
+            for (claims, relays) in self.shown.clone().into_values() {
+                self.add(&claims, relays, peers, log);
             }
         }
     }
@@ -323,9 +327,9 @@ impl Names {
                     log.tell(&format!("warning: {name} may begin nothing: {what}"));
                 }
             }
-            Action::Add { claims, endpoint } => {
-                self.shown.insert(claims.name.clone(), (claims.clone(), endpoint));
-                self.add(&claims, endpoint, peers, log);
+            Action::Add { claims, relays } => {
+                self.shown.insert(claims.name.clone(), (claims.clone(), relays.clone()));
+                self.add(&claims, relays, peers, log);
             }
             Action::Remove { name } => {
                 self.shown.remove(&name);
@@ -343,22 +347,28 @@ impl Names {
                     peers.probe_aside(&directory.name, &to);
                 }
             }
+            Action::Keep(after) => {
+                self.keep = Some(after);
+                self.servers.iter().for_each(|(server, _)| peers.keep(&server.name, after));
+                self.shown.keys().for_each(|name| peers.keep(&self.full(name), after));
+            }
             Action::Answer { name, found } => self.answer(&name, found),
             Action::Note(line) => log.tell(&format!("warning: {line}")),
         }
     }
 
     /// Makes the tunnel have a peer, in place of the peer that had the name or the key.
-    fn add(&mut self, claims: &Claims, endpoint: SocketAddr, peers: &Peers, log: Log) {
-        let by_tcp = self.tcp.as_mut().filter(|(_, way)| way.is_tcp());
-        let stand = by_tcp.and_then(|(bridge, _)| bridge.stand_for(endpoint));
-        let endpoint = stand.unwrap_or(endpoint);
+    fn add(&mut self, claims: &Claims, mut relays: Vec<SocketAddr>, peers: &Peers, log: Log) {
+        if let Some((bridge, _)) = self.tcp.as_mut().filter(|(_, way)| way.is_tcp()) {
+            let stand = |at: &mut SocketAddr| *at = bridge.stand_for(*at).unwrap_or(*at);
+            relays.iter_mut().for_each(stand);
+        }
         let whole =
             |address: IpAddr| Prefix::new(address, if address.is_ipv4() { 32 } else { 128 });
         let allowed = [claims.v4.into(), claims.v6.into()];
         let peer = PeerSettings {
-            endpoint: Some(endpoint.into()),
-            by_relay: true,
+            endpoint: relays.first().copied().map(Into::into),
+            relays,
             allowed: allowed.into_iter().filter_map(|address| whole(address).ok()).collect(),
             keepalive: Some(KEEPALIVE),
             ..PeerSettings::new(self.full(&claims.name), claims.key, AT)
@@ -366,6 +376,7 @@ impl Names {
         if let Err(error) = peers.set(&peer) {
             log.tell(&format!("warning: {} is no peer: {error}", peer.name));
         }
+        self.keep.into_iter().for_each(|after| peers.keep(&peer.name, after));
     }
 
     /// Addresses of this host at which those near it may reach the tunnel: of each family the first two.

@@ -1,6 +1,6 @@
 //! [`TunnelSettings`]: the configuration of a tunnel, as types.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use ::tunnel::{Offer, Prefix, PresharedKey, PrivateKey, PublicKey};
@@ -107,8 +107,8 @@ pub struct PeerSettings {
     pub preshared_file: Option<Named>,
     /// The peer's endpoint, if it is known.
     pub endpoint: Option<Endpoint>,
-    /// That endpoint is a relay's: the peer may be reached elsewhere, too.
-    pub by_relay: bool,
+    /// Relays that reach it, where that endpoint is one of theirs: the peer may be reached elsewhere, too.
+    pub relays: Vec<SocketAddr>,
     /// The addresses that belong to the peer.
     pub allowed: Vec<Prefix>,
     /// Seconds of silence after which the peer gets a keepalive.
@@ -127,7 +127,7 @@ impl PeerSettings {
             preshared: PresharedKey::default(),
             preshared_file: None,
             endpoint: None,
-            by_relay: false,
+            relays: Vec::new(),
             allowed: Vec::new(),
             keepalive: None,
             at,

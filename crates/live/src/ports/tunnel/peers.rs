@@ -54,6 +54,14 @@ impl Peers {
         }
     }
 
+    /// Sends a peer a keepalive after that many nanoseconds of silence, from now on.
+    pub fn keep(&self, name: &str, after: u64) {
+        let (mut state, now) = (self.0.lock(), self.0.now());
+        if let Some(peer) = state.find(name) {
+            state.tunnel.set_keepalive(peer, after, now);
+        }
+    }
+
     /// Sends a probe to each of these other places of a peer, in this order.
     pub fn probe_aside(&self, name: &str, places: &[SocketAddr]) {
         let mut state = self.0.lock();
@@ -90,12 +98,12 @@ impl Site {
     /// # Errors
     /// The tunnel has the peer already, or it is this end.
     pub(crate) fn add_peer(&self, settings: &PeerSettings) -> Result<(), String> {
-        let PeerSettings { name, key, preshared, endpoint, by_relay, allowed, keepalive, .. } =
+        let PeerSettings { name, key, preshared, endpoint, relays, allowed, keepalive, .. } =
             settings;
         let config = PeerConfig {
             preshared: preshared.clone(),
             endpoint: endpoint.as_ref().and_then(|endpoint| endpoint.address()),
-            by_relay: *by_relay,
+            relays: relays.clone(),
             keepalive: keepalive.map(|seconds| u64::from(seconds) * SECOND),
             allowed: allowed.clone(),
             ..PeerConfig::new(*key)

@@ -1,0 +1,150 @@
+//! Workers and the main thread, in one thread and in any order: whatever waits where, what one node sends to another one arrives in
+//! the order in which it was sent, each once or not at all.
+
+use std::net::{Ipv6Addr, SocketAddrV6, UdpSocket};
+
+use overlay::{Pair, Relay};
+
+use super::tests::{LOCAL, free_port, key, name, pair_keys};
+use super::*;
+
+/// Nodes 0 and 1 speak with each other, 2 and 3, and 4 and 5, whose last one is at the end of a TCP connection.
+const PAIRS: usize = 3;
+const BY_STREAM: usize = 5;
+
+/// A relay whose threads are this one.
+struct Steps {
+    relay: Relay,
+    main: Workers,
+    worker: Worker,
+    nodes: Vec<UdpSocket>,
+    port: u16,
+    /// The next number of each node, and those that arrived at each.
+    next: [u32; 2 * PAIRS],
+    arrived: [Vec<u32>; 2 * PAIRS],
+    random: fastrand::Rng,
+}
+
+/// Where a connection is, as a server knows it.
+fn stream() -> SocketAddr {
+    SocketAddrV6::new(Ipv6Addr::LOCALHOST, 9, 0, 7).into()
+}
+
+fn pair(number: usize) -> ([usize; 2], Pair) {
+    let ends = [2 * number, 2 * number + 1];
+    (ends, Pair::of(&name(ends[0]), &name(ends[1])))
+}
+
+impl Steps {
+    fn new(seed: u64) -> Self {
+        let (mut relay, clock, port) = (Relay::default(), Clock::start(), free_port());
+        let socket = |_| {
+            let socket = UdpSocket::bind((LOCAL, 0)).unwrap();
+            socket.set_nonblocking(true).unwrap();
+            socket
+        };
+        let nodes = (0..2 * PAIRS).map(socket).collect();
+        for (ends, pair) in (0..PAIRS).map(pair) {
+            relay.join(&pair, pair_keys(ends), port);
+        }
+        let relaying = Relaying { ports: port..=port, workers: 1, forwarding: relay.forwarding() };
+        let (main, mut workers) = Workers::open(&relaying, LOCAL, clock).unwrap();
+        let (worker, random) = (workers.remove(0), fastrand::Rng::with_seed(seed));
+        let (next, arrived) = Default::default();
+        Self { relay, main, worker, nodes, port, next, arrived, random }
+    }
+
+    /// A node sends some datagrams, of which some in a row are equally long.
+    fn send(&mut self, node: usize) {
+        let length = self.random.usize(8..200);
+        for _ in 0..self.random.usize(1..24) {
+            let mut bytes = vec![node as u8; length + self.random.usize(..12) / 11];
+            bytes[..4].copy_from_slice(&self.next[node].to_le_bytes());
+            self.next[node] += 1;
+            let _ = self.nodes[node].send_to(&bytes, (LOCAL, self.port));
+        }
+    }
+
+    /// The main thread's turn: it knows where nodes are, but the one whose connection it is told of.
+    fn main(&mut self) {
+        let (relay, nodes, arrived) = (&mut self.relay, &self.nodes, &mut self.arrived);
+        let place = |of: &_| {
+            let node = (0..nodes.len()).find(|node| key(*node) == *of)?;
+            nodes[node].local_addr().ok()
+        };
+        let look = |port, from, datagram: &_| {
+            relay.look_for(port, from, datagram, place);
+            true
+        };
+        let by_stream = |to, _, datagram: &[u8]| {
+            assert_eq!(to, stream());
+            arrived[BY_STREAM].push(number(datagram, BY_STREAM - 1));
+        };
+        let now = Now { nanos: overlay::limits::SECOND, unix: 0 };
+        self.main.turn(look, by_stream, now).unwrap();
+    }
+
+    /// A path ends, and is there again: where its nodes send from is not known, or that one of them has a connection.
+    fn join_again(&mut self, number: usize) {
+        let (ends, pair) = pair(number);
+        self.relay.part(&pair);
+        self.relay.join(&pair, pair_keys(ends), self.port);
+        if ends[1] == BY_STREAM && self.random.bool() {
+            self.relay.restore(&pair, [None, Some(stream())]);
+        }
+    }
+
+    /// Takes what nodes got.
+    fn take(&mut self) {
+        let mut buffer = [0; 400];
+        for (node, socket) in self.nodes.iter().enumerate() {
+            while let Ok((length, _)) = socket.recv_from(&mut buffer) {
+                self.arrived[node].push(number(&buffer[..length], node ^ 1));
+            }
+        }
+    }
+
+    fn step(&mut self) {
+        match self.random.u32(..100) {
+            0..40 => {
+                let node = self.random.usize(..2 * PAIRS);
+                self.send(node);
+            }
+            40..75 => self.worker.turn(0).unwrap(),
+            75..97 => self.main(),
+            _ => {
+                let number = self.random.usize(..PAIRS);
+                self.join_again(number);
+            }
+        }
+        self.take();
+    }
+}
+
+/// The number of a datagram of a node.
+fn number(datagram: &[u8], node: usize) -> u32 {
+    assert!(datagram[4..].iter().all(|byte| usize::from(*byte) == node), "{node}: {datagram:?}");
+    u32::from_le_bytes(*datagram.first_chunk().unwrap())
+}
+
+#[test]
+fn nothing_overtakes_what_its_node_sent_before() {
+    let (mut all, mut by_stream) = (0, 0);
+    for seed in 0..150 {
+        let mut steps = Steps::new(seed);
+        (0..400).for_each(|_| steps.step());
+        for _ in 0..40 {
+            steps.worker.turn(0).unwrap();
+            steps.main();
+            steps.take();
+        }
+        for (node, numbers) in steps.arrived.iter().enumerate() {
+            let is_sorted = numbers.is_sorted_by(|one, next| one < next);
+            assert!(is_sorted, "seed {seed}: {node} got {numbers:?}");
+            all += numbers.len();
+        }
+        by_stream += steps.arrived[BY_STREAM].len();
+    }
+    // So there was something to overtake.
+    assert!(all > 100_000 && by_stream > 1_000, "{all}, {by_stream} by TCP");
+}
