@@ -85,7 +85,7 @@ fn question(html: &mut Html, overview: &Overview, policy: &Policy, form: &Form) 
     if !form.is_empty() {
         match Verdict::of(policy, &overview.nodes, form) {
             Err(what) => {
-                drop(html.raw("<p class=\"wrong\" role=\"status\">").text(what).raw("</p>\n"))
+                html.raw("<p class=\"wrong\" role=\"status\">").text(what).raw("</p>\n");
             }
             Ok(verdict) => {
                 let (yes, no) =
@@ -113,9 +113,11 @@ fn square(html: &mut Html, overview: &Overview, policy: &Policy) {
         return;
     }
     html.raw("<p>A row begins something with a column: by the way that they have now, or because a line of the policy lets it.</p>\n");
-    table(html, "Who reaches whom");
+    table(html, "Table of who reaches whom");
     html.raw("<thead><tr><th scope=\"col\">Node</th>");
-    names.iter().for_each(|name| drop(html.raw("<th scope=\"col\">").text(name).raw("</th>")));
+    for name in &names {
+        html.raw("<th scope=\"col\">").text(name).raw("</th>");
+    }
     html.raw("</tr></thead>\n<tbody>");
     for from in &names {
         html.raw("<tr><th scope=\"row\">").text(from).raw("</th>");
@@ -181,7 +183,7 @@ fn millis(micros: u32) -> String {
 
 fn nodes(html: &mut Html, overview: &Overview) {
     html.raw("<section id=\"nodes\" aria-labelledby=\"nodes-h\">\n<h2 id=\"nodes-h\">Nodes</h2>\n");
-    table(html, "Nodes");
+    table(html, "Table of nodes");
     html.raw("<thead><tr><th scope=\"col\">Name</th><th scope=\"col\">State</th><th scope=\"col\">Virtual addresses</th>");
     html.raw("<th scope=\"col\">Seen at</th><th scope=\"col\">Its router gives</th></tr></thead>\n<tbody>");
     for node in &overview.nodes {
@@ -208,7 +210,7 @@ fn nodes(html: &mut Html, overview: &Overview) {
 fn paths(html: &mut Html, overview: &Overview) {
     html.raw("<section id=\"paths\" aria-labelledby=\"paths-h\">\n<h2 id=\"paths-h\">Paths</h2>\n");
     html.raw("<p>Ways and round trips are the nodes' own word of the last minute.</p>\n");
-    table(html, "Paths");
+    table(html, "Table of paths");
     html.raw("<thead><tr><th scope=\"col\">Nodes</th><th scope=\"col\">First says</th><th scope=\"col\">Second says</th>");
     html.raw("<th scope=\"col\" class=\"n\">Datagrams by the relay</th><th scope=\"col\" class=\"n\">Bytes</th><th scope=\"col\" class=\"n\">Asked for</th></tr></thead>\n<tbody>");
     for path in &overview.paths {
@@ -284,7 +286,7 @@ fn number(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use host::Network;
 use live::Request;
 use live::answers::{Peer, Peers};
@@ -105,7 +105,8 @@ fn found(peer: &str, control: &Path) -> Result<Result<(String, IpAddr), String>>
         let no_host = || format!("{peer} has networks alone: give the address of a host in one");
         return Ok(whole.map(|address| (here(), address)).ok_or_else(no_host));
     }
-    let pair = why::pair(peer, control)?;
+    let no_name = || format!("{peer} is no [[peer]] of the tunnel");
+    let pair = why::pair(peer, control).with_context(no_name)?;
     Ok(pair.map(|pair| (pair.own.0, IpAddr::V4(pair.peer.1))))
 }
 

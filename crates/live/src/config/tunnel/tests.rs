@@ -166,7 +166,7 @@ fn what_a_tunnel_cannot_be_is_refused_where_it_stands() {
         ("ciphers = \"aes\"", 11, "expected one of auto aes-256-gcm chacha20-poly1305"),
         ("mark = 0", 8, "expected a whole number from 1"),
         ("device = \"\"", 10, "expected the name of an interface"),
-        ("speed = \"on\"", 9, "expected one of answer, off"),
+        ("speed = \"on\"", 9, "expected one of answer off"),
         ("dscp = 64", 8, "expected a whole number from 0 to 63"),
         ("dscp = \"keep\"", 8, "expected one of copy"),
         ("dscp = true", 8, "expected \"copy\" or a number from 0 to 63"),
