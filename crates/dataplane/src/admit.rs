@@ -134,8 +134,7 @@ pub(crate) fn parsed<'b>(
     link: Link,
     checksums: Checksums,
 ) -> Packet<'b> {
-    let len = frame.len();
-    let mut packet = Packet::parse(frame, len, link, checksums);
+    let mut packet = Packet::put_together(frame, link, checksums);
     unknown.into_iter().for_each(|range| packet.forget(range));
     packet
 }

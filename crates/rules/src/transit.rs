@@ -253,7 +253,18 @@ impl Transit<'_, '_> {
             Find::Found { offset, fragment_offset: 0, .. } => {
                 L4::Upper(Upper { protocol: AUTH, offset })
             }
+            // One may be among bytes that rules have written.
+            Find::Unknown if self.has_extensions() => L4::Unknown,
             _ => self.end_of_chain(),
+        }
+    }
+
+    /// Whether headers of IPv6 were found between its own and the upper layer's, or none of that.
+    fn has_extensions(&self) -> bool {
+        let headers = self.packet.headers();
+        match headers.l4 {
+            L4::Upper(upper) => upper.offset != headers.network + ipv6::HEADER_LEN,
+            _ => true,
         }
     }
 

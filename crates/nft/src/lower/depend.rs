@@ -37,6 +37,8 @@ pub(crate) struct Known {
     typed: bool,
     /// The frame has a VLAN's tag.
     tagged: bool,
+    /// The rule is one of a table inet.
+    is_inet: bool,
 }
 
 /// A comparison that a statement needs.
@@ -99,7 +101,7 @@ impl Known {
             Family::Ip6 => Some(IPV6),
             _ => None,
         };
-        Self { network, ..Self::default() }
+        Self { network, is_inet: family == Family::Inet, ..Self::default() }
     }
 
     /// What a statement needs that stands at the beginning of its rule, wherever it stands itself.
@@ -257,7 +259,8 @@ impl Known {
             Field::Keyed(keyed) if keyed.of == "meta" => match keyed.key.0 {
                 "l4proto" => self.upper = Some(value),
                 "nfproto" => self.network = Some(value),
-                "protocol" => self.ethertype(value),
+                // In a table inet nft asks for the family all the same.
+                "protocol" if !self.is_inet => self.ethertype(value),
                 "iiftype" => self.ether |= value == 1,
                 _ => {}
             },

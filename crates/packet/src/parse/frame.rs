@@ -42,6 +42,18 @@ impl<'a> Packet<'a> {
         let headers = parse(link, bytes, wire_len, checksums);
         Self::with_headers(bytes, headers)
     }
+
+    /// Finds the headers of a packet that the host has put together of fragments, as [`Packet::parse`] does but for what is
+    /// tested of frames that arrive alone.
+    #[must_use]
+    pub fn put_together(bytes: &'a mut [u8], link: Link, checksums: Checksums) -> Self {
+        let len = bytes.len();
+        let mut headers = parse(link, bytes, len, checksums);
+        if headers.l3 == L3::Fault(L3Fault::HopByHop) {
+            ip6::put_together(Snap::new(bytes, len), &mut headers);
+        }
+        Self::with_headers(bytes, headers)
+    }
 }
 
 /// Finds the headers of an Ethernet frame as a bridge sees it: the link header with one VLAN tag, and after

@@ -42,11 +42,20 @@ pub(super) fn parse(frame: Snap<'_>, is_host: bool, headers: &mut Headers) -> Re
     if is_host && refuses_addresses(&header, headers.link.loopback) {
         return Err(L3::Fault(L3Fault::Address));
     }
-    let packet = trimmed(frame, network, &header)?;
+    found(trimmed(frame, network, &header)?, headers);
+    Ok(())
+}
+
+/// Finds the headers of a packet that was put together of fragments and begins with hop-by-hop options: they came after a
+/// fragment header, where nobody tests them.
+pub(super) fn put_together(packet: Snap<'_>, headers: &mut Headers) {
+    found(packet, headers);
+}
+
+fn found(packet: Snap<'_>, headers: &mut Headers) {
     headers.end = packet.end();
     headers.l3 = L3::Ipv6;
-    (headers.l4, headers.overrun) = upper(packet, network);
-    Ok(())
+    (headers.l4, headers.overrun) = upper(packet, headers.network);
 }
 
 /// The header was on the wire but is not all captured; its first byte may still refuse it.
@@ -191,7 +200,7 @@ fn upper(packet: Snap<'_>, network: usize) -> (L4, bool) {
 mod tests {
     use super::*;
     use crate::link::Link;
-    use crate::{Checksums, parse as parse_frame};
+    use crate::{Checksums, Packet, parse as parse_frame};
 
     /// A packet from 2001:db8::1 to 2001:db8::2 with this next header and payload.
     fn packet(next: u8, payload: &[u8]) -> Vec<u8> {
@@ -237,6 +246,17 @@ mod tests {
         assert_eq!(found.l4, L4::Upper(Upper { protocol: 17, offset: 40 }));
         let found = headers(&packet(17, &[]), 60);
         assert_eq!((found.end, found.l4), (40, L4::Upper(Upper { protocol: 17, offset: 40 })));
+    }
+
+    #[test]
+    fn options_are_not_tested_in_a_packet_that_was_put_together() {
+        let mut bytes =
+            packet(HOP_BY_HOP, &[17, 0, CALIPSO, 4, 0, 0, 0, 0, 0, 5, 0, 6, 0, 8, 0, 0]);
+        assert_eq!(l3(&bytes), REFUSED);
+        let len = bytes.len();
+        let whole = Packet::put_together(&mut bytes, Link::Raw, Checksums::Ignore);
+        let found = (whole.headers().l3, whole.headers().l4, whole.headers().end);
+        assert_eq!(found, (L3::Ipv6, L4::Upper(Upper { protocol: 17, offset: 48 }), len));
     }
 
     #[test]
