@@ -188,18 +188,15 @@ impl<'r> Scope<'r> {
 
 /// The objects that are named after a statement which may be an act of its rule.
 fn named_after_acts(stmts: &[Stmt]) -> impl Iterator<Item = (&'static str, &str)> {
+    use Stmt::{Compare, Counter, CtCount, Limit, Named, Quota};
     let asks = |stmt: &&Stmt| match stmt {
-        Stmt::Compare(_) | Stmt::Counter(_) | Stmt::Limit(_) | Stmt::Quota(_) => true,
-        Stmt::CtCount(..) => true,
-        Stmt::Named(named) => matches!(named.kind.name, "counter" | "limit" | "quota"),
-        _ => false,
+        Named(named) => matches!(named.kind.name, "counter" | "limit" | "quota"),
+        other => matches!(other, Compare(_) | Counter(_) | Limit(_) | Quota(_) | CtCount(..)),
     };
-    stmts.iter().skip_while(asks).filter_map(|stmt| match stmt {
-        Stmt::Named(named) => match &named.name {
-            Expr::Value(Value { data: Data::Text(name), .. }) => Some((named.kind.name, &**name)),
-            _ => None,
-        },
-        _ => None,
+    stmts.iter().skip_while(asks).filter_map(|stmt| {
+        let Named(named) = stmt else { return None };
+        let Expr::Value(Value { data: Data::Text(name), .. }) = &named.name else { return None };
+        Some((named.kind.name, &**name))
     })
 }
 
