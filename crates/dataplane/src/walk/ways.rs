@@ -71,7 +71,15 @@ impl Walk<'_, '_, '_> {
 
     /// Both ways end.
     pub(crate) fn join(&mut self) {
-        let Ways::Either { was_certain, survives } = self.ways else { return };
+        let (was_certain, survives) = match self.ways {
+            Ways::One => return,
+            // What ended it on the ways that were walked did not where it took another one.
+            Ways::Indeterminate => {
+                self.progress.alive = Alive::Maybe;
+                return;
+            }
+            Ways::Either { was_certain, survives } => (was_certain, survives),
+        };
         let is_refused = self.progress.verdicts.may_be(Verdict::Drop)
             || self.progress.verdicts.may_be(Verdict::Reject);
         self.progress.alive = match survives || self.progress.is_alive() {

@@ -6,16 +6,18 @@ use std::sync::Arc;
 
 use conntrack::steer::{Alike, Key, Shard};
 use conntrack::{self, Mode, Tuple};
-use dataplane::{Arrival, Config, DropReason, Evaluator, FinalVerdict, Path, Program};
+use dataplane::{Arrival, Config, DropReason, Evaluator, FinalVerdict, Origin, Path, Program};
 use host::{Host, Network};
 use packet::craft::{Addresses, Craft, Message};
 use packet::{Link, checksum};
 use proptest::prelude::{any, proptest};
 use rules::Entropy;
+use rules::eval::RuleRef;
 use rules::model::{Family, Ruleset};
 use rules::save::{LoadOptions, load};
 
 use crate::Nobody;
+use crate::ways::{Hits, arrival, routed};
 
 fn ruleset(nat: &str, filter: &str) -> Arc<Ruleset> {
     let text = format!("*nat\n{nat}\nCOMMIT\n*filter\n{filter}\nCOMMIT\n");
@@ -225,6 +227,39 @@ fn an_error_and_what_it_quotes_are_translated() {
     assert_eq!(checksum::sum(&error[20..]), 0xffff);
 }
 
+/// An echo request, or its answer.
+fn echo(kind: u8, (source, destination): (&str, &str), id: u16) -> Vec<u8> {
+    let mut header = vec![kind, 0, 0, 0, 0, 0, 0, 0];
+    header[4..6].copy_from_slice(&id.to_be_bytes());
+    let sum = !checksum::sum(&header);
+    header[2..4].copy_from_slice(&sum.to_be_bytes());
+    let mut echo = frame(source, destination, Message::Other { protocol: 1, header });
+    echo.truncate(28);
+    echo[2..4].copy_from_slice(&28_u16.to_be_bytes());
+    echo
+}
+
+/// A query whose identifier is another flow's after its translation gets the first free one before any rule sees it
+/// (measured: `nf_nat_l4proto_unique_tuple` counts from 0 for destinations).
+#[test]
+fn a_query_whose_identifier_is_taken_gets_the_first_one_that_is_free() {
+    let rules = ruleset("-A POSTROUTING -s 10.0.0.0/8 -j SNAT --to-source 203.0.113.128", "");
+    let program = Program::new([rules], Config { path: Some(Path::Forward), ..config() });
+    let mut evaluator = Evaluator::new(&program);
+    let (server, drawn) = ("198.51.100.7", "203.0.113.128");
+    let mut number = 0;
+    let mut id_of = |mut bytes: Vec<u8>| {
+        number += 1;
+        let (verdict, _) = pass(&mut evaluator, &mut bytes, number);
+        assert!(matches!(verdict, FinalVerdict::Accept(_)), "{verdict:?}");
+        u16::from_be_bytes([bytes[24], bytes[25]])
+    };
+    assert_eq!(id_of(echo(8, ("10.0.0.1", server), 0)), 0);
+    assert_eq!(id_of(echo(8, ("10.0.0.1", server), 7)), 7);
+    assert_eq!(id_of(echo(8, (drawn, server), 7)), 1);
+    assert_eq!(id_of(echo(0, (server, drawn), 1)), 7, "and its answer the one that it had");
+}
+
 /// What the kernel drops if the flow is translated: redirects, and errors that quote less than eight bytes of the
 /// upper layer. Whether it is translated, and to what, is known of one flow, and of the others less and less.
 #[test]
@@ -312,4 +347,29 @@ proptest! {
         assert_eq!(answer[16..20], sent[12..16]);
         assert_eq!((&answer[20..22], &answer[22..24]), (&sent[22..24], &sent[20..22]));
     }
+}
+
+/// A flow whose destination is not known may have come to the host, and so be there, although FORWARD drops all that it sees.
+#[test]
+fn a_flow_that_may_end_at_the_host_may_be_there_whatever_forward_says() {
+    let rules = ruleset(
+        ":PREROUTING ACCEPT\n-A PREROUTING -p udp\n\
+         -A PREROUTING -m statistic --mode random --probability 0.5 -j DNAT --to-destination 10.0.0.1",
+        ":INPUT ACCEPT\n:FORWARD DROP",
+    );
+    let ct = config().ct;
+    let program = Program::new([rules], Config { ct, ..routed() });
+    let mut evaluator = Evaluator::new(&program);
+    let mut counts = |number: u64| {
+        let mut bytes = udp(("10.0.0.5", 5, "198.51.100.7", 6));
+        let arrival =
+            Arrival { origin: Origin::Wire, interface: Some("eth0"), ..arrival(number, &bytes) };
+        let mut hits = Hits::default();
+        let outcome = evaluator.handle(&mut bytes, &arrival, &mut hits).outcome;
+        assert_eq!(outcome.end.verdict, FinalVerdict::Unknown);
+        let first = RuleRef { table: 0, chain: 0, rule: 0 };
+        (hits.certain.contains(&first), hits.maybe.contains(&first))
+    };
+    assert_eq!(counts(1), (true, false));
+    assert_eq!(counts(2), (false, true));
 }

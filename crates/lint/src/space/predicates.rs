@@ -471,7 +471,7 @@ pub(crate) fn named_in(ruleset: &Ruleset) -> impl Iterator<Item = String> {
 /// Whether a rule makes the kernel track connections.
 fn tracks(rule: &Rule) -> bool {
     let target = match &rule.action {
-        Action::Target(target) => target.body.tracks() || target.body.translates(),
+        Action::Target(target) => target.body.tracks(),
         _ => false,
     };
     target || rule.matches.iter().any(|used| used.body.tracks())

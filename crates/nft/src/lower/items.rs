@@ -131,7 +131,10 @@ fn state_of(sort: &'static str, kind: Kind, text: &str, scope: &Scope<'_>) -> It
     Item::State(
         sort,
         match (scope.shared_state(), kind) {
-            (Some(name), kind) => Box::new(state::named::Named { name, kind, text: text.into() }),
+            (Some(name), kind) => {
+                let (text, also) = (text.into(), false);
+                Box::new(state::named::Named { name, kind, text, also_elsewhere: also })
+            }
             (None, Kind::Limit(limit)) => Box::new(limit),
             (None, Kind::Quota(quota)) => Box::new(quota),
         },
@@ -184,7 +187,8 @@ fn shared(
     };
     let (family, table) = (scope.table.family.name(), &scope.table.name);
     let name = format!("{family} {table} {kind} {}", object.name).into();
-    Some((kind, state::named::Named { name, kind: state, text: text.into() }))
+    let also_elsewhere = scope.is_asked_after_acts(kind, &object.name);
+    Some((kind, state::named::Named { name, kind: state, text: text.into(), also_elsewhere }))
 }
 
 /// The helper that a named object is.

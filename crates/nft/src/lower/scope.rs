@@ -11,6 +11,7 @@ use super::width;
 use crate::expr::{Element, Expr};
 use crate::model::{self, KeyType, Set, Table};
 use crate::stmt::{Stmt, Verdict};
+use crate::types::{Data, Value};
 use rules::ext::Effect;
 use rules::model::Family;
 
@@ -27,6 +28,8 @@ pub(crate) struct Scope<'r> {
     chains: HashMap<&'r str, u32>,
     sets: HashMap<&'r str, &'r Set>,
     changed: Vec<&'r str>,
+    /// Objects, by kind and name, that a rule names after a statement that acts: it is not known which packets ask them there.
+    after_acts: HashSet<(&'static str, &'r str)>,
     searches: Prepared<'r, Search>,
     maps: Prepared<'r, Map<Key>>,
     vmaps: Prepared<'r, Map<Effect>>,
@@ -45,6 +48,8 @@ impl<'r> Scope<'r> {
             Stmt::Update(update) => Some(&*update.set),
             _ => None,
         });
+        let rules = table.chains.iter().flat_map(|chain| &chain.rules);
+        let after_acts = rules.flat_map(|rule| named_after_acts(&rule.stmts)).collect();
         let chains = table.chains.iter().enumerate().map(|(at, chain)| (&*chain.name, at as u32));
         Self {
             table,
@@ -52,6 +57,7 @@ impl<'r> Scope<'r> {
             chains: chains.collect(),
             sets: table.sets.iter().map(|set| (&*set.name, set)).collect(),
             changed: changed.collect(),
+            after_acts,
             searches: Prepared::default(),
             maps: Prepared::default(),
             vmaps: Prepared::default(),
@@ -72,6 +78,11 @@ impl<'r> Scope<'r> {
         let mut place = self.place.borrow_mut();
         place.1 += 1;
         Some(format!("inet {} rule {} {}", self.table.name, place.0, place.1).into())
+    }
+
+    /// Whether packets of which it is not known ask an object, too.
+    pub(crate) fn is_asked_after_acts(&self, kind: &'static str, name: &str) -> bool {
+        self.after_acts.contains(&(kind, name))
     }
 
     /// Finds a chain.
@@ -173,6 +184,20 @@ impl<'r> Scope<'r> {
         prepared.borrow_mut().insert(&set.name, made.clone());
         made
     }
+}
+
+/// The objects that are named after a statement which may be an act of its rule.
+fn named_after_acts(stmts: &[Stmt]) -> impl Iterator<Item = (&'static str, &str)> {
+    use Stmt::{Compare, Counter, CtCount, Limit, Named, Quota};
+    let asks = |stmt: &&Stmt| match stmt {
+        Named(named) => matches!(named.kind.name, "counter" | "limit" | "quota"),
+        other => matches!(other, Compare(_) | Counter(_) | Limit(_) | Quota(_) | CtCount(..)),
+    };
+    stmts.iter().skip_while(asks).filter_map(|stmt| {
+        let Named(named) = stmt else { return None };
+        let Expr::Value(Value { data: Data::Text(name), .. }) = &named.name else { return None };
+        Some((named.kind.name, &**name))
+    })
 }
 
 /// The flag of sets that rules change.

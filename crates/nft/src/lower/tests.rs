@@ -93,6 +93,8 @@ fn family_inet_asks_for_the_family_that_a_header_has() {
     assert_eq!(says(&six, "ip6 saddr != fe80::/10"), Outcome::YES);
     assert_eq!(says(&four, "ip6 saddr != fe80::/10"), Outcome::NO);
     assert_eq!(says(&four, "meta nfproto ipv4 tcp dport 22"), Outcome::YES);
+    assert_eq!(says(&six, "meta protocol ip6 ip version 6"), Outcome::NO);
+    assert_eq!(says(&four, "meta protocol ip ip version 4"), Outcome::YES);
     let echo = Message::Icmp { kind: 128, code: 0, id: 1, sequence: 1 };
     let echo = Frame::of(&craft("2001:db8::1", "2001:db8::2", echo));
     assert_eq!(says(&echo, "icmpv6 type echo-request"), Outcome::YES);
@@ -336,6 +338,8 @@ fn base_chains_say_where_they_are() {
     assert_eq!((out.hook, out.priority, out.policy), (Hook::Output, -150, Policy::Drop));
     assert!(other.base.is_none());
     assert!(four.tracks());
+    let six = lowered(text, Family::Ipv6).ruleset;
+    assert!(!six.tracks(), "nothing of IPv6 is translated");
     let tracks = |text: &str| lowered(text, Family::Ipv4).ruleset.tracks();
     let with = |what: &str| format!("table ip t {{\n{what}\nchain c {{\naccept\n}}\n}}\n");
     for what in [

@@ -61,8 +61,7 @@ impl Choice<'_> {
                     return Some(tuple);
                 }
                 Some(_) => {}
-                // A destination without ports to choose from stays as it is, taken or not.
-                None if side == Side::Destination || self.is_free(&tuple)? => return Some(tuple),
+                None if self.stays(&tuple)? => return Some(tuple),
                 None => {}
             }
         }
@@ -141,6 +140,16 @@ impl Choice<'_> {
         with_end(tuple, side, address, None)
     }
 
+    /// Whether an end without ports to choose from stays as it is: a source that is free, a destination that has a port, taken
+    /// or not, and a query's identifier unless it is surely taken. Where that is not known its address is known all the same.
+    fn stays(&mut self, tuple: &Tuple) -> Option<bool> {
+        match self.side {
+            Side::Source => self.is_free(tuple),
+            Side::Destination if has_ports(tuple.protocol()) => Some(true),
+            Side::Destination => Some(self.is_free(tuple) != Some(false)),
+        }
+    }
+
     /// The first free port of the range.
     fn with_port(&mut self, tuple: &Tuple) -> Option<Tuple> {
         let (side, range) = (self.side, self.range);
@@ -150,6 +159,8 @@ impl Choice<'_> {
             None if side == Side::Destination && has_ports(tuple.protocol()) => {
                 return Some(*tuple);
             }
+            // Identifiers are tried from the first one on.
+            None if side == Side::Destination => usual(tuple, port),
             None => return self.draw(tuple, usual(tuple, port)),
         };
         let at = |offset: u16| {

@@ -134,10 +134,13 @@ impl Bucket {
 }
 
 impl Bucket {
-    /// Whether a packet is within the limit.
-    pub(crate) fn ask(&mut self, transit: &Transit<'_, '_>) -> Outcome {
+    /// Whether a packet is within the limit, where nobody else asks, or others do of which it is not known.
+    pub(crate) fn ask(&mut self, transit: &Transit<'_, '_>, others_ask: bool) -> Outcome {
         let Some(now) = transit.time else { return Outcome::MAYBE };
         self.fill(now);
+        if others_ask {
+            self.empty();
+        }
         if self.limit.bytes && transit.packet.is_open() {
             self.empty();
             return Outcome::MAYBE;
@@ -149,7 +152,7 @@ impl Bucket {
 
 impl Memory for Bucket {
     fn evaluate(&mut self, transit: &mut Transit<'_, '_>, _lists: &mut NamedLists) -> Outcome {
-        self.ask(transit)
+        self.ask(transit, false)
     }
 
     fn outlives_doubt(&self) -> bool {

@@ -21,6 +21,8 @@ pub(crate) struct Named {
     pub name: Box<str>,
     pub kind: Kind,
     pub text: Box<str>,
+    /// Packets ask it, too, of which it is not known.
+    pub also_elsewhere: bool,
 }
 
 impl Match for Named {
@@ -50,9 +52,12 @@ impl Memory for Use {
             self.join(lists);
         }
         let Some(at) = self.at else { return Outcome::MAYBE };
+        let also = self.of.also_elsewhere;
         let outcome = match &self.of.kind {
-            Kind::Limit(limit) => lists.state(at, || limit.bucket(), |bucket| bucket.ask(transit)),
-            Kind::Quota(quota) => lists.state(at, || quota.used(), |used| used.ask(transit)),
+            Kind::Limit(limit) => {
+                lists.state(at, || limit.bucket(), |bucket| bucket.ask(transit, also))
+            }
+            Kind::Quota(quota) => lists.state(at, || quota.used(), |used| used.ask(transit, also)),
         };
         outcome.unwrap_or(Outcome::MAYBE)
     }
@@ -98,5 +103,33 @@ mod tests {
         use Verdict::{Accept, Drop};
         let wanted = [Accept, Accept, Drop, Drop, Accept, Accept, Drop];
         assert_eq!(said, wanted.map(Some));
+    }
+
+    #[test]
+    fn what_a_rule_asks_after_a_statement_is_not_known_elsewhere() {
+        let text = "table ip t {
+            limit few { rate 2/minute burst 2 packets; }
+            quota some { 100 bytes; }
+            chain forward {
+                type filter hook forward priority 0; policy accept;
+                tcp dport 22 limit name \"few\" drop
+                tcp dport 24 quota name \"some\" drop
+                tcp dport 26 meta mark set 1 limit name \"few\"
+                tcp dport 27 meta mark set 1 quota name \"some\"
+            }
+        }";
+        let lowered = lowered(text, Family::Ipv4);
+        assert_eq!(lowered.unknown.len(), 2);
+        let mut memories = Memories::of(&lowered.ruleset);
+        let mut ask = |port: u16| {
+            Frame::syn(port).see(|transit| {
+                let (rules, nobody) = (&lowered.ruleset, &mut Nobody);
+                walk(rules, 0, transit, Alive::Certain, &mut memories, nobody).only().map(|it| it.0)
+            })
+        };
+        // What is left is open, until these packets alone have used it up.
+        let said: Vec<_> = [22, 22, 24, 24, 24].into_iter().map(&mut ask).collect();
+        let wanted = [None, None, None, None, Some(Verdict::Accept)];
+        assert_eq!(said, wanted);
     }
 }

@@ -64,8 +64,11 @@ impl Used {
 }
 
 impl Used {
-    /// Whether a packet is within the quota.
-    pub(crate) fn ask(&mut self, transit: &Transit<'_, '_>) -> Outcome {
+    /// Whether a packet is within the quota, where nobody else asks, or others do of which it is not known.
+    pub(crate) fn ask(&mut self, transit: &Transit<'_, '_>, others_ask: bool) -> Outcome {
+        if others_ask {
+            self.most = u64::MAX;
+        }
         let len = transit.packet.len() as u64;
         let longest = if transit.packet.is_open() { LONGEST } else { len };
         self.take((len, longest), transit.certain).invert(self.over)
@@ -74,7 +77,7 @@ impl Used {
 
 impl Memory for Used {
     fn evaluate(&mut self, transit: &mut Transit<'_, '_>, _lists: &mut NamedLists) -> Outcome {
-        self.ask(transit)
+        self.ask(transit, false)
     }
 
     fn remark(&self) -> Option<String> {

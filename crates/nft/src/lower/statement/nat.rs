@@ -116,7 +116,7 @@ impl Nat {
     }
 
     /// Whether packets of a family pass by.
-    fn passes_by(&self, family: Family) -> bool {
+    pub(crate) fn passes_by(&self, family: Family) -> bool {
         self.six.is_some_and(|six| six != (family == Family::Ipv6))
     }
 
@@ -188,7 +188,10 @@ impl Nat {
             false => number(&transit.net::<4>(start).known()?),
         };
         let host = span.low ^ span.high;
-        Some([address_of(span.low & !host | own & host, six); 2])
+        let to = span.low & !host | own & host;
+        // The kernel compares an IPv4 address with 12 more bytes that it has not written (`nft_nat_setup_netmap`): whether an
+        // address that stays as it is counts as translated is not known.
+        (six || to != own).then(|| [address_of(to, six); 2])
     }
 
     /// What the bytecode loads for it.

@@ -161,7 +161,8 @@ impl Target for Sequence {
 
     fn tracks(&self) -> bool {
         let ends = match &self.end {
-            End::Nat(_) => true,
+            // Of the other family's connections only their own rules have the kernel track them (`nft_nat_init`).
+            End::Nat(nat) => !nat.passes_by(self.family),
             End::Map(lookup) => lookup.key.iter().any(|part| part.tracks()),
             _ => false,
         };
@@ -169,7 +170,7 @@ impl Target for Sequence {
     }
 
     fn translates(&self) -> bool {
-        matches!(self.end, End::Nat(_))
+        matches!(&self.end, End::Nat(nat) if !nat.passes_by(self.family))
     }
 
     fn translation(&self, transit: &Transit<'_, '_>) -> Option<Translation> {

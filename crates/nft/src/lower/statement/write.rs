@@ -240,6 +240,14 @@ mod tests {
     }
 
     #[test]
+    fn what_may_be_written_may_hold_an_authentication_header() {
+        let message = |header| Message::Other { protocol: 51, header };
+        let after = craft("2001:db8::1", "2001:db8::2", message(vec![59, 0, 0, 0, 0, 0, 0, 0]));
+        let rules = "ip6 saddr set 2001:db8::3; meta l4proto 59 accept";
+        assert_eq!(walked(&Frame::of(&after), rules), None);
+    }
+
+    #[test]
     fn a_segment_size_is_only_lowered() {
         let mut craft = craft("10.0.0.1", "10.0.0.2", Message::tcp(1, 2, Flags::SYN));
         craft.options = vec![2, 4, 5, 180];
