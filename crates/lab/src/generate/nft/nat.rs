@@ -155,7 +155,7 @@ impl Drawing<'_> {
         let bits = if family == Family::Ipv6 { 128 } else { 32 };
         let len = bits - self.draw.pick(&[4, 8, 9, 16]);
         let host = (1_u128 << (bits - len)) - 1;
-        if self.family == super::TableFamily::Inet && bits == 32 {
+        if bits == 32 {
             // Whether an IPv4 address that stays as it is counts as translated is up to what the kernel finds on its stack.
             return format!("198.18.{}.0/{}", self.draw.rng.u8(..), len.max(24));
         }

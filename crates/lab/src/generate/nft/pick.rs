@@ -24,7 +24,7 @@ fn share(item: &str) -> u32 {
         "meta skuid" | "meta skgid" | "payload vlan" => 4,
         // There are few hooks where it may be asked.
         "rt mtu" => 120,
-        "meta sdif" => 48,
+        "meta sdif" => 60,
         "socket" | "ip option" => 32,
         item if is_untold(item) => 16,
         "payload ip" | "payload ip6" | "payload tcp" => 24,

@@ -20,11 +20,11 @@ impl Drawing<'_> {
                 "ct mark set",
                 self.pick_text(&["ct mark set meta mark", "ct mark set 0x1", "ct mark set 0x10"]),
             ),
-            5 => Part::statement(
+            5 | 6 => Part::statement(
                 "meta priority set",
                 self.pick_text(&["meta priority set 1:2", "meta priority set none"]),
             ),
-            6 | 7 => Part::statement("notrack", "notrack"),
+            7 => Part::statement("notrack", "notrack"),
             8 => Part::statement(
                 "ct label set",
                 self.pick_text(&["ct label set 1", "ct label set 0"]),
