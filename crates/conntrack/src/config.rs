@@ -50,6 +50,8 @@ pub struct Config {
     pub dccp_is_generic: bool,
     /// ICMPv6 messages of multicast router discovery are exempt from tracking; else their state is unknown.
     pub discovery_is_exempt: bool,
+    /// Of several ports a DNAT takes the first free one; else the first that it tries is drawn.
+    pub destination_ports_in_order: bool,
     /// Flows are picked up in their middle (`nf_conntrack_tcp_loose`).
     pub loose: bool,
     /// Nanoseconds after the first packet in which TCP flows that begin in their middle, and all UDP flows, count as
@@ -108,6 +110,7 @@ impl Default for Config {
             checksums: Checksums::default(),
             dccp_is_generic: true,
             discovery_is_exempt: true,
+            destination_ports_in_order: true,
             loose: true,
             grace: 0,
             liberal: false,

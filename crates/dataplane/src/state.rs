@@ -308,6 +308,7 @@ fn tracker(plan: &Plan, program: &Program, part: &Part) -> Option<Tracker> {
     let mut ct = shard.map_or_else(|| ct.clone(), |shard| ct.of_shard(shard));
     ct.dccp_is_generic &= host.has(Change::DccpIsGeneric) == Some(true);
     ct.discovery_is_exempt &= host.has(Change::RouterDiscoveryIsUntracked) == Some(true);
+    ct.destination_ports_in_order &= host.has(Change::DestinationPortsInOrder) == Some(true);
     let is_ipv6 = plan.family() == Family::Ipv6;
     let start = program.start().connections.as_ref().map(|all| all.of_family(is_ipv6));
     let mut tracker = Tracker::starting(conntrack::Config { entropy: *entropy, ..ct }, start);

@@ -33,6 +33,9 @@ pub enum Change {
     /// Messages by which multicast routers look for each other (ICMPv6 types 151 and 152) are exempt from tracking; they were
     /// INVALID. Commit 4a3540a8bf3c ("netfilter: conntrack: fix ct-state for ICMPv6 Multicast Router Discovery").
     RouterDiscoveryIsUntracked,
+    /// Of the ports that a DNAT may give, the first free one is taken; before, the first of them was drawn. Announced as
+    /// "netfilter: nat: restore default DNAT behavior".
+    DestinationPortsInOrder,
 }
 
 /// Where a change came.
@@ -53,6 +56,7 @@ impl Change {
             },
             Self::DccpIsGeneric => Since { series: (6, 17), stable: &[] },
             Self::RouterDiscoveryIsUntracked => Since { series: (6, 10), stable: &[] },
+            Self::DestinationPortsInOrder => Since { series: (6, 8), stable: &[] },
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use conntrack::steer::{Alike, Key, Shard};
 use conntrack::{self, Mode, Tuple};
 use dataplane::{Arrival, Config, DropReason, Evaluator, FinalVerdict, Origin, Path, Program};
-use host::{Host, Network};
+use host::{Host, Kernel, Network};
 use packet::craft::{Addresses, Craft, Message};
 use packet::{Link, checksum};
 use proptest::prelude::{any, proptest};
@@ -372,4 +372,21 @@ fn a_flow_that_may_end_at_the_host_may_be_there_whatever_forward_says() {
     };
     assert_eq!(counts(1), (true, false));
     assert_eq!(counts(2), (false, true));
+}
+
+/// Measured: 6.18 takes the first free port of those that a DNAT may give, 6.1.192 any.
+#[test]
+fn which_port_of_several_a_destination_gets_depends_on_the_kernel() {
+    let nat = "-A PREROUTING -p udp -d 192.0.2.1 -j DNAT --to-destination 10.0.0.9:8000-8001";
+    let rules = ruleset(nat, ":FORWARD DROP\n-A FORWARD -p udp --dport 8000 -j ACCEPT");
+    for (kernel, word) in [(None, "accept"), (Some("6.8"), "accept"), (Some("6.1.192"), "unknown")]
+    {
+        let mut config = config();
+        config.host.kernel = kernel.and_then(Kernel::parse);
+        let program = Program::new([Arc::clone(&rules)], config);
+        let mut evaluator = Evaluator::new(&program);
+        let mut bytes = udp(("198.51.100.7", 4000, "192.0.2.1", 53));
+        let (verdict, _) = pass(&mut evaluator, &mut bytes, 1);
+        assert_eq!(verdict.word(), word, "{kernel:?}");
+    }
 }

@@ -170,7 +170,8 @@ impl Choice<'_> {
         if ports.len() == 1 {
             return Some(at(0));
         }
-        let Some(start) = first_offset(ports, port, side, range.random) else {
+        let is_drawn = range.random || !self.tracker.config().destination_ports_in_order;
+        let Some(start) = first_offset(ports, port, side, is_drawn) else {
             return self.draw(tuple, ports);
         };
         for step in 0..ports.len().min(ATTEMPTS) {
