@@ -65,7 +65,7 @@ impl Steps {
         }
     }
 
-    /// The main thread's turn: it knows where nodes are, but the one whose connection it is told of.
+    /// The main thread's turn: it knows where nodes are.
     fn main(&mut self) {
         let (relay, nodes, arrived) = (&mut self.relay, &self.nodes, &mut self.arrived);
         let place = |of: &_| {
