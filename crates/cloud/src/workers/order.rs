@@ -84,6 +84,8 @@ impl Steps {
         };
         let by_stream = |to, _, datagram: &[u8]| {
             assert_eq!(to, stream());
+            // What was sent to its socket before is there.
+            drain(&nodes[BY_STREAM], BY_STREAM, &mut arrived[BY_STREAM]);
             arrived[BY_STREAM].push(number(datagram, BY_STREAM - 1));
         };
         let now = Now { nanos: overlay::limits::SECOND, unix: 0 };
@@ -109,11 +111,8 @@ impl Steps {
 
     /// Takes what nodes got.
     fn take(&mut self) {
-        let mut buffer = [0; 400];
         for (node, socket) in self.nodes.iter().enumerate() {
-            while let Ok((length, _)) = socket.recv_from(&mut buffer) {
-                self.arrived[node].push(number(&buffer[..length], node ^ 1));
-            }
+            drain(socket, node, &mut self.arrived[node]);
         }
     }
 
@@ -131,6 +130,14 @@ impl Steps {
             }
         }
         self.take();
+    }
+}
+
+/// Takes what a node got in its socket.
+fn drain(socket: &UdpSocket, node: usize, arrived: &mut Vec<u32>) {
+    let mut buffer = [0; 400];
+    while let Ok((length, _)) = socket.recv_from(&mut buffer) {
+        arrived.push(number(&buffer[..length], node ^ 1));
     }
 }
 
