@@ -72,7 +72,7 @@ pub enum Action {
         /// What the node of the name is, or why there is no way to it.
         found: Result<Claims, NoWay>,
     },
-    /// Keepalives go to all peers, the servers, too, after so many nanoseconds in which nothing passes, from now on.
+    /// Keepalives go to all peers, the servers, too, after that many nanoseconds in which nothing passes, from now on.
     Keep(u64),
     /// A line for the log.
     Note(String),

@@ -1,6 +1,6 @@
 //! [`Recall`]: whether the router in front of a node forgets it in seconds, as the node finds out.
 //!
-//! A directory that does not know says so with *registered*, and says something after so many seconds of the node's silence. If
+//! A directory that does not know says so with *registered*, and says something after some seconds of the node's silence. If
 //! nothing arrives, the node registers at once, and the directory tries again; if nothing arrives a second time, the
 //! router has forgotten the node meanwhile. Then keepalives go to all peers three times as often.
 //!

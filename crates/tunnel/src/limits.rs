@@ -59,7 +59,7 @@ pub const RELAYS: usize = 4;
 /// By how much a relay is quicker at least that is used in place of another one.
 pub const RELAY_BETTER: u64 = 2 * SECOND / 1_000;
 
-/// By how much what comes by one relay is later at most than what comes by another one, besides the times that they take.
+/// By how much a relay may be late, besides the time that another one takes.
 pub const RELAY_LATE: u64 = SECOND / 10;
 
 /// Handshake messages of one source: rate per second, and burst. A source with a cookie may send no more.

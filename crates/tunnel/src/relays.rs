@@ -1,7 +1,7 @@
 //! [`Relays`]: the relays by which a peer is reached, one of which is used.
 //!
 //! All of them carry the peer's path, and surveys send a probe by each: so routers remember us for every relay, and it is known which
-//! answer, and after how long. The one that is used is left when it does not answer and another does, or does by a quarter sooner. A
+//! answer, and after how long. The used relay is left when it does not answer and another does, or does by a quarter sooner. A
 //! survey begins every [`DIRECT_IDLE`]; where data is not answered for [`DIRECT_SILENCE`]; where the peer is heard by another relay
 //! alone, as it may have left ours; and soon again where an answer is missing, a few times. With one relay there is none.
 //!
@@ -42,7 +42,7 @@ pub(crate) struct Relays {
     missed: u32,
     /// When the next one begins anyhow.
     due: u64,
-    /// When it begins because the peer is heard by others than the one that is used.
+    /// When it begins because the peer is heard by other relays than the used one.
     suspected: Option<u64>,
     /// When the survey is decided.
     until: u64,
@@ -94,7 +94,7 @@ impl Relays {
             return false;
         }
         match self.all[0].heard {
-            // Nothing ever came by it.
+            // It has never carried anything.
             None => self.all.swap(0, place),
             Some(heard) if now >= heard.saturating_add(DIRECT_AGAIN) => {
                 self.suspected.get_or_insert(now.saturating_add(RELAY_LATE));
@@ -155,7 +155,7 @@ impl Relays {
         is_whole && self.decide(now)
     }
 
-    /// Ends a survey whose answers would have come by now; returns whether another relay is used from now on.
+    /// Ends a survey whose answers are overdue; returns whether another relay is used from now on.
     pub(crate) fn settle(&mut self, now: u64) -> bool {
         self.is_open && now >= self.until && self.decide(now)
     }
@@ -200,7 +200,7 @@ mod tests {
         Relays::new(place(1), &others)
     }
 
-    /// Plays a survey that begins now, in which relays answer after so many milliseconds; returns when it was decided.
+    /// Plays a survey that begins now, in which relays answer after these milliseconds; returns when it was decided.
     fn survey(relays: &mut Relays, answers: &[(u8, u64)], now: u64) -> u64 {
         let probed = |relays: &mut Relays, count| relays.probe(Some(0), count, now);
         let count = relays.counts.1 + 7;
@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn where_the_peer_is_heard_by_another_relay_alone_ours_is_in_doubt() {
         let mut relays = relays(2);
-        assert!(relays.heard(place(2), SECOND), "nothing ever came by the first one");
+        assert!(relays.heard(place(2), SECOND), "the first one never carried anything");
         let decided = survey(&mut relays, &[(1, 1), (2, 1)], SECOND);
         let idle = relays.deadline(None);
         assert!(

@@ -4,7 +4,9 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use anyhow::Result;
-use overlay::{Listed, Now, Pair, Ports, Relay, RelayState, Router, Strangers, Way, limits::SECOND};
+use overlay::{
+    Listed, Now, Pair, Ports, Relay, RelayState, Router, Strangers, Way, limits::SECOND,
+};
 
 use super::Service;
 use crate::overview::{LINES, MOST, Node, Overview, Path, State};
@@ -14,7 +16,8 @@ use crate::store::Store;
 impl<S: Store> Service<S> {
     /// What is known now.
     pub(super) fn overview(&self, now: Now) -> Result<Overview> {
-        let (mut relayed, mut servers) = (self.relay.as_ref().map_or((0, 0), Relay::counts), Vec::new());
+        let (mut relayed, mut servers) =
+            (self.relay.as_ref().map_or((0, 0), Relay::counts), Vec::new());
         for RelayState { at, is_there, counts } in self.directory.relays(now.nanos) {
             relayed = (relayed.0 + counts.0, relayed.1 + counts.1);
             servers.push((format!("The relay {at}"), is_there));

@@ -37,18 +37,24 @@ fn pair(number: usize) -> ([usize; 2], Pair) {
 
 impl Steps {
     fn new(seed: u64) -> Self {
-        let (mut relay, clock, port) = (Relay::default(), Clock::start(), free_port());
+        let (mut relay, clock) = (Relay::default(), Clock::start());
         let socket = |_| {
             let socket = UdpSocket::bind((LOCAL, 0)).unwrap();
             socket.set_nonblocking(true).unwrap();
             socket
         };
         let nodes = (0..2 * PAIRS).map(socket).collect();
+        // Somebody else may be quicker to have a free port.
+        let forwarding = relay.forwarding();
+        let open = || {
+            let (port, forwarding) = (free_port(), Arc::clone(&forwarding));
+            let relaying = Relaying { ports: port..=port, workers: 1, forwarding };
+            Workers::open(&relaying, LOCAL, clock).ok().map(|opened| (port, opened))
+        };
+        let (port, (main, mut workers)) = (0..9).find_map(|_| open()).unwrap();
         for (ends, pair) in (0..PAIRS).map(pair) {
             relay.join(&pair, pair_keys(ends), port);
         }
-        let relaying = Relaying { ports: port..=port, workers: 1, forwarding: relay.forwarding() };
-        let (main, mut workers) = Workers::open(&relaying, LOCAL, clock).unwrap();
         let (worker, random) = (workers.remove(0), fastrand::Rng::with_seed(seed));
         let (next, arrived) = Default::default();
         Self { relay, main, worker, nodes, port, next, arrived, random }
@@ -65,7 +71,7 @@ impl Steps {
         }
     }
 
-    /// The main thread's turn: it knows where nodes are, but the one whose connection it is told of.
+    /// The main thread's turn: it knows where nodes are.
     fn main(&mut self) {
         let (relay, nodes, arrived) = (&mut self.relay, &self.nodes, &mut self.arrived);
         let place = |of: &_| {
@@ -78,29 +84,35 @@ impl Steps {
         };
         let by_stream = |to, _, datagram: &[u8]| {
             assert_eq!(to, stream());
+            // What was sent to its socket before is there.
+            drain(&nodes[BY_STREAM], BY_STREAM, &mut arrived[BY_STREAM]);
             arrived[BY_STREAM].push(number(datagram, BY_STREAM - 1));
         };
         let now = Now { nanos: overlay::limits::SECOND, unix: 0 };
         self.main.turn(look, by_stream, now).unwrap();
     }
 
-    /// A path ends, and is there again: where its nodes send from is not known, or that one of them has a connection.
+    /// A path ends, and is there again, where nobody knows where its nodes send from.
     fn join_again(&mut self, number: usize) {
         let (ends, pair) = pair(number);
         self.relay.part(&pair);
         self.relay.join(&pair, pair_keys(ends), self.port);
+    }
+
+    /// It is known where the nodes of a path send from, without a look; the last node of all may have a connection.
+    fn restore(&mut self, number: usize) {
+        let (ends, pair) = pair(number);
+        let mut places = ends.map(|node| self.nodes[node].local_addr().ok());
         if ends[1] == BY_STREAM && self.random.bool() {
-            self.relay.restore(&pair, [None, Some(stream())]);
+            places[1] = Some(stream());
         }
+        self.relay.restore(&pair, places);
     }
 
     /// Takes what nodes got.
     fn take(&mut self) {
-        let mut buffer = [0; 400];
         for (node, socket) in self.nodes.iter().enumerate() {
-            while let Ok((length, _)) = socket.recv_from(&mut buffer) {
-                self.arrived[node].push(number(&buffer[..length], node ^ 1));
-            }
+            drain(socket, node, &mut self.arrived[node]);
         }
     }
 
@@ -111,13 +123,21 @@ impl Steps {
                 self.send(node);
             }
             40..75 => self.worker.turn(0).unwrap(),
-            75..97 => self.main(),
-            _ => {
+            75..90 => self.main(),
+            drawn => {
                 let number = self.random.usize(..PAIRS);
-                self.join_again(number);
+                if drawn < 95 { self.join_again(number) } else { self.restore(number) }
             }
         }
         self.take();
+    }
+}
+
+/// Takes what a node got in its socket.
+fn drain(socket: &UdpSocket, node: usize, arrived: &mut Vec<u32>) {
+    let mut buffer = [0; 400];
+    while let Ok((length, _)) = socket.recv_from(&mut buffer) {
+        arrived.push(number(&buffer[..length], node ^ 1));
     }
 }
 

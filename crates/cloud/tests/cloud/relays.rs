@@ -49,7 +49,7 @@ fn kill_used(hosts: &mut Hosts) -> &'static str {
     let gaps = replies.windows(2).map(|two| (two[1].1 - two[0].1, two[1].0 - two[0].0 - 1));
     let (gap, lost) = gaps.max_by(|one, other| one.0.total_cmp(&other.0)).unwrap();
     eprintln!("{killed} was killed: nothing came for {gap:.2} s, {lost} of 160 packets were lost");
-    // 8 s in all: what came at last came by the other one.
+    // 8 s in all: the last replies took the other relay.
     assert_eq!(replies.last().unwrap().0, 160, "{printed}");
     assert_ne!(used(hosts, "a"), killed);
     assert_ne!(used(hosts, "b"), killed);

@@ -12,13 +12,13 @@ pub(super) struct Recall {
     done: usize,
     /// When the node said something last.
     pub(super) said: u64,
-    /// When it was told something after its silence, and has not registered since.
+    /// When the directory said something after its silence, if it has not registered since.
     pub(super) told: Option<u64>,
     missed: u8,
 }
 
 impl Recall {
-    /// The node registers: returns after how many seconds of silence it is told something, 0 for never.
+    /// The node registers: returns after how many seconds of silence the directory says something, 0 for never.
     pub(super) fn registered(&mut self, now: u64) -> u8 {
         self.said = now;
         if let Some(told) = self.told.take() {

@@ -2,7 +2,7 @@
 //!
 //! An order says of one pair what is so when it is sent: a path, or none. What changes later is another order. So orders that wait
 //! are no more than pairs, and a relay that has carried out all of them has every path as it is. Each relay carries all paths, by
-//! the same port: nodes are shown all relays, and leave one that does not answer without asking anybody.
+//! the same port: nodes are shown all relays, and leave a silent relay without asking anybody.
 
 use std::net::{IpAddr, SocketAddr};
 

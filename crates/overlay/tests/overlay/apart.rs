@@ -14,7 +14,7 @@ fn world(seed: u64) -> World {
     world_of(1, seed)
 }
 
-/// One with so many relays.
+/// One with that many relays.
 fn world_of(relays: usize, seed: u64) -> World {
     let mut world = World::apart(policy(&PAIRS), seed, relays);
     NAMES.iter().zip(1..).for_each(|(name, number)| world.enrolled(name, number));

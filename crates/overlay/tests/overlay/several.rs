@@ -1,4 +1,4 @@
-//! Several relays: pairs use the one that answers soonest, and one that is killed is left within two seconds, by both nodes and
+//! Several relays: pairs use the relay that answers soonest, and both nodes leave a killed one within two seconds,
 //! without a word of the directory.
 
 use overlay::limits::SECOND;
@@ -12,7 +12,7 @@ const CLOUD: Distances = Distances { cloud: [5 * MILLISECOND; 2], between: 5 * M
 /// Two nodes that nothing but a relay joins.
 const RANDOM: Routers = &[Kind::Random];
 
-/// Two nodes that speak by a relay, of those to which datagrams take so many milliseconds; it is known which is the quickest.
+/// Two nodes that speak by a relay, of those to which datagrams take that many milliseconds; it is known which is the quickest.
 fn town(routers: [Routers; 2], relays: &[u64]) -> Town {
     let relays: Vec<u64> = relays.iter().map(|takes| takes * MILLISECOND).collect();
     let mut town = Town::apart(routers, CLOUD, &relays);

@@ -174,7 +174,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// One whose relays are on hosts of their own: so many.
+    /// One whose relays are on hosts of their own.
     pub(crate) fn apart(policy: Policy, seed: u64, relays: usize) -> Self {
         let mut world = Self::new(policy, seed);
         world.outposts.resize_with(relays, || None);
