@@ -26,7 +26,7 @@ pub enum Change {
     /// the end. Commit ee319bd3a0e9 ("ipv6: do
     /// not let ipv6_find_hdr() return an offset past the packet end").
     UpperLayerWithinPacket,
-    /// Connections of DCCP are tracked as those of any other protocol, without ports; a tracker of its own knew their
+    /// Connections of DCCP are tracked like any other protocol's, without ports; a tracker of its own knew their
     /// states, where the kernel was built with it. Commit fd72f265bb00 ("netfilter: conntrack: remove DCCP protocol
     /// support").
     DccpIsGeneric,

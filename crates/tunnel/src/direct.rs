@@ -308,7 +308,7 @@ impl Direct {
         number >= NUMBERS
     }
 
-    /// Nanoseconds since the last probe of the path was sent, if it is the one that is answered from there.
+    /// Nanoseconds since the last probe of the path was sent, if that probe is answered from there.
     pub(crate) fn round_trip(
         &self,
         number: u32,

@@ -19,7 +19,7 @@ struct Steps {
     worker: Worker,
     nodes: Vec<UdpSocket>,
     port: u16,
-    /// The next number of each node, and those that arrived at each.
+    /// The next number of each node, and the numbers that arrived at each.
     next: [u32; 2 * PAIRS],
     arrived: [Vec<u32>; 2 * PAIRS],
     random: fastrand::Rng,

@@ -374,7 +374,7 @@ fn a_flow_that_may_end_at_the_host_may_be_there_whatever_forward_says() {
     assert_eq!(counts(2), (false, true));
 }
 
-/// Measured: 6.18 takes the first free port of those that a DNAT may give, 6.1.192 any.
+/// Measured: 6.18 takes the first free port that a DNAT may give, 6.1.192 any.
 #[test]
 fn which_port_of_several_a_destination_gets_depends_on_the_kernel() {
     let nat = "-A PREROUTING -p udp -d 192.0.2.1 -j DNAT --to-destination 10.0.0.9:8000-8001";

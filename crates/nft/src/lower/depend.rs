@@ -229,7 +229,7 @@ impl Known {
         }
     }
 
-    /// What says the family of packets before all else in a rule: in one that reads frames, their type.
+    /// What says the family of packets before all else in a rule: in a rule that reads frames, their type.
     fn network_before(&mut self, family: u128) -> Option<Need> {
         let need = match (self.tagged, self.ether) {
             (true, _) => Need::EtherType(family, 128),

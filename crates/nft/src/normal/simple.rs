@@ -41,7 +41,7 @@ fn compare(of: &mut Compare) {
         let ty = pair.0.ty();
         let equal = of.op == Op::Equal;
         let (op, value) = match op {
-            // Numbers of labels are those of bits.
+            // Numbers of labels are numbers of bits.
             Operator::Xor if ty.name != "ct_label" => (of.op, Expr::number(ty, right ^ constant)),
             Operator::And if ty.kind == Kind::Bits && right == 0 => {
                 (if equal { Op::None } else { Op::Any }, Expr::number(ty, constant))

@@ -76,7 +76,7 @@ pub(super) struct Question {
 pub struct Directory {
     pub(super) network: Network,
     pub(super) policy: Policy,
-    /// Where the relay of this process receives: its address, and its ports, which are those of relays apart, too.
+    /// Where the relay of this process receives: its address, and its ports, which relays apart have, too.
     pub(super) relay: (IpAddr, RangeInclusive<u16>),
     /// Who signs identities.
     pub(super) signer: SignerKey,

@@ -192,10 +192,10 @@ impl World {
     }
 
     /// A relay begins, or begins again, with no path.
-    pub(crate) fn restart_outpost(&mut self, relay: usize) {
-        let entropy = &mut seeded(self.seed ^ self.now ^ 5 ^ relay as u64);
-        let outpost = Outpost::new(crate::world::relay().1, Vec::new(), entropy).unwrap();
-        self.outposts[relay] = Some(outpost);
+    pub(crate) fn restart_outpost(&mut self, number: usize) {
+        let entropy = &mut seeded(self.seed ^ self.now ^ 5 ^ number as u64);
+        let outpost = Outpost::new(relay().1, Vec::new(), entropy).unwrap();
+        self.outposts[number] = Some(outpost);
     }
 
     /// What the relays have to say.

@@ -61,7 +61,7 @@ fn label(d: &mut Drawing<'_>) -> u128 {
     near(d, &[0, 0, 0, 1], 7)
 }
 
-/// A number below 3, as the results of hashes here are; of one that may be less nft refuses some.
+/// A number below 3, as the results of hashes here are; of a number that may be less nft refuses some.
 fn below3(d: &mut Drawing<'_>) -> u128 {
     u128::from(d.draw.rng.u8(..3))
 }

@@ -39,7 +39,7 @@ use crate::forward::wire::Wire;
 /// have finished many small ones.
 const ROOM: usize = 64;
 
-/// The same where frames have envelopes, besides one for each worker. What a worker makes of a burst lies in memory of its
+/// Bursts besides one for each worker where frames have envelopes. What a worker makes of a burst lies in memory of its
 /// own, of which there is little; and the counters of sealed datagrams are given as they are sealed, and must not be further
 /// apart when they leave than a receiver remembers.
 const SEALED: usize = 2;

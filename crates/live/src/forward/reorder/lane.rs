@@ -37,7 +37,7 @@ pub struct Shape {
     pub ready: usize,
     /// How long batches have to leave frames behind until more is taken to come than can be worked on.
     pub flood: Duration,
-    /// Parts of each batch: one that its worker takes as it stages it, or one for each worker.
+    /// Parts of each batch: one, which its worker takes as it stages it, or one for each worker.
     pub parts: usize,
     /// How long a worker may have a part.
     pub patience: Duration,

@@ -23,7 +23,7 @@ use crate::bench::rows::Rows;
 /// Packets of a run, and of the look at the order.
 const PACKETS: u64 = 1_000_000;
 const ORDERED: u64 = 5_000_000;
-/// The same of short runs.
+/// Packets of short runs, and of their look at the order.
 const FEW: u64 = 100_000;
 const FEW_ORDERED: u64 = 200_000;
 /// Numbers of workers.
