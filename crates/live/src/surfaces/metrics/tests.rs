@@ -75,6 +75,7 @@ fn figures(frames: Accounted) -> Figures {
         most_connections: 100,
         connections: [(("tcp", "ESTABLISHED"), 3)].into(),
         peers: vec![Peer {
+            round_trip_s: None,
             tunnel: "office".to_owned(),
             name: HOSTILE.to_owned(),
             key: String::new(),
