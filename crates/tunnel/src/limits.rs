@@ -13,6 +13,8 @@ pub const RESPONDER_REKEY_AFTER_TIME: u64 = 135 * SECOND;
 pub const REJECT_AFTER_TIME: u64 = 180 * SECOND;
 /// Age at which a session is erased, if nothing displaced it before.
 pub const ERASE_AFTER_TIME: u64 = 3 * REJECT_AFTER_TIME;
+/// Time for which a session is kept that others displaced: datagrams are on their way for less.
+pub const DISPLACED_TIME: u64 = 5 * SECOND;
 /// Time between an unanswered initiation and the next, at least.
 pub const REKEY_TIMEOUT: u64 = 5 * SECOND;
 /// Time after which unanswered initiations end.

@@ -1,12 +1,14 @@
-//! Sessions of a peer. Three at most: the current one, which we send with; the previous one, whose datagrams are still
+//! Sessions of a peer: the current one, which we send with; the previous one, whose datagrams are still
 //! on their way; and the next, which we answered and whose initiator has not yet shown that it has its keys (WireGuard,
-//! section 6).
+//! section 6). Where both ends made a session at once, each sends with its own, which is the other's previous one; so the session
+//! that a new one displaces is kept for a moment more, too (WireGuard loses what is on its way then).
 
 use std::sync::Arc;
 
 use crate::aead::{Aead, RingKey, Suite};
 use crate::limits::{
-    ERASE_AFTER_TIME, REJECT_AFTER_TIME, REKEY_AFTER_TIME, RESPONDER_REKEY_AFTER_TIME,
+    DISPLACED_TIME, ERASE_AFTER_TIME, REJECT_AFTER_TIME, REKEY_AFTER_TIME,
+    RESPONDER_REKEY_AFTER_TIME,
 };
 use crate::noise::Split;
 use crate::window::Window;
@@ -112,6 +114,8 @@ pub(crate) struct Sessions {
     pub(crate) current: Option<Session>,
     pub(crate) previous: Option<Session>,
     pub(crate) next: Option<Session>,
+    /// The session before the previous one, and when it is erased: the peer may have sent with it until now.
+    displaced: Option<Box<(Session, u64)>>,
 }
 
 impl Sessions {
@@ -120,15 +124,19 @@ impl Sessions {
     }
 
     pub(crate) fn find(&mut self, local: u32) -> Option<&mut Session> {
-        self.all().into_iter().flatten().find(|session| session.local == local)
+        let displaced = self.displaced.as_mut().map(|it| &mut it.0);
+        let [current, previous, next] = [&mut self.current, &mut self.previous, &mut self.next];
+        let mut all = [current, previous, next].into_iter().flatten().chain(displaced);
+        all.find(|session| session.local == local)
     }
 
     /// Makes a session current that we initiated and the peer has answered: it has the keys, so we send with it from
     /// now on. Returns the index of the session that has no place any more.
-    pub(crate) fn established(&mut self, session: Session) -> Option<u32> {
+    pub(crate) fn established(&mut self, session: Session, now: u64) -> Option<u32> {
         let before = self.current.replace(session);
-        let gone = std::mem::replace(&mut self.previous, before);
-        gone.map(|session| session.local)
+        let displaced = std::mem::replace(&mut self.previous, before)?;
+        let kept = Box::new((displaced, now.saturating_add(DISPLACED_TIME)));
+        self.displaced.replace(kept).map(|before| before.0.local)
     }
 
     /// Stores a session that we answered: the peer may not have our answer. Returns the index that it displaces.
@@ -138,20 +146,24 @@ impl Sessions {
 
     /// Notes that the session of that index opened a datagram: if it is the next one, it becomes current. Returns
     /// whether it does, and the index of the session that has no place any more.
-    pub(crate) fn confirm(&mut self, local: u32) -> (bool, Option<u32>) {
+    pub(crate) fn confirm(&mut self, local: u32, now: u64) -> (bool, Option<u32>) {
         match self.next.take_if(|next| next.local == local) {
-            Some(session) => (true, self.established(session)),
+            Some(session) => (true, self.established(session, now)),
             None => (false, None),
         }
     }
 
     /// When the first of the sessions is to be erased.
     pub(crate) fn first_end(&self) -> Option<u64> {
-        [&self.current, &self.previous, &self.next].into_iter().flatten().map(Session::ends).min()
+        let all = [&self.current, &self.previous, &self.next].into_iter().flatten();
+        all.map(Session::ends).chain(self.displaced.as_ref().map(|it| it.1)).min()
     }
 
     /// Erases a session that is too old, and returns its index.
     pub(crate) fn erase_one(&mut self, now: u64) -> Option<u32> {
+        if let Some(displaced) = self.displaced.take_if(|it| it.1 <= now) {
+            return Some(displaced.0.local);
+        }
         let is_over = |session: &mut Session| session.ends() <= now;
         self.all().into_iter().find_map(|slot| slot.take_if(is_over)).map(|session| session.local)
     }

@@ -94,24 +94,48 @@ fn time_that_goes_back_ends_nothing() {
 
 #[test]
 fn three_sessions_take_their_turns() {
+    const LATER: u64 = DISPLACED_TIME + 4;
     let mut sessions = Sessions::default();
     let new = |local, initiator| session(local, Suite::Aes256Gcm, initiator, u64::from(local));
     let places = |sessions: &Sessions| {
         [&sessions.previous, &sessions.current, &sessions.next]
             .map(|place| place.as_ref().map_or(0, |session| session.local))
     };
-    assert_eq!(sessions.established(new(1, true)), None);
+    assert_eq!(sessions.established(new(1, true), LATER), None);
     assert_eq!(sessions.answered(new(2, false)), None);
     assert_eq!(places(&sessions), [0, 1, 2]);
-    assert_eq!(sessions.confirm(1), (false, None), "what comes by the old one confirms nothing");
+    assert_eq!(
+        sessions.confirm(1, LATER),
+        (false, None),
+        "what comes by the old one confirms nothing"
+    );
     assert_eq!(sessions.answered(new(3, false)), Some(2), "the first answer was lost");
-    assert_eq!(sessions.confirm(3), (true, None));
+    assert_eq!(sessions.confirm(3, LATER), (true, None));
     assert_eq!(places(&sessions), [1, 3, 0]);
-    assert_eq!(sessions.established(new(4, true)), Some(1));
+    assert_eq!(sessions.established(new(4, true), LATER), None);
     assert_eq!(places(&sessions), [3, 4, 0]);
     assert!([3, 4].iter().all(|local| sessions.find(*local).is_some()));
-    assert!(sessions.find(1).is_none());
+    assert!(sessions.find(1).is_some(), "what its peer sent may be on its way");
+    assert_eq!(sessions.erase_one(LATER + DISPLACED_TIME), Some(1));
     assert_eq!(sessions.first_end(), Some(3 + ERASE_AFTER_TIME));
     assert_eq!(sessions.erase_one(3 + ERASE_AFTER_TIME), Some(3));
     assert_eq!(sessions.erase_one(3 + ERASE_AFTER_TIME), None);
+}
+
+/// Found where both ends had made a session at once, and made another one at once later: each sent with its own until then,
+/// and what was on its way by the other's previous one was lost.
+#[test]
+fn a_session_that_is_displaced_is_kept_for_a_moment() {
+    let new = |local| session(local, Suite::Aes256Gcm, true, 100 * SECOND);
+    let (mut sessions, now) = (Sessions::default(), 200 * SECOND);
+    for local in [1, 2, 3] {
+        assert_eq!(sessions.established(new(local), now), None);
+    }
+    assert!([1, 2, 3].iter().all(|local| sessions.find(*local).is_some()));
+    let end = now + DISPLACED_TIME;
+    assert_eq!((sessions.first_end(), sessions.erase_one(end - 1)), (Some(end), None));
+    assert_eq!((sessions.erase_one(end), sessions.find(1).is_none()), (Some(1), true));
+    // One is kept at most.
+    assert_eq!(sessions.established(new(4), end), None);
+    assert_eq!(sessions.established(new(5), end), Some(2));
 }

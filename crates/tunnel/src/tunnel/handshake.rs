@@ -248,7 +248,7 @@ impl Tunnel {
         // That of the head, by which a cookie would find its way, is not authenticated.
         let remote = u32::from_le_bytes(at(&payload, 4).unwrap_or_default());
         let keys = Keys::new(&split, suite, true);
-        let gone = peer.sessions.established(Session::new((local, remote), keys, true, now));
+        let gone = peer.sessions.established(Session::new((local, remote), keys, true, now), now);
         self.forget(gone);
         // The peer sends with this session once it has seen that we have its keys.
         let reply = self.keepalive(id, now).ok_or(Dropped::SessionGone(id))?;

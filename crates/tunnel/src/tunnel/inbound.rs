@@ -139,7 +139,7 @@ impl Tunnel {
         let (missing, behind) = session.came(opening.counter);
         peer.lost = peer.lost.saturating_add_signed(missing);
         peer.reorder_depth = peer.reorder_depth.max(behind);
-        let (established, gone) = peer.sessions.confirm(opening.session);
+        let (established, gone) = peer.sessions.confirm(opening.session, now);
         peer.heard_at(opening.from, now);
         peer.rekey_on_receive(now);
         self.forget(gone);
