@@ -70,7 +70,8 @@ proptest! {
             world.restart_directory();
         }
         world.settle(25);
-        prop_assert!(agrees(&world), "{:?}", world.disk.devices);
+        let of = [&world.disk.devices, &world.authority_disk.devices];
+        prop_assert!(agrees(&world), "{:?}, admitted {:?}", of, world.admitted);
         let is_revoked = |world: &World, it: &str| world.authority_disk.devices[&name(it)].revoked;
         for one in NAMES {
             if is_revoked(&world, one) {

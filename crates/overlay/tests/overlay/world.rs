@@ -1,5 +1,6 @@
 //! An authority and a directory with their disks, nodes, and a network between them that loses, repeats and reorders what the test says.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -171,6 +172,8 @@ pub(crate) struct World {
     carried: BTreeSet<Pair>,
     pub(crate) now: u64,
     seed: u64,
+    /// Starts so far: each draws other numbers, also at one time.
+    starts: Cell<u64>,
 }
 
 impl World {
@@ -191,9 +194,15 @@ impl World {
         }
     }
 
+    /// What the next start draws from.
+    fn start(&self) -> u64 {
+        self.starts.set(self.starts.get() + 1);
+        self.seed ^ self.now ^ self.starts.get() << 40
+    }
+
     /// A relay begins, or begins again, with no path.
     pub(crate) fn restart_outpost(&mut self, number: usize) {
-        let entropy = &mut seeded(self.seed ^ self.now ^ 5 ^ number as u64);
+        let entropy = &mut seeded(self.start() ^ number as u64);
         let outpost = Outpost::new(relay().1, Vec::new(), entropy).unwrap();
         self.outposts[number] = Some(outpost);
     }
@@ -260,6 +269,7 @@ impl World {
             carried: BTreeSet::new(),
             now: SECOND,
             seed,
+            starts: Cell::new(0),
         };
         world.carry_out();
         world
@@ -320,7 +330,7 @@ impl World {
     }
 
     fn node(&self, name: &Name) -> Node {
-        let seed = self.seed ^ self.now ^ u64::from(name.as_str().as_bytes()[0]) << 50;
+        let seed = self.start() ^ u64::from(name.as_str().as_bytes()[0]) << 50;
         let mut node = Node::new(name.clone(), signer().key(), Box::new(seeded(seed))).unwrap();
         node.set_locals(vec![local(name)]);
         if self.is_split {
@@ -338,7 +348,7 @@ impl World {
 
     pub(crate) fn restart_authority(&mut self) {
         let kept = if self.is_split { &self.authority_disk } else { &self.disk }.records();
-        self.authority = authority(kept, self.is_split, self.seed ^ self.now ^ 77);
+        self.authority = authority(kept, self.is_split, self.start());
         self.has_authority = true;
         self.known.clear();
         self.carry_out();
@@ -347,7 +357,7 @@ impl World {
     pub(crate) fn restart_directory(&mut self) {
         let paths = self.paths.iter().map(|(pair, port)| Record::Path(pair.clone(), *port));
         let kept = self.disk.records().into_iter().chain(paths).collect();
-        self.directory = started(&self.policy, kept, self.seed ^ self.now);
+        self.directory = started(&self.policy, kept, self.start());
         self.has_directory = true;
         self.admitted.clear();
         self.paths.clear();
