@@ -10,15 +10,22 @@ use crate::reached::answer;
 
 const RELAYS: [&str; 2] = ["trs", "trs2"];
 
-/// The host of the relay by which a node reaches its only peer by the directory.
+/// The host of the relay by which a node reaches the other one that pings.
 fn used(hosts: &Hosts, node: &str) -> &'static str {
     let config = hosts.node_config(node);
-    let peers = hosts.does(node, &format!("tamis tunnel peers --json {}", config.display()));
+    let printed = hosts.does(node, &format!("tamis tunnel peers --json {}", config.display()));
+    let peers: serde_json::Value = serde_json::from_str(&printed).expect("JSON");
+    let of_the_pair = |peer: &&serde_json::Value| {
+        let allowed = peer["allowed"][0].as_str().unwrap_or_default();
+        ["10.99.0.2/32", "10.99.0.3/32"].contains(&allowed)
+    };
+    let mut peers = peers["tunnels"][0]["peers"].as_array().expect("peers").iter();
+    let endpoint = peers.find(of_the_pair).and_then(|peer| peer["endpoint"].as_str());
     let [first, other] = RELAYS;
-    match (peers.contains("\"203.0.114.1:520"), peers.contains("\"203.0.115.1:520")) {
-        (true, false) => first,
-        (false, true) => other,
-        _ => panic!("{peers}"),
+    match endpoint.and_then(|at| at.split(":520").next()) {
+        Some("203.0.114.1") => first,
+        Some("203.0.115.1") => other,
+        _ => panic!("{printed}"),
     }
 }
 
