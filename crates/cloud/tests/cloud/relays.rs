@@ -10,7 +10,7 @@ use crate::reached::answer;
 
 const RELAYS: [&str; 2] = ["trs", "trs2"];
 
-/// The host of the relay by which a node reaches the other one that pings.
+/// The host of the relay by which a node of the pair reaches the other node.
 fn used(hosts: &Hosts, node: &str) -> &'static str {
     let config = hosts.node_config(node);
     let printed = hosts.does(node, &format!("tamis tunnel peers --json {}", config.display()));

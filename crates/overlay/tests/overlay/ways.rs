@@ -12,7 +12,10 @@ fn says(world: &mut World, from: &str, peer: &str, is_direct: bool, micros: Opti
     world.directory.receive(&key, &message, now);
 }
 
-fn said(world: &World) -> Vec<[Option<(bool, Option<u32>)>; 2]> {
+/// The word of each node of a pair: whether the way is direct, and microseconds of a round trip.
+type Said = [Option<(bool, Option<u32>)>; 2];
+
+fn said(world: &World) -> Vec<Said> {
     world.directory.ways(world.time().nanos).map(|way| way.said).collect()
 }
 
