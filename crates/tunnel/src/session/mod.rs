@@ -124,10 +124,10 @@ impl Sessions {
     }
 
     pub(crate) fn find(&mut self, local: u32) -> Option<&mut Session> {
-        let displaced = self.displaced.as_mut().map(|it| &mut it.0);
-        let [current, previous, next] = [&mut self.current, &mut self.previous, &mut self.next];
-        let mut all = [current, previous, next].into_iter().flatten().chain(displaced);
-        all.find(|session| session.local == local)
+        if self.displaced.as_ref().is_some_and(|it| it.0.local == local) {
+            return self.displaced.as_mut().map(|it| &mut it.0);
+        }
+        self.all().into_iter().flatten().find(|session| session.local == local)
     }
 
     /// Makes a session current that we initiated and the peer has answered: it has the keys, so we send with it from
