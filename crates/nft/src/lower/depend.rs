@@ -138,8 +138,8 @@ impl Known {
                 self.expr(&compare.left, &mut needs);
                 if compare.op == Op::Equal {
                     self.learn(&compare.left, &compare.right);
+                    self.typed |= is_message(&compare.left);
                 }
-                self.typed |= is_message(&compare.left);
             }
             Stmt::Vmap(key, _) => self.expr(key, &mut needs),
             Stmt::Mangle(key, value) => {
@@ -320,6 +320,22 @@ mod tests {
     use super::Packets;
     use crate::lower::probe::{Frame, lowered};
     use rules::Outcome;
+
+    /// Read from the bytecode of nft 1.0.6.
+    #[test]
+    fn the_type_that_a_field_of_icmp_needs_is_asked_unless_an_equality_said_one() {
+        let asked = |rule: &str| {
+            let text = format!("table ip6 t {{ chain c {{\n{rule}\n}}\n}}\n");
+            let matches =
+                &lowered(&text, Packets::Ipv6).ruleset.tables[0].chains[0].rules[0].matches;
+            matches.iter().map(|used| used.name.to_string()).collect::<Vec<_>>()
+        };
+        let needed = ["icmp type", "icmpv6 mtu"];
+        assert_eq!(asked("icmpv6 type packet-too-big icmpv6 mtu 3"), needed);
+        assert_eq!(asked("icmpv6 mtu 3"), needed);
+        let both = ["icmpv6 type", "icmp type", "icmpv6 mtu"];
+        assert_eq!(asked("icmpv6 type >= 128 icmpv6 mtu 3"), both);
+    }
 
     #[test]
     fn what_an_extension_header_needs_is_asked_before_the_counter() {
