@@ -24,7 +24,10 @@ const open = async (browser, url, width, colorScheme, bypassCSP) => {
   const errors = [];
   page.on("pageerror", (error) => errors.push(String(error)));
   page.on("dialog", (dialog) => { errors.push(`a script ran: ${dialog.message()}`); dialog.dismiss(); });
-  page.on("console", (message) => { if (["error", "warning"].includes(message.type())) errors.push(message.text()); });
+  // A browser asks for an icon by itself, and the page has none.
+  const isIcon = (message) => message.location().url.endsWith("/favicon.ico");
+  const isWrong = (message) => ["error", "warning"].includes(message.type()) && !isIcon(message);
+  page.on("console", (message) => { if (isWrong(message)) errors.push(message.text()); });
   await page.goto(url);
   return { page, errors };
 };
