@@ -111,14 +111,15 @@ fn resolve(from: &Path, to: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// The pages below a folder, without what is built and what is hidden.
+/// The pages below a folder, without what is built, what npm has fetched and what is hidden.
 fn markdown(root: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(root.join(folder)).with_context(|| folder.display().to_string())? {
         let (entry, name) = entry.map(|entry| (entry.file_type(), entry.file_name()))?;
         let path = folder.join(&name);
         if entry?.is_dir() {
-            if name != "target" && !name.as_encoded_bytes().starts_with(b".") {
+            let is_others = name == "target" || name == "node_modules";
+            if !is_others && !name.as_encoded_bytes().starts_with(b".") {
                 found.extend(markdown(root, &path)?);
             }
         } else if path.extension().is_some_and(|end| end == "md") {
