@@ -219,6 +219,7 @@ impl Transit<'_, '_> {
     #[must_use]
     pub fn packet_type(&self) -> Option<u8> {
         match self.hook {
+            _ if self.is_indeterminate() => return None,
             Hook::Output => return Some(PACKET_HOST),
             // A router forwards no others; a bridge does, and they stay what they were.
             Hook::Postrouting if self.to_host != Some(false) => return Some(PACKET_HOST),
@@ -317,6 +318,11 @@ impl Transit<'_, '_> {
         if let Some(sets) = &mut self.sets {
             sets.make_indeterminate();
         }
+    }
+
+    /// Whether nothing is known of the packet since [`Transit::make_indeterminate`].
+    fn is_indeterminate(&self) -> bool {
+        self.packet.is_open() && self.net::<1>(0).known().is_none()
     }
 
     /// Bytes at an offset from the network header.

@@ -131,10 +131,7 @@ fn state_of(sort: &'static str, kind: Kind, text: &str, scope: &Scope<'_>) -> It
     Item::State(
         sort,
         match (scope.shared_state(), kind) {
-            (Some(name), kind) => {
-                let (text, also) = (text.into(), false);
-                Box::new(state::named::Named { name, kind, text, also_elsewhere: also })
-            }
+            (Some(name), kind) => Box::new(state::named::Named::new(name, kind, text)),
             (None, Kind::Limit(limit)) => Box::new(limit),
             (None, Kind::Quota(quota)) => Box::new(quota),
         },
@@ -188,7 +185,8 @@ fn shared(
     let (family, table) = (scope.table.family.name(), &scope.table.name);
     let name = format!("{family} {table} {kind} {}", object.name).into();
     let also_elsewhere = scope.is_asked_after_acts(kind, &object.name);
-    Some((kind, state::named::Named { name, kind: state, text: text.into(), also_elsewhere }))
+    let use_of_it = state::named::Named::new(name, state, text);
+    Some((kind, state::named::Named { also_elsewhere, ..use_of_it }))
 }
 
 /// The helper that a named object is.

@@ -25,6 +25,13 @@ pub(crate) struct Named {
     pub also_elsewhere: bool,
 }
 
+impl Named {
+    /// A use of a state that nothing asks but what is evaluated.
+    pub(crate) fn new(name: Box<str>, kind: Kind, text: &str) -> Self {
+        Self { name, kind, text: text.into(), also_elsewhere: false }
+    }
+}
+
 impl Match for Named {
     fn print(&self, to: &mut Printer) {
         to.word(&self.text);
@@ -75,7 +82,19 @@ impl Memory for Use {
 mod tests {
     use crate::lower::probe::{Frame, lowered};
     use rules::eval::{Alive, Memories, Nobody, Verdict, walk};
-    use rules::model::Family;
+    use rules::model::{Family, Ruleset};
+
+    /// The verdicts on packets to these ports, one after the other; nothing where a verdict is not known.
+    fn verdicts(rules: &Ruleset, ports: &[u16]) -> Vec<Option<Verdict>> {
+        let mut memories = Memories::of(rules);
+        let mut verdict = |port: &u16| {
+            Frame::syn(*port).see(|transit| {
+                let walked = walk(rules, 0, transit, Alive::Certain, &mut memories, &mut Nobody);
+                walked.only().map(|it| it.0)
+            })
+        };
+        ports.iter().map(&mut verdict).collect()
+    }
 
     #[test]
     fn rules_share_what_they_name() {
@@ -92,14 +111,7 @@ mod tests {
         }";
         let lowered = lowered(text, Family::Ipv4);
         assert!(lowered.unknown.is_empty(), "{:?}", lowered.unknown);
-        let mut memories = Memories::of(&lowered.ruleset);
-        let mut ask = |port: u16| {
-            Frame::syn(port).see(|transit| {
-                let (rules, nobody) = (&lowered.ruleset, &mut Nobody);
-                walk(rules, 0, transit, Alive::Certain, &mut memories, nobody).only().map(|it| it.0)
-            })
-        };
-        let said: Vec<_> = [22, 23, 22, 23, 24, 25, 24].into_iter().map(&mut ask).collect();
+        let said = verdicts(&lowered.ruleset, &[22, 23, 22, 23, 24, 25, 24]);
         use Verdict::{Accept, Drop};
         let wanted = [Accept, Accept, Drop, Drop, Accept, Accept, Drop];
         assert_eq!(said, wanted.map(Some));
@@ -120,15 +132,8 @@ mod tests {
         }";
         let lowered = lowered(text, Family::Ipv4);
         assert_eq!(lowered.unknown.len(), 2);
-        let mut memories = Memories::of(&lowered.ruleset);
-        let mut ask = |port: u16| {
-            Frame::syn(port).see(|transit| {
-                let (rules, nobody) = (&lowered.ruleset, &mut Nobody);
-                walk(rules, 0, transit, Alive::Certain, &mut memories, nobody).only().map(|it| it.0)
-            })
-        };
         // What is left is open, until these packets alone have used it up.
-        let said: Vec<_> = [22, 22, 24, 24, 24].into_iter().map(&mut ask).collect();
+        let said = verdicts(&lowered.ruleset, &[22, 22, 24, 24, 24]);
         let wanted = [None, None, None, None, Some(Verdict::Accept)];
         assert_eq!(said, wanted);
     }

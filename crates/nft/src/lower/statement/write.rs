@@ -240,6 +240,13 @@ mod tests {
     }
 
     #[test]
+    fn the_type_of_a_packet_is_not_known_once_it_may_have_been_set() {
+        let frame = Frame::syn(22);
+        assert_eq!(walked(&frame, "meta pkttype host accept"), Some(Accept));
+        assert_eq!(walked(&frame, "meta pkttype set other; meta pkttype host accept"), None);
+    }
+
+    #[test]
     fn what_may_be_written_may_hold_an_authentication_header() {
         let message = |header| Message::Other { protocol: 51, header };
         let after = craft("2001:db8::1", "2001:db8::2", message(vec![59, 0, 0, 0, 0, 0, 0, 0]));
