@@ -183,7 +183,7 @@ fn work(world: &World, worker: usize, trouble: Trouble) {
             if came.frames == 0 {
                 continue;
             }
-            let claim = stager.take(worker, hand.now(), came.is_more);
+            let claim = stager.take(worker, hand.now());
             let number = claim.0[0];
             match trouble {
                 Trouble::Stuck => {

@@ -49,9 +49,7 @@ impl PeerConfig {
         let (endpoint, keepalive) = (None, None);
         Self { key, preshared, endpoint, relays: Vec::new(), keepalive, allowed: Vec::new() }
     }
-}
 
-impl PeerConfig {
     fn direct(&self) -> Option<Direct> {
         let first = self.endpoint.filter(|_| !self.relays.is_empty())?;
         Some(Direct::new(Relays::new(first, &self.relays)))

@@ -67,7 +67,7 @@ impl Status {
     }
 
     /// What a person reads who gets it.
-    pub(super) fn told(self) -> &'static str {
+    pub(super) fn explanation(self) -> &'static str {
         match self {
             Self::Ok => "",
             Self::BadRequest => "expected GET /, with from, to and port at most once each\n",

@@ -179,12 +179,12 @@ impl Page {
         let form = match wanted {
             Ok(Wanted::Style) => return http::answer(Status::Ok, "text/css", STYLE),
             Ok(Wanted::Page(form)) => form,
-            Err(status) => return http::answer(status, PLAIN, status.told()),
+            Err(status) => return http::answer(status, PLAIN, status.explanation()),
         };
         match self.overview() {
             Ok(overview) => http::answer(Status::Ok, HTML, &render::page(overview, &form)),
             Err(error) => {
-                let text = format!("{}{error:#}\n", Status::Unavailable.told());
+                let text = format!("{}{error:#}\n", Status::Unavailable.explanation());
                 http::answer(Status::Unavailable, PLAIN, &packet::visible::text(&text))
             }
         }

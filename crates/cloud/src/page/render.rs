@@ -90,7 +90,9 @@ fn question(html: &mut Html, overview: &Overview, policy: &Policy, form: &Form) 
             Ok(verdict) => {
                 let (yes, no) =
                     ("<div class=\"yes\" role=\"status\">", "<div class=\"no\" role=\"status\">");
-                html.raw(if verdict.may { yes } else { no }).raw("<p><strong>").text(verdict.told);
+                html.raw(if verdict.may { yes } else { no })
+                    .raw("<p><strong>")
+                    .text(verdict.answer);
                 html.raw("</strong></p>\n<ul>");
                 for line in verdict.because {
                     html.raw("<li>").text(line).raw("</li>");

@@ -12,7 +12,7 @@ use crate::overview::{Node, State};
 pub(super) struct Verdict {
     pub(super) may: bool,
     /// The answer in a sentence.
-    pub(super) told: String,
+    pub(super) answer: String,
     /// What it rests on, and what else stands in the way.
     pub(super) because: Vec<String>,
 }
@@ -32,18 +32,18 @@ impl Verdict {
         let permits = policy.permits(&from, &to);
         let by = permits.by(false, service.protocol, service.ports.0);
         let version = policy.version;
-        let (told, mut because) = match by {
+        let (answer, mut because) = match by {
             Some(line) => (
                 format!("Yes: {from} may begin {service} with {to}."),
                 vec![format!("Line of the policy, version {version}: {}", line.text)],
             ),
             None => {
-                let told = format!("No: {from} may not begin {service} with {to}.");
-                (told, denied(&permits.lines, [&from, &to], service, version))
+                let answer = format!("No: {from} may not begin {service} with {to}.");
+                (answer, denied(&permits.lines, [&from, &to], service, version))
             }
         };
         because.extend([&from, &to].into_iter().filter_map(|name| missing(name, nodes)));
-        Ok(Self { may: by.is_some(), told, because })
+        Ok(Self { may: by.is_some(), answer, because })
     }
 }
 
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn what_a_line_lets_begin_is_said_with_the_line() {
         let verdict = ask("Laptop", "nas", "TCP/22").unwrap();
-        assert_eq!(verdict.told, "Yes: laptop may begin tcp/22 with nas.");
+        assert_eq!(verdict.answer, "Yes: laptop may begin tcp/22 with nas.");
         let because = ["Line of the policy, version 7: mobile -> nas tcp/22 icmp"];
         assert!(verdict.may && verdict.because == because);
         let verdict = ask("nas", "backup", "udp/9").unwrap();
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn what_no_line_lets_begin_is_said_with_the_lines_about_the_two() {
         let verdict = ask("laptop", "nas", "tcp/23").unwrap();
-        assert_eq!(verdict.told, "No: laptop may not begin tcp/23 with nas.");
+        assert_eq!(verdict.answer, "No: laptop may not begin tcp/23 with nas.");
         let line = "Not by its ports, which are not tcp/23: mobile -> nas tcp/22 icmp";
         assert!(!verdict.may && verdict.because[1] == line, "{verdict:?}");
         let verdict = ask("nas", "phone", "tcp/22").unwrap();

@@ -71,10 +71,9 @@ impl Space {
     ) -> Self {
         let family = rulesets.first().map_or(Family::Ipv4, |ruleset| ruleset.family);
         let backend = rulesets.first().map_or_else(Backend::default, |ruleset| ruleset.backend);
-        let rules = || rulesets.iter().flat_map(|ruleset| rules_of(ruleset));
+        let rules = || rulesets.iter().flat_map(|ruleset| ruleset.rules());
         let names = Names::of(rules().flat_map(interfaces), links);
-        let tracks =
-            !rulesets.is_empty() && rulesets.iter().all(|ruleset| rules_of(ruleset).any(tracks));
+        let tracks = !rulesets.is_empty() && rulesets.iter().all(|ruleset| ruleset.tracks());
         let dimensions = dimensions(family, bits_for(names.count()));
         let sets_change = rules().any(changes_sets);
         let sets = sets.filter(|_| !sets_change).map(Sets::copied);
@@ -452,11 +451,6 @@ fn bits_for(count: u128) -> u32 {
     (u128::BITS - count.saturating_sub(1).leading_zeros()).max(1)
 }
 
-fn rules_of(ruleset: &Ruleset) -> impl Iterator<Item = &Rule> {
-    let chains = ruleset.tables.iter().flat_map(|table| &table.chains);
-    chains.flat_map(|chain| &chain.rules).map(|rule| &**rule)
-}
-
 fn interfaces(rule: &Rule) -> impl Iterator<Item = &IfaceTest> {
     let of_header = rule.header.iter().flat_map(|header| [header.input(), header.output()]);
     of_header.flatten()
@@ -464,17 +458,8 @@ fn interfaces(rule: &Rule) -> impl Iterator<Item = &IfaceTest> {
 
 /// The names of interfaces that rules ask for as a whole.
 pub(crate) fn named_in(ruleset: &Ruleset) -> impl Iterator<Item = String> {
-    let tests = rules_of(ruleset).flat_map(interfaces).filter(|test| !test.prefix);
+    let tests = ruleset.rules().flat_map(interfaces).filter(|test| !test.prefix);
     tests.map(|test| test.name.to_string()).filter(|name| !name.is_empty())
-}
-
-/// Whether a rule makes the kernel track connections.
-fn tracks(rule: &Rule) -> bool {
-    let target = match &rule.action {
-        Action::Target(target) => target.body.tracks(),
-        _ => false,
-    };
-    target || rule.matches.iter().any(|used| used.body.tracks())
 }
 
 fn asks_for_header(predicate: &Predicate) -> bool {

@@ -137,7 +137,7 @@ const TRACKED: &str = "*filter\n:FORWARD ACCEPT [0:0]\n\
 fn taken<'l>(lane: &'l Lane<Frames>, hand: &mut Hand<'_, '_>, now: Duration) -> Claim<'l, Frames> {
     let Stage::Room(mut stager) = lane.stage(now) else { panic!() };
     hand.stage(stager.parts()).unwrap();
-    stager.take(hand.ordered.number, now, false)
+    stager.take(hand.ordered.number, now)
 }
 
 #[test]

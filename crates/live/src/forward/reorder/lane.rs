@@ -349,7 +349,8 @@ impl<'l, B: Batch> Stager<'l, B> {
         &mut self.parts
     }
 
-    /// Stages a batch at `now` whose parts are for others to claim, too; `is_behind` if more had come than it took. Empty parts need no work.
+    /// Stages a batch at `now` whose parts are for others to claim, too; `is_behind` if more had come than it took. Empty parts
+    /// need no work.
     pub fn put(mut self, now: Duration, is_behind: bool) {
         self.is_used = true;
         let mut state = self.lane.lock();
@@ -363,11 +364,10 @@ impl<'l, B: Batch> Stager<'l, B> {
         }
     }
 
-    /// Stages a batch of one part at `now`, and takes the part; `is_behind` as for [`Stager::put`].
-    pub fn take(mut self, worker: usize, now: Duration, is_behind: bool) -> Claim<'l, B> {
+    /// Stages a batch of one part at `now`, and takes the part.
+    pub fn take(mut self, worker: usize, now: Duration) -> Claim<'l, B> {
         self.is_used = true;
         let mut state = self.lane.lock();
-        state.is_behind(is_behind, now);
         let ticket = state.end();
         state.staged.push_back(now);
         state.cells.push_back(Cell::Taken { worker, since: now });

@@ -48,7 +48,7 @@ fn take(
     let Stage::Room(mut stager) = lane.stage(now) else { return None };
     assert!(stager.parts()[0].is_empty(), "buffers are handed out empty");
     stager.parts()[0].0.push(number);
-    Some(stager.take(worker, now, false))
+    Some(stager.take(worker, now))
 }
 
 /// Everything that is released now, by batch: the numbers that were done, and the workers that were too late.

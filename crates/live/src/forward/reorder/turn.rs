@@ -104,7 +104,7 @@ impl<B: Batch> Lane<B> {
                     if came.frames == 0 {
                         return Ok((false, None));
                     }
-                    let claim = stager.take(worker, way.now(), came.is_more);
+                    let claim = stager.take(worker, way.now());
                     if came.is_more {
                         way.call();
                     }

@@ -55,11 +55,11 @@ pub(super) fn run(plan: &Plan, out: &mut Rows, say: &mut dyn FnMut(&str)) -> io:
                         took.push(takes(Load { kind, rules, workers: *workers, packets })?);
                     }
                 }
-                let told = |row: Row| {
+                let labelled = |row: Row| {
                     let row = row.with("way", way).with("bytes", kind.bytes);
                     row.with("joined", kind.joined).with("rules", rules_name)
                 };
-                out.extend(rows(workers, &took).map(told));
+                out.extend(rows(workers, &took).map(labelled));
             }
         }
     }
