@@ -206,27 +206,25 @@ impl Hosts {
 
     /// Ends what runs on a host, as a crash does.
     pub(crate) fn kill(&mut self, host: &str) {
-        self.kill_all(host);
-        let (gone, left) =
+        let killed = self.kill_all(host);
+        let (ended, left) =
             std::mem::take(&mut self.running).into_iter().partition(|it| it.0 == host);
         self.running = left;
-        let gone: Vec<(String, Child)> = gone;
-        gone.into_iter().for_each(|(_, mut child)| drop(child.wait()));
-        // Their children have sockets until they have ended.
-        self.wait("the end of what was killed", |hosts| hosts.pids(host).is_empty());
+        let ended: Vec<(String, Child)> = ended;
+        ended.into_iter().for_each(|(_, mut child)| drop(child.wait()));
+        // Their children have sockets until their last threads have ended.
+        self.wait("the end of what was killed", |_| !killed.iter().any(|pid| has_threads(pid)));
     }
 
-    fn pids(&self, host: &str) -> String {
+    /// Kills what runs on a host, waits for nothing, and returns the processes.
+    pub(crate) fn kill_all(&self, host: &str) -> Vec<String> {
         let pids = Command::new("ip").args(["netns", "pids", &self.full(host)]).output();
         let pids = pids.map(|output| output.stdout).unwrap_or_default();
-        String::from_utf8_lossy(&pids).into_owned()
-    }
-
-    /// Kills what runs on a host, and waits for nothing.
-    pub(crate) fn kill_all(&self, host: &str) {
-        for pid in self.pids(host).lines() {
+        let pids: Vec<String> = String::from_utf8_lossy(&pids).lines().map(str::to_owned).collect();
+        for pid in &pids {
             let _ = Command::new("kill").args(["-9", pid]).status();
         }
+        pids
     }
 
     /// Makes a host a node, by what the cloud printed for it.
@@ -291,6 +289,21 @@ impl Hosts {
             thread::sleep(Duration::from_millis(50));
         }
         println!("{what}: {} ms", start.elapsed().as_millis());
+    }
+}
+
+/// Whether a process has threads that have not ended. Once its first thread has, `ip netns pids` does not list it, whatever the others
+/// still hold.
+fn has_threads(pid: &str) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        line.map(|value| value.trim().to_owned())
+    };
+    match field("State:") {
+        None => false,
+        Some(state) if state.starts_with(['Z', 'X']) => field("Threads:").as_deref() != Some("1"),
+        Some(_) => true,
     }
 }
 
