@@ -68,7 +68,7 @@ impl PortMapping {
     }
 
     /// The node's address at the router and its tunnel's port; `None` where there is no router to ask. Where it is another one than
-    /// before, all begins anew.
+    /// before, all begins again.
     pub fn set_inner(&mut self, inner: Option<SocketAddrV4>, now: u64) {
         if inner == self.inner {
             return;

@@ -4,7 +4,7 @@
 //! nothing arrives, the router has forgotten the node meanwhile: the node registers at once, and from then on keepalives go to all
 //! peers three times as often. Where both were lost on the way, keepalives go for nothing.
 //!
-//! Contract: pure; time is passed in. Where a node says something else in between, both wait anew from then on.
+//! Contract: pure; time is passed in. Where a node says something else in between, both wait again from then on.
 
 use std::mem;
 

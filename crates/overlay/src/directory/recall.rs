@@ -34,7 +34,7 @@ impl Recall {
         RECALLS.get(self.done).copied().unwrap_or(0)
     }
 
-    /// The node says something else: its silence begins anew.
+    /// The node says something else: its silence begins again.
     pub(super) fn heard_of(&mut self, now: u64) {
         (self.said, self.told) = (now, None);
     }

@@ -1,7 +1,7 @@
 //! [`Mapped`]: the socket by which this host's router is asked to map a port to the tunnel, and where that router is.
 //!
-//! Contract: what it needs is opened before privileges are given up. Asked is the router of the default route, if it has an address of
-//! IPv4 and this host's is one that is not routed on the internet; that is looked up anew each 10 s. A mapping is
+//! Contract: what it needs is opened before privileges are given up. Asked is the router of the default route, if this
+//! host's address of IPv4 is not routed on the internet; that is looked up again each 10 s. A mapping is
 //! ended with this, or ends by itself within two hours.
 //!
 //! Source: `/proc/net/route`, as Linux 6.18 `net/ipv4/fib_trie.c` (`fib_route_seq_show`) prints it.
