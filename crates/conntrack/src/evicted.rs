@@ -101,7 +101,7 @@ mod tests {
         };
         many(&mut evicted, 0, 10, 0);
         many(&mut evicted, 1 << 20, 20, 10);
-        assert!(!evicted.may_be(7, 11), "flows of the first are dead");
+        assert!(!evicted.may_be(7, 11), "those of the first are dead");
         evicted.add([5, 6], 30, 11);
         assert!(evicted.may_be(7, 11) && evicted.may_be(7, 19) && !evicted.may_be(7, 20));
         assert!(evicted.may_be(5, 29) && evicted.ends.len() <= MOST);
