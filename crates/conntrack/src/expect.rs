@@ -19,7 +19,7 @@ const LIFETIME: u64 = 300_000_000_000;
 /// What an expectation fixes: source and destination, port and protocol there, and the number of the zone.
 type Fixed = (IpAddr, IpAddr, u16, u8, u16);
 
-/// Stale entries that the queue may hold, besides those of waiting expectations, before it is cleared of them.
+/// Stale entries that the queue may hold, besides entries of waiting expectations, before it is cleared of them.
 const STALE: usize = 64;
 
 /// A flow that is expected: any source port, everything else given.

@@ -9,7 +9,8 @@ use packet::{
 
 /// Whether the Internet checksum over the first `covered` bytes of the layer holds. Addresses, protocol
 /// and whole length are summed with them, except in ICMP. Unknown where bytes were not captured. One that was left
-/// to a network card holds the sum of the pseudo header alone: it is not wrong (`CHECKSUM_PARTIAL`).
+/// to a network card holds the sum of the pseudo header alone: it is not wrong (`CHECKSUM_PARTIAL`). That of UDP-Lite is never
+/// left to one (`udplite_csum`).
 pub(crate) fn internet(packet: &Packet<'_>, layer: &Layer, covered: usize) -> Read<bool> {
     let sum = match rest(packet, layer.offset) {
         Read::Known(bytes) => checksum::sum(bytes.get(..covered).unwrap_or(bytes)),
@@ -25,9 +26,9 @@ pub(crate) fn internet(packet: &Packet<'_>, layer: &Layer, covered: usize) -> Re
         Read::Known(stored) => Some(u16::from_be_bytes(stored)),
         Read::Unknown | Read::Absent => None,
     };
-    let is_unfinished = [len, 0].into_iter().any(
-        |len| matches!(pseudo(packet, layer, len), Read::Known(pseudo) if stored == Some(pseudo)),
-    );
+    let is_pseudo =
+        |len| matches!(pseudo(packet, layer, len), Read::Known(pseudo) if stored == Some(pseudo));
+    let is_unfinished = layer.protocol != udp::PROTOCOL_LITE && [len, 0].into_iter().any(is_pseudo);
     pseudo(packet, layer, len).map(|pseudo| {
         checksum::add(sum, pseudo) == 0xffff
             || is_unfinished

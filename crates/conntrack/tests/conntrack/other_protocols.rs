@@ -48,6 +48,7 @@ fn datagrams_that_lie_are_invalid() {
 
 #[test]
 fn udp_lite_wants_a_checksum_over_what_it_covers() {
+    let pseudo = packet::checksum::pseudo_v4([10, 0, 0, 1], [10, 0, 0, 2], 17, 16);
     let lite = |coverage: u16, good: bool| {
         let mut header = vec![0x0f, 0xa0, 0, 53];
         header.extend_from_slice(&coverage.to_be_bytes());
@@ -55,7 +56,6 @@ fn udp_lite_wants_a_checksum_over_what_it_covers() {
         let mut bytes = frame(V4, Message::Other { protocol: 136, header }, 8);
         let covered = if coverage == 0 { 16 } else { usize::from(coverage).min(16) };
         let upper = &bytes[20..20 + covered];
-        let pseudo = packet::checksum::pseudo_v4([10, 0, 0, 1], [10, 0, 0, 2], 17, 16);
         let sum = !packet::checksum::add(packet::checksum::sum(upper), pseudo);
         let stored = if good { sum } else { 0 };
         bytes[26..28].copy_from_slice(&stored.to_be_bytes());
@@ -72,6 +72,10 @@ fn udp_lite_wants_a_checksum_over_what_it_covers() {
         let state = Net::kernel().pass_frame(&lite(coverage, good)).state();
         assert_eq!(state, Some(expected), "{coverage} {good}");
     }
+    let mut unfinished = lite(8, true);
+    unfinished[26..28].copy_from_slice(&pseudo.to_be_bytes());
+    let state = Net::kernel().pass_frame(&unfinished).state();
+    assert_eq!(state, Some(Invalid), "no network card finishes it");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::shape::Shape;
 use super::test::Test;
 use crate::expr::{self, Expr, Field, Part, Space};
 use crate::family::Family;
-use crate::headers::{Base, Header};
+use crate::headers::{Base, Header, PAYLOAD};
 use crate::stmt::{Op, Reject, Stmt};
 use crate::types::{ICMP_CODE, ICMPV6_CODE};
 use rules::model::Family as Packets;
@@ -271,10 +271,21 @@ impl Known {
         }
     }
 
-    /// Keeps what an equality says of headers.
+    /// Keeps what an equality says of headers. Of the values of a set nft keeps the last that means something to it, in the
+    /// order in which they were written; what ranges and concatenations say it does not know.
     fn learn(&mut self, left: &Expr, right: &Expr) {
-        let (Expr::Field(field), Some(value)) = (left, right.as_number()) else { return };
-        match &**field {
+        let Expr::Field(field) = left else { return };
+        match right {
+            Expr::Set(elements) => {
+                let values = elements.iter().filter_map(|element| element.key.as_number());
+                values.for_each(|value| self.learn_value(field, value));
+            }
+            _ => right.as_number().into_iter().for_each(|value| self.learn_value(field, value)),
+        }
+    }
+
+    fn learn_value(&mut self, field: &Field, value: u128) {
+        match field {
             Field::Keyed(keyed) if keyed.of == "meta" => match keyed.key.0 {
                 "l4proto" => self.upper = Some(value),
                 "nfproto" => self.network = Some(value),
@@ -283,18 +294,31 @@ impl Known {
                 _ => {}
             },
             Field::Ct(ct) => match ct.key.0 {
-                "protocol" => self.upper = Some(value),
-                "l3proto" => self.network = Some(value),
+                // Which protocols there are depends on the family.
+                "protocol" if self.network.is_some() => self.upper_named(value),
+                "l3proto" if !self.ether && matches!(value, IPV4 | IPV6) => {
+                    self.network = Some(value);
+                }
                 _ => {}
             },
             Field::Payload(expr::Payload::Field(header, field)) => {
                 match (header.name, field.name) {
-                    ("ip", "protocol") | ("ip6", "nexthdr") => self.upper = Some(value),
+                    ("ip", "protocol") | ("ip6", "nexthdr") => self.upper_named(value),
                     ("ether", "type") => self.ethertype(value),
                     _ => {}
                 }
             }
             _ => {}
+        }
+    }
+
+    /// A protocol of the upper layer, unless nft reads no field of it.
+    fn upper_named(&mut self, value: u128) {
+        let is_named = |header: &Header| {
+            header.base == Base::Transport && value != 0 && u128::from(header.number) == value
+        };
+        if PAYLOAD.iter().any(is_named) {
+            self.upper = Some(value);
         }
     }
 
@@ -337,6 +361,43 @@ mod tests {
         assert_eq!(asked("icmpv6 type >= 128 icmpv6 mtu 3"), both);
     }
 
+    /// Read from the bytecode of nft 1.0.6.
+    #[test]
+    fn a_set_says_what_its_last_value_says_that_nft_knows() {
+        let asked = |family: &str, rule: &str| {
+            let text = format!("table {family} t {{ chain c {{\n{rule}\n}}\n}}\n");
+            let rules = lowered(&text, Packets::Ipv6).ruleset;
+            let rule = &rules.tables[0].chains[0].rules[0];
+            // What a rule's common header tests is its upper layer.
+            let upper = rule.header.iter().map(|_| "meta l4proto".to_owned());
+            upper.chain(rule.matches.iter().map(|used| used.name.to_string())).collect::<Vec<_>>()
+        };
+        let device = "meta iiftype";
+        for types in ["{ ip, vlan, ip6 }", "{ ip6, vlan }", "{ ip6, 0x9998 }"] {
+            let rule = format!("ether type {types} rt hdrlength >= 0");
+            assert_eq!(asked("inet", &rule), [device, "ether type", "rt hdrlength"], "{types}");
+        }
+        for types in ["{ 0x9999, 0x9998 }", "{ 0x700-0x900, 0x9999 }", "{ 0x86dd-0x86de, 1 }"] {
+            let rule = format!("ether type {types} rt hdrlength >= 0");
+            let expected = ["ether type", device, "ether type", "rt hdrlength"];
+            assert_eq!(asked("inet", &rule), expected, "{types}");
+        }
+        let (upper, tcp) = ("meta l4proto", "tcp dport");
+        for (rule, expected) in [
+            ("ip6 nexthdr { 6, 250 } tcp dport 4", vec!["ip6 nexthdr", tcp]),
+            ("ip6 nexthdr { 249, 250 } tcp dport 4", vec![upper, "ip6 nexthdr", tcp]),
+            ("meta l4proto { 6 } tcp dport 5", vec![upper, tcp]),
+            // What a connection's protocol means depends on the family.
+            ("ct protocol tcp tcp dport 5", vec![upper, "ct protocol", tcp]),
+            ("meta nfproto ipv6 ct protocol { 6, 250 } tcp dport 5", vec!["ct protocol", tcp]),
+        ] {
+            assert_eq!(asked("inet", rule), expected, "{rule}");
+        }
+        assert_eq!(asked("ip6", "ct protocol tcp tcp dport 5"), ["ct protocol", tcp]);
+        let frames = "ether saddr { 2:0:0:0:0:1, 2:0:0:0:0:2 } ct l3proto ipv6 hbh nexthdr 3";
+        assert_eq!(asked("inet", frames)[0], "ether type");
+    }
+
     #[test]
     fn what_an_extension_header_needs_is_asked_before_the_counter() {
         let first = |rule: &str| {
@@ -355,5 +416,8 @@ mod tests {
         let frame = Frame::syn(22);
         assert_eq!(frame.says_in("inet", "", "@ll,128,16 0x0028"), Outcome::YES);
         assert_eq!(first("counter ether type ip reject with icmp host-unreachable"), [""; 0]);
+        assert_eq!(first("counter meta nfproto { ipv4, ipv6 } rt hdrlength 0"), [""; 0]);
+        assert_eq!(first("counter ct l3proto { ipv4, ipv6 } rt hdrlength 0"), [""; 0]);
+        assert_eq!(first("counter meta protocol { ip, ip6 } rt hdrlength 0"), ["meta nfproto"]);
     }
 }

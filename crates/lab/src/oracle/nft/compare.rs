@@ -168,11 +168,21 @@ impl Session {
             true => self.packets_differ(frames, &ends)?,
             false => None,
         };
-        if difference.is_some() || self.counters_differ()?.is_none() {
-            return Ok(difference);
+        match difference {
+            Some(difference) => Ok(Some(difference)),
+            None => self.counters_settled(),
         }
-        // On a busy machine a softirq may still be under way.
-        thread::sleep(Duration::from_millis(20));
+    }
+
+    /// How counters differ once packets had time to arrive: a kernel may leave them to `ksoftirqd`, which a busy machine or an
+    /// emulated one schedules late.
+    fn counters_settled(&self) -> io::Result<Option<Difference>> {
+        for millis in [20, 100, 500] {
+            if self.counters_differ()?.is_none() {
+                return Ok(None);
+            }
+            thread::sleep(Duration::from_millis(millis));
+        }
         self.counters_differ()
     }
 

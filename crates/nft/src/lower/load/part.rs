@@ -1,7 +1,8 @@
 //! Extension headers of IPv6, options of TCP and chunks of SCTP: whether they are there, or a field of them.
 //!
 //! A field of a part that is not there ends the rule; whether it is there is always known to the kernel: what is no TCP,
-//! or has no whole header, has no option. Source: kernel `net/netfilter/nft_exthdr.c`.
+//! or has no whole header, has no option. What is no IPv6 ends the rule, whatever it asks of extension headers.
+//! Source: kernel `net/netfilter/nft_exthdr.c` (from 5.13 on: "nft_exthdr: check for IPv6 packet before further processing").
 
 use super::{Load, bytes};
 use crate::expr::Space;
@@ -9,6 +10,7 @@ use crate::lower::word::{Loaded, Word, number, ones};
 use packet::ipv6_ext::{self, Find};
 use packet::{L4, Read};
 use rules::Transit;
+use rules::model::Family;
 
 const TCP: u8 = 6;
 const SCTP: u8 = 132;
@@ -151,6 +153,9 @@ impl Part {
 
 impl Load for Part {
     fn load(&self, transit: &Transit<'_, '_>) -> Loaded {
+        if self.space == Space::Extension && transit.family != Family::Ipv6 {
+            return Loaded::nothing();
+        }
         let Some((offset, bits)) = self.field else {
             return match self.place(transit) {
                 // An option that goes beyond its header is not there; an extension header is, wherever it ends.
@@ -253,6 +258,16 @@ mod tests {
             ("hbh nexthdr 17", O::NO),
         ] {
             assert_eq!(six.says(rule), says, "{rule}");
+        }
+    }
+
+    /// Measured on Linux 6.18.
+    #[test]
+    fn no_packet_of_ipv4_has_or_lacks_an_extension_header() {
+        let frame = Frame::of(&craft("10.0.0.1", "10.0.0.2", Message::udp(1, 2)));
+        for rule in ["exthdr rt missing", "exthdr rt exists", "rt hdrlength >= 0"] {
+            let rule = format!("meta nfproto {{ ipv4, ipv6 }} {rule}");
+            assert_eq!(frame.says_in("inet", "", &rule), O::NO, "{rule}");
         }
     }
 
