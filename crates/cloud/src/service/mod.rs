@@ -333,7 +333,7 @@ impl<S: Store> Server for Service<S> {
         let (peer, payload) = match self.carrier.receive(datagram, from, now.nanos) {
             Came::Message(it) if it.to.port() == PORT => (it.peer, datagram.get(it.payload)),
             Came::Session(peer) => (peer, None),
-            Came::Message(_) | Came::Nothing => return,
+            Came::Message(_) | Came::Nothing | Came::Dropped(_) => return,
         };
         let Some(status) = self.carrier.tunnel().status(peer) else { return };
         match payload {

@@ -3,10 +3,13 @@
 
 mod apart;
 mod authority;
+mod clouded;
 mod codec;
+mod day;
 mod direct;
 mod enrolment;
 mod framed;
+mod home;
 mod hostile;
 mod pairs;
 mod policed;

@@ -4,19 +4,20 @@ use overlay::limits::SECOND;
 use proptest::prelude::*;
 use tunnel::Path;
 
+use crate::home::Routers;
 use crate::router::Kind;
-use crate::town::{Distances, MILLISECOND, Routers, Town};
+use crate::town::{Distances, MILLISECOND, Town};
 
 /// What two nodes get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Gets {
+pub(crate) enum Gets {
     Direct,
     Predict,
     Cross,
     Relay,
 }
 
-fn routers(word: &str) -> Option<Routers> {
+pub(crate) fn routers(word: &str) -> Option<Routers> {
     Some(match word {
         "cone" => &[Kind::Cone],
         "restricted" => &[Kind::Restricted],
@@ -46,7 +47,7 @@ fn gets(word: &str) -> Gets {
 }
 
 /// The pairs of the list, by name, with what they get.
-fn pairs() -> Vec<([&'static str; 2], Gets)> {
+pub(crate) fn pairs() -> Vec<([&'static str; 2], Gets)> {
     let lines = include_str!("pairs.txt").lines().filter(|line| !line.starts_with('#'));
     let mut rows = lines.map(|line| line.split_whitespace().collect::<Vec<_>>());
     let columns = rows.find(|row| !row.is_empty()).unwrap();

@@ -67,7 +67,7 @@ impl Router {
     }
 
     fn give(&mut self, from: SocketAddr, to: SocketAddr) -> SocketAddr {
-        self.next += 1;
+        self.next = self.next.wrapping_add(1);
         // Far apart, and never the same twice.
         let any = 20_000 + self.next.wrapping_mul(7_919) % 20_000;
         let port = match self.kind {
