@@ -343,7 +343,7 @@ impl Day {
 fn held(town: Town) -> BTreeMap<String, i64> {
     let Town { cloud, homes, relays, .. } = town;
     let mut held = BTreeMap::new();
-    let mut of = |what: String, bytes: i64| drop(held.insert(what, -bytes));
+    let mut of = |what: String, bytes: i64| held.extend([(what, -bytes)]);
     for (side, home) in homes.into_iter().enumerate() {
         let Some(home) = home else { continue };
         let (node, carrier) = (home.node, home.carrier);
