@@ -15,6 +15,8 @@ use crate::world::{directory_key, network, relay, relay_of, secret, seeded, sign
 
 /// Where the cloud is: by IPv4, as nodes know it.
 pub(crate) const CLOUD: ([u8; 4], u16) = ([203, 0, 113, 1], 51_900);
+/// Where it is by IPv6.
+pub(crate) const CLOUD6: ([u16; 8], u16) = ([0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, 1], 51_900);
 /// Seconds after 1970 when a town begins.
 pub(crate) const BEGAN: u64 = 1_800_000_000;
 
@@ -111,7 +113,7 @@ impl Cloud {
         let notes = std::mem::take(&mut self.notes);
         *self = Self::started((self.names.clone(), self.policy.clone()), identities, paths, now);
         self.notes = notes;
-        relays.iter().for_each(|relay| self.directory.relay_apart(relay.at, relay.key));
+        self.name_relays(relays);
         self.settle(relays, now);
         let tunnel = self.carrier.tunnel_mut();
         for (key, place) in places {
@@ -120,6 +122,15 @@ impl Cloud {
             tunnel.call(peer, now);
         }
         sources.iter().for_each(|(pair, bound)| self.relay.restore(pair, *bound));
+    }
+
+    /// Tells the directory where relays are.
+    pub(crate) fn name_relays(&mut self, relays: &[Apart]) {
+        for relay in relays {
+            self.directory.relay_apart(relay.at, relay.key);
+            self.directory.relay_also_at(relay.at, relay.at6);
+        }
+        self.directory.relay_also_at(CLOUD.0.into(), CLOUD6.0.into());
     }
 
     /// Carries out what is wanted.
@@ -208,6 +219,7 @@ impl Cloud {
 /// A relay on a host of its own.
 pub(crate) struct Apart {
     pub(crate) at: IpAddr,
+    pub(crate) at6: IpAddr,
     pub(crate) key: PublicKey,
     /// Nothing while it is killed.
     pub(crate) outpost: Option<Outpost>,
@@ -221,7 +233,12 @@ impl Apart {
     pub(crate) fn new(number: usize, takes: u64) -> Self {
         let ((at, key), entropy) = (relay_of(number), &mut seeded(number as u64 ^ 77));
         let outpost = Outpost::new(relay().1, Vec::new(), entropy).unwrap();
-        Self { at, key, outpost: Some(outpost), kept: Vec::new(), takes }
+        let at6 = [0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, 2 + number as u16].into();
+        Self { at, at6, key, outpost: Some(outpost), kept: Vec::new(), takes }
+    }
+
+    pub(crate) fn is_at(&self, place: SocketAddr) -> bool {
+        place.ip() == self.at || place.ip() == self.at6
     }
 
     /// It is killed.

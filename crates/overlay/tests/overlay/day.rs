@@ -17,6 +17,7 @@ use tunnel::Path;
 
 use crate::home::{Routers, name_of};
 use crate::pairs::{Gets, pairs, routers};
+use crate::router::Kind;
 use crate::town::{MILLISECOND, Town, Weather};
 
 /// Seconds after which every pair speaks once the network carries again.
@@ -24,10 +25,10 @@ const BOUND: usize = 60;
 /// Seconds of that in which pairs come to the way that is theirs.
 const SETTLED: usize = 300;
 
-/// The words of `pairs.txt` for routers that a UDP datagram passes.
-const KINDS: [&str; 11] = [
+/// The words of `pairs.txt` for routers that a UDP datagram passes, and a node that has IPv6 alone.
+const KINDS: [&str; 12] = [
     "cone", "restricted", "plain", "open", "range", "address", "sequential", "random", "carrier",
-    "firewall", "brief",
+    "firewall", "brief", "sole",
 ];
 
 /// How large a day is.
@@ -59,7 +60,7 @@ struct Day {
 }
 
 fn kinds(word: &str) -> Routers {
-    routers(word).unwrap()
+    if word == "sole" { &[Kind::Sole] } else { routers(word).unwrap() }
 }
 
 /// Each node has some others that it may reach.
@@ -155,7 +156,11 @@ impl Day {
     }
 
     fn move_on(&mut self, side: usize) -> String {
-        let kinds = self.draw_routers(side);
+        let (before, kinds) = (self.words[side], self.draw_routers(side));
+        if (before == "sole") != (self.words[side] == "sole") {
+            // The configuration has the cloud's address of one family.
+            self.town.join(side, kinds, self.moves);
+        }
         self.town.move_to(side, kinds, self.moves);
         format!("moves, {}", self.words[side])
     }
@@ -290,7 +295,9 @@ impl Day {
             let [one, other] = *pair;
             let words = pair.map(|side| self.words[side]);
             let found = [self.town.path_to(one, other), self.town.path_to(other, one)];
-            let expected = match list[&words] {
+            let v6 = words.iter().filter(|word| ["sole", "firewall"].contains(word)).count();
+            let by_family = if v6 == 2 { Gets::Direct } else { Gets::Relay };
+            let expected = match list.get(&words).copied().unwrap_or(by_family) {
                 _ if found.contains(&None) => continue,
                 Gets::Direct => Path::Direct,
                 Gets::Relay => Path::Relay,

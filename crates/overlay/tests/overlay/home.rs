@@ -1,13 +1,13 @@
 //! A node of a town, as `tamis tunnel up` runs it, and the routers between it and the network.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
 use overlay::limits::SECOND;
 use overlay::{Action, Carrier, Name, Node, PORT};
-use tunnel::{PeerConfig, PeerId, PublicKey};
+use tunnel::{Path, PeerConfig, PeerId, PublicKey};
 
-use crate::clouded::{CLOUD, end, whole};
+use crate::clouded::{CLOUD, CLOUD6, end, whole};
 use crate::router::{Kind, Router};
 use crate::world::{directory_key, network, seeded, signer};
 
@@ -20,8 +20,21 @@ pub(crate) fn name_of(side: usize) -> Name {
     letter.to_string().repeat(side / 26 + 1).parse().unwrap()
 }
 
-/// Packets that a node sealed for others and opened of theirs, by the counts of its tunnel.
-pub(crate) type Counted = (u64, u64);
+/// Packets by the counts of a node's tunnel: sealed for other nodes, opened of theirs, and sealed for the cloud.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counted {
+    pub(crate) sealed: u64,
+    pub(crate) opened: u64,
+    pub(crate) signals: u64,
+}
+
+impl Counted {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.sealed += other.sealed;
+        self.opened += other.opened;
+        self.signals += other.signals;
+    }
+}
 
 pub(crate) struct Home {
     pub(crate) carrier: Carrier,
@@ -36,10 +49,15 @@ pub(crate) struct Home {
     pub(crate) routers: Vec<Router>,
     /// The keys of peers by the directory.
     shown: BTreeMap<Name, PublicKey>,
+    /// Those of them that are reached directly, and when it was looked last.
+    direct: BTreeSet<Name>,
+    looked: u64,
     /// The host sleeps.
     pub(crate) is_asleep: bool,
     /// When something is due, as far as it was looked.
     pub(crate) due: u64,
+    /// Messages that the node sent.
+    pub(crate) said: u64,
     /// What peers counted that the tunnel has no more.
     before: Counted,
     pub(crate) notes: Vec<String>,
@@ -51,7 +69,7 @@ impl Home {
         let number = side as u64 + 1;
         let mut carrier = Carrier::new(end(number, now));
         let cloud = PeerConfig {
-            endpoint: Some(CLOUD.into()),
+            endpoint: Some(if kinds == [Kind::Sole] { CLOUD6.into() } else { CLOUD.into() }),
             keepalive: Some(25 * SECOND),
             allowed: vec![whole(network().directory().0.into())],
             ..PeerConfig::new(directory_key())
@@ -60,8 +78,8 @@ impl Home {
         let entropy = Box::new(seeded(number ^ 9 ^ now << 12));
         let node = Node::new(name_of(side), signer().key(), entropy).unwrap();
         let (inside, keep) = (SocketAddr::from(([0; 4], 0)), 25 * SECOND);
-        let (v6, routers, before, notes) = (None, Vec::new(), (0, 0), Vec::new());
-        let (shown, is_asleep) = (BTreeMap::new(), false);
+        let (v6, routers, before, notes) = (None, Vec::new(), Counted::default(), Vec::new());
+        let (shown, direct, looked, is_asleep) = (BTreeMap::new(), BTreeSet::new(), 0, false);
         let mut home = Self {
             carrier,
             node,
@@ -72,8 +90,11 @@ impl Home {
             v6,
             routers,
             shown,
+            direct,
+            looked,
             is_asleep,
             due: 0,
+            said: 0,
             before,
             notes,
         };
@@ -86,13 +107,14 @@ impl Home {
         let (number, [high, low]) = (self.side as u8 + 1, moves.to_be_bytes());
         self.kinds = kinds;
         self.inside = SocketAddr::from(([10, number, low, 2], 51_900));
-        self.v6 = kinds.contains(&Kind::Firewall).then(|| {
+        let is_v6 = |kind: &Kind| matches!(kind, Kind::Firewall | Kind::Sole);
+        self.v6 = kinds.iter().any(is_v6).then(|| {
             let host = [0x2001, 0xdb8, u16::from(number), moves, 0, 0, 0, 2];
             let at = SocketAddr::from((host, 51_900));
             (at, Router::new(Kind::Firewall, at.ip()))
         });
-        let v4 =
-            kinds.iter().map(|kind| if *kind == Kind::Firewall { Kind::Random } else { *kind });
+        let v4 = kinds.iter().filter(|kind| **kind != Kind::Sole);
+        let v4 = v4.map(|kind| if *kind == Kind::Firewall { Kind::Random } else { *kind });
         let places = (0..).map(|at: u8| {
             IpAddr::from(
                 [[64 + high, 51, low, number], [100, 64 + at, low, number]]
@@ -100,7 +122,8 @@ impl Home {
             )
         });
         self.routers = v4.zip(places).map(|(kind, at)| Router::new(kind, at)).collect();
-        self.node.set_locals([self.inside].into_iter().chain(self.v6.iter().map(|it| it.0)).collect());
+        let v4 = (!self.routers.is_empty()).then_some(self.inside);
+        self.node.set_locals(v4.into_iter().chain(self.v6.iter().map(|it| it.0)).collect());
     }
 
     /// The addresses outside by which the network reaches this node.
@@ -109,13 +132,28 @@ impl Home {
         v4.into_iter().chain(self.v6.as_ref().map(|(_, router)| router.address))
     }
 
+    /// Looks which peers are no longer reached directly.
+    fn look_at_ways(&mut self, now: u64) {
+        let is_direct = |name: &&Name| {
+            let status = self.peer_named(name).and_then(|peer| self.carrier.tunnel().status(peer));
+            status.is_some_and(|status| status.path == Some(Path::Direct))
+        };
+        let direct: BTreeSet<Name> = self.shown.keys().filter(is_direct).cloned().collect();
+        self.direct.difference(&direct).for_each(|name| self.node.fell_back(name, now));
+        (self.direct, self.looked) = (direct, now);
+    }
+
     /// Does what the node wants, as `tamis tunnel up` does.
     pub(crate) fn act(&mut self, now: u64) {
+        if now >= self.looked + 10 * SECOND {
+            self.look_at_ways(now);
+        }
         let own = SocketAddr::new(network().addresses(self.side as u32 + 2).0.into(), PORT);
         let cloud = SocketAddr::new(network().directory().0.into(), PORT);
         while let Some(action) = self.node.take() {
             match action {
                 Action::Send(message) | Action::Ask(message) => {
+                    self.said += 1;
                     self.carrier.send(own, cloud, &message, now);
                 }
                 Action::Add { claims, relays } => {
@@ -159,8 +197,8 @@ impl Home {
     fn remove(&mut self, name: &Name) {
         let Some(peer) = self.peer_named(name) else { return };
         if let Some(status) = self.carrier.tunnel().status(peer) {
-            self.before.0 += status.sent.0;
-            self.before.1 += status.received.0;
+            self.before.sealed += status.sent.0;
+            self.before.opened += status.received.0;
         }
         self.carrier.tunnel_mut().remove_peer(peer);
     }
@@ -170,12 +208,20 @@ impl Home {
         self.peer_named(&name_of(side))
     }
 
-    /// What the tunnel has counted of all peers but the cloud.
+    /// What the tunnel has counted.
     pub(crate) fn counted(&self) -> Counted {
         let tunnel = self.carrier.tunnel();
         let status = tunnel.peers().filter_map(|peer| tunnel.status(peer));
-        status.filter(|it| it.key != directory_key()).fold(self.before, |(sent, received), it| {
-            (sent + it.sent.0, received + it.received.0)
+        status.fold(self.before, |mut all, it| {
+            match it.key == directory_key() {
+                true => all.signals += it.sent.0,
+                false => all.add(Counted {
+                    sealed: it.sent.0,
+                    opened: it.received.0,
+                    signals: 0,
+                }),
+            }
+            all
         })
     }
 
@@ -190,6 +236,7 @@ impl Home {
         if to.is_ipv6() {
             return self.v6.as_mut().map(|(at, router)| router.out(*at, to, now));
         }
+        self.routers.first()?;
         Some(self.routers.iter_mut().fold(self.inside, |from, router| router.out(from, to, now)))
     }
 

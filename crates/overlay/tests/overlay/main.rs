@@ -8,6 +8,7 @@ mod codec;
 mod day;
 mod direct;
 mod enrolment;
+mod families;
 mod framed;
 mod home;
 mod hostile;

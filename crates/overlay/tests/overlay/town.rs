@@ -10,8 +10,8 @@ use overlay::limits::SECOND;
 use overlay::{Came, PORT};
 use tunnel::Path;
 
-use crate::clouded::{Apart, CLOUD, Cloud, time};
-use crate::home::{Home, Routers, name_of};
+use crate::clouded::{Apart, CLOUD, CLOUD6, Cloud, time};
+use crate::home::{Counted, Home, Routers, name_of};
 use crate::world::{network, policy};
 
 pub(crate) const MILLISECOND: u64 = SECOND / 1_000;
@@ -58,6 +58,15 @@ impl Counts {
     }
 }
 
+fn is_cloud(at: SocketAddr) -> bool {
+    at.ip() == IpAddr::from(CLOUD.0) || at.ip() == IpAddr::from(CLOUD6.0)
+}
+
+/// A place at that one of two addresses that has the family of what is sent to.
+fn of_family((v4, v6): (IpAddr, IpAddr), port: u16, to: SocketAddr) -> SocketAddr {
+    SocketAddr::new(if to.is_ipv4() { v4 } else { v6 }, port)
+}
+
 type Flight = Reverse<(u64, u64, SocketAddr, SocketAddr, Vec<u8>)>;
 
 /// All of it.
@@ -82,8 +91,10 @@ pub(crate) struct Town {
     sent: u64,
     pub(crate) arrived: HashSet<u64>,
     pub(crate) counts: Counts,
-    /// What tunnels have counted that are there no more.
-    gone: (u64, u64),
+    /// What tunnels have counted that are there no more; messages that their nodes sent, and packets that were never sealed.
+    gone: Counted,
+    gone_said: u64,
+    gone_unsealed: u64,
     /// Datagrams that relays dropped by the town's count, and what relays counted that were killed.
     relay_drops: (u64, u64),
     /// Datagrams that went from one node to the other without the relay.
@@ -132,14 +143,14 @@ impl Town {
             sent: 0,
             arrived: HashSet::new(),
             counts: Counts::default(),
-            gone: (0, 0),
+            gone: Counted::default(),
+            gone_said: 0,
+            gone_unsealed: 0,
             relay_drops: (0, 0),
             direct: 0,
             spins: 0,
         };
-        for relay in &town.relays {
-            town.cloud.directory.relay_apart(relay.at, relay.key);
-        }
+        town.cloud.name_relays(&town.relays);
         town.cloud.settle(&mut town.relays, SECOND);
         (0..town.homes.len()).for_each(|side| town.find_places(side));
         town
@@ -154,10 +165,9 @@ impl Town {
     /// A node ends.
     pub(crate) fn leave(&mut self, side: usize) {
         let Some(home) = self.homes[side].take() else { return };
-        let (sent, received) = home.counted();
-        (self.gone.0, self.gone.1) = (self.gone.0 + sent, self.gone.1 + received);
-        self.counts.drop("unsent", home.carrier.unsent());
-        self.counts.drop("node ended", home.carrier.waiting() as u64);
+        self.gone.add(home.counted());
+        self.gone_said += home.said;
+        self.gone_unsealed += home.carrier.unsent() + home.carrier.waiting() as u64;
         self.find_places(side);
     }
 
@@ -209,7 +219,7 @@ impl Town {
     pub(crate) fn relay(&self, side: usize) -> Option<usize> {
         let home = self.home(side);
         let endpoint = home.carrier.tunnel().status(home.peer(1 - side)?)?.endpoint?;
-        self.relays.iter().position(|relay| relay.at == endpoint.ip())
+        self.relays.iter().position(|relay| relay.is_at(endpoint))
     }
 
     /// A node asks for the other one.
@@ -243,17 +253,16 @@ impl Town {
 
     fn launch(&mut self, from: SocketAddr, to: SocketAddr, bytes: Vec<u8>) {
         let is_packet = u64::from(bytes.len() > PACKET);
-        let cloud = IpAddr::from(CLOUD.0);
-        let of = |at: SocketAddr| self.relays.iter().find(|relay| relay.at == at.ip());
+        let of = |at: SocketAddr| self.relays.iter().find(|relay| relay.is_at(at));
         let relay = of(from).or(of(to)).map(|relay| relay.takes);
-        let is_direct = from.ip() != cloud && to.ip() != cloud && relay.is_none();
+        let is_direct = !is_cloud(from) && !is_cloud(to) && relay.is_none();
         self.direct += u64::from(is_direct);
         let sides = [from, to].map(|at| self.places.get(&at.ip()).copied());
         let is_between = |cut: &[usize; 2]| cut.iter().all(|side| sides.contains(&Some(*side)));
         if is_direct && (self.is_cut || self.cuts.iter().any(is_between)) {
             return self.counts.drop("path cut", is_packet);
         }
-        let far = if from.ip() == cloud { sides[1] } else { sides[0] };
+        let far = if is_cloud(from) { sides[1] } else { sides[0] };
         let takes = match (relay, is_direct, far) {
             (Some(takes), ..) => takes,
             (_, true, _) | (_, _, None) => self.distances.1,
@@ -291,17 +300,23 @@ impl Town {
     fn flush_cloud(&mut self) {
         self.cloud.settle(&mut self.relays, self.now);
         for (port, to) in std::mem::take(&mut self.cloud.strays) {
-            self.launch((CLOUD.0, port).into(), to, vec![0]);
+            self.launch(of_family((CLOUD.0.into(), CLOUD6.0.into()), port, to), to, vec![0]);
         }
         while let Some((to, bytes)) = self.cloud.carrier.take() {
-            self.launch(CLOUD.into(), to, bytes);
+            let from = of_family((CLOUD.0.into(), CLOUD6.0.into()), CLOUD.1, to);
+            self.launch(from, to, bytes);
         }
     }
 
     /// A relay has forwarded a datagram, or dropped it.
     fn relayed(&mut self, at: SocketAddr, next: Option<SocketAddr>, bytes: Vec<u8>) {
         match next {
-            Some(next) => self.launch(at, next, bytes),
+            Some(next) => {
+                let apart = self.relays.iter().find(|relay| relay.is_at(at));
+                let both = (CLOUD.0.into(), CLOUD6.0.into());
+                let both = apart.map_or(both, |relay| (relay.at, relay.at6));
+                self.launch(of_family(both, at.port(), next), next, bytes);
+            }
             None => {
                 self.relay_drops.0 += 1;
                 self.counts.drop("relay", u64::from(bytes.len() > PACKET));
@@ -311,7 +326,7 @@ impl Town {
 
     fn arrive(&mut self, from: SocketAddr, to: SocketAddr, mut bytes: Vec<u8>) {
         let (now, is_packet) = (self.now, u64::from(bytes.len() > PACKET));
-        if to.ip() == IpAddr::from(CLOUD.0) {
+        if is_cloud(to) {
             if self.cloud.is_down {
                 return self.counts.drop("cloud down", is_packet);
             }
@@ -322,7 +337,7 @@ impl Town {
             }
             return self.flush_cloud();
         }
-        if let Some(relay) = self.relays.iter_mut().find(|relay| relay.at == to.ip()) {
+        if let Some(relay) = self.relays.iter_mut().find(|relay| relay.is_at(to)) {
             let Some(outpost) = &mut relay.outpost else {
                 return self.counts.drop("relay down", is_packet);
             };
@@ -435,7 +450,8 @@ impl Town {
                 home.carrier.send(of(side), of(other), &packet, now);
                 self.flush(side);
             }
-            _ => self.counts.drop("nobody says it", 1),
+            // Nobody says it.
+            _ => self.counts.sent -= 1,
         }
         number
     }
@@ -462,22 +478,20 @@ impl Town {
     /// What is not as it should be if every packet is on its way, there, or dropped by somebody who says so.
     pub(crate) fn wrong_counts(&self) -> Vec<String> {
         let homes = || self.homes.iter().flatten();
-        let waiting: u64 = homes().map(|home| home.carrier.waiting() as u64).sum();
-        let unsent: u64 = homes().map(|home| home.carrier.unsent()).sum();
+        let unsealed = homes().map(|it| it.carrier.unsent() + it.carrier.waiting() as u64);
+        let unsealed = self.gone_unsealed + unsealed.sum::<u64>();
+        let said = self.gone_said + homes().map(|home| home.said).sum::<u64>();
         let flying = self.flights.iter().filter(|flight| flight.0.4.len() > PACKET).count() as u64;
-        let (sealed, opened) = homes().map(Home::counted).fold(self.gone, |all, it| {
-            (all.0 + it.0, all.1 + it.1)
-        });
+        let mut all = self.gone;
+        homes().for_each(|home| all.add(home.counted()));
         let Counts { sent, twice, arrived, dropped } = &self.counts;
-        let of = |what: &str| dropped.get(what).copied().unwrap_or_default();
-        let ends = of("nobody says it") + of("node ended") + of("unsent");
-        let all: u64 = dropped.values().sum();
+        let dropped: u64 = dropped.values().sum();
         let is_up = |relay: &Apart| relay.outpost.as_ref().map(|it| it.forwarding().counts().1);
         let relays = self.relays.iter().filter_map(is_up).sum::<u64>() + self.cloud.relay.counts().1;
         let sums = [
-            ("packets", sent + twice, arrived + all + waiting + unsent + flying),
-            ("sealed", *sent, sealed + ends + waiting + unsent),
-            ("opened", *arrived, opened),
+            ("packets and messages", sent + said, all.sealed + all.signals + unsealed),
+            ("datagrams", all.sealed + twice, arrived + dropped + flying),
+            ("opened", *arrived, all.opened),
             ("dropped by relays", self.relay_drops.0, self.relay_drops.1 + relays),
         ];
         let wrong = sums.into_iter().filter(|(_, one, other)| one != other);

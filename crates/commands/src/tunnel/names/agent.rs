@@ -1,6 +1,6 @@
 //! [`Names`]: the thread that answers programs, speaks to the directory and the authority, and gives the tunnel its peers.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -58,6 +58,8 @@ pub(in super::super) struct Names {
     look: u64,
     /// The number of peers of which the directory has heard in this round how they are reached.
     said: usize,
+    /// Peers that are reached directly.
+    direct: BTreeSet<Name>,
     /// To the servers by TCP, if the network has a port for that.
     tcp: Option<(Bridge, Way)>,
     /// The servers, as the configuration has them, and the other peers, as the directory showed them.
@@ -107,6 +109,7 @@ impl Names {
             keep: None,
             look: 0,
             said: 0,
+            direct: BTreeSet::new(),
             tcp,
             servers,
             shown: HashMap::new(),
@@ -142,7 +145,7 @@ impl Names {
         if self.look <= now {
             self.look = now.saturating_add(LOOK);
             self.node.set_locals(self.locals(peers.port()));
-            self.say_ways(peers);
+            self.say_ways(now, peers);
         }
         self.node.tick(now);
         while let Some(action) = self.node.take() {
@@ -150,12 +153,16 @@ impl Names {
         }
     }
 
-    /// Tells the directory how this node reaches its peers, some of them at a time: a lost message is as good as a late one.
-    fn say_ways(&mut self, peers: &Peers) {
+    /// Tells the directory how this node reaches its peers, some of them at a time: a lost message is as good as a late one. A
+    /// direct path that was given up is asked for again.
+    fn say_ways(&mut self, now: u64, peers: &Peers) {
         if !self.node.is_registered() {
             return;
         }
         let all: Vec<Reached> = peers.reached(&format!(".{}", self.cloud.domain));
+        let direct = all.iter().filter(|it| it.is_direct).map(|it| it.name.clone()).collect();
+        let before = std::mem::replace(&mut self.direct, direct);
+        before.difference(&self.direct).for_each(|name| self.node.fell_back(name, now));
         let (some, next) = part(&all, self.said);
         self.said = next;
         if !some.is_empty() {
