@@ -141,6 +141,7 @@ impl<S: Store> Service<S> {
             &mut SystemEntropy::new(),
         )?;
         settings.relays.iter().for_each(|(at, key)| directory.relay_apart(*at, *key));
+        settings.others.iter().for_each(|(at, other)| directory.relay_also_at(*at, *other));
         if let Some((key, _)) = settings.authority {
             directory.authority_apart(key);
         }

@@ -93,7 +93,8 @@ impl Directory {
         if !self.relays.is_empty() {
             self.paths.set_shown(&pair);
         }
-        let (relays, permits) = (self.relays_of(node, &pair, port), self.policy.permits(node, other));
+        let (relays, permits) =
+            (self.relays_of(node, &pair, port), self.policy.permits(node, other));
         self.send(node, transaction, Body::Direction { identity, relays, permits });
     }
 

@@ -27,8 +27,18 @@ const SETTLED: usize = 300;
 
 /// The words of `pairs.txt` for routers that a UDP datagram passes, and a node that has IPv6 alone.
 const KINDS: [&str; 12] = [
-    "cone", "restricted", "plain", "open", "range", "address", "sequential", "random", "carrier",
-    "firewall", "brief", "sole",
+    "cone",
+    "restricted",
+    "plain",
+    "open",
+    "range",
+    "address",
+    "sequential",
+    "random",
+    "carrier",
+    "firewall",
+    "brief",
+    "sole",
 ];
 
 /// How large a day is.
@@ -389,7 +399,10 @@ fn day(plan: Plan) {
         if bytes > before * 5 / 4 {
             eprintln!("{what}: {bytes} bytes, {before} of a fresh one");
         }
-        assert!(bytes <= 2 * before + 4_096, "{plan:?}, {what}: {bytes} bytes, {before} of a fresh one");
+        assert!(
+            bytes <= 2 * before + 4_096,
+            "{plan:?}, {what}: {bytes} bytes, {before} of a fresh one"
+        );
     }
 }
 

@@ -215,11 +215,7 @@ impl Home {
         status.fold(self.before, |mut all, it| {
             match it.key == directory_key() {
                 true => all.signals += it.sent.0,
-                false => all.add(Counted {
-                    sealed: it.sent.0,
-                    opened: it.received.0,
-                    signals: 0,
-                }),
+                false => all.add(Counted { sealed: it.sent.0, opened: it.received.0, signals: 0 }),
             }
             all
         })

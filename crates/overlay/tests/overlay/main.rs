@@ -10,6 +10,7 @@ mod direct;
 mod enrolment;
 mod families;
 mod framed;
+mod fresh;
 mod home;
 mod hostile;
 mod pairs;

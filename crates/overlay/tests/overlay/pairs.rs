@@ -217,7 +217,8 @@ fn back_and_forth(
 #[test]
 fn a_direct_path_that_was_cut_for_a_minute_is_there_again_two_minutes_later() {
     let [open, plain]: [Routers; 2] = [&[Kind::Open], &[Kind::Plain]];
-    for (routers, distances) in [([open, plain], FAR), ([plain, open], FAR), ([plain, open], NEAR)] {
+    for (routers, distances) in [([open, plain], FAR), ([plain, open], FAR), ([plain, open], NEAR)]
+    {
         // Soon after the question, and when nobody asks the directory any more.
         for before in [2, 300] {
             let mut town = Town::new(routers, distances);

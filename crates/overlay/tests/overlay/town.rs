@@ -125,7 +125,8 @@ impl Town {
         let names: Vec<_> = (0..routers.len()).map(name_of).collect();
         let pairs = pairs.iter().map(|pair| pair.map(|side| names[side].as_str()));
         let policy = policy(&pairs.collect::<Vec<_>>());
-        let homes = routers.iter().enumerate().map(|(side, kinds)| Home::new(side, kinds, 0, SECOND));
+        let homes =
+            routers.iter().enumerate().map(|(side, kinds)| Home::new(side, kinds, 0, SECOND));
         let mut town = Self {
             cloud: Cloud::new(&names, policy, SECOND),
             relays: relays.iter().enumerate().map(|(at, takes)| Apart::new(at, *takes)).collect(),
@@ -487,7 +488,8 @@ impl Town {
         let Counts { sent, twice, arrived, dropped } = &self.counts;
         let dropped: u64 = dropped.values().sum();
         let is_up = |relay: &Apart| relay.outpost.as_ref().map(|it| it.forwarding().counts().1);
-        let relays = self.relays.iter().filter_map(is_up).sum::<u64>() + self.cloud.relay.counts().1;
+        let relays =
+            self.relays.iter().filter_map(is_up).sum::<u64>() + self.cloud.relay.counts().1;
         let sums = [
             ("packets and messages", sent + said, all.sealed + all.signals + unsealed),
             ("datagrams", all.sealed + twice, arrived + dropped + flying),
