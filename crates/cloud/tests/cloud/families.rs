@@ -1,4 +1,4 @@
-//! A node that has IPv4 alone and one that has IPv6 alone reach each other by a relay that has both. Needs root, `ping`, `nft` and
+//! Nodes with IPv4 alone and nodes with IPv6 alone reach each other by a relay that has both. Needs root, `ping`, `nft` and
 //! `dig`; without, it says so and skips.
 
 use std::fs;

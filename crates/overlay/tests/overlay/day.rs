@@ -3,7 +3,7 @@
 //!
 //! - no pair is stuck: each that the policy allows speaks both ways within [`BOUND`], by the way that `pairs.txt` gives it once an hour;
 //! - counts add up: every packet is there once, or somebody who dropped it counted it;
-//! - nothing leaks: what machines hold at the end is what those of a town hold that has been through nothing.
+//! - nothing leaks: machines hold no more at the end than the machines of a town that has been through nothing.
 //!
 //! A seed draws what happens. Machines draw the order of their tables, so a second run differs in which datagrams are lost.
 
@@ -277,7 +277,7 @@ impl Day {
         self.check_state();
     }
 
-    /// Who has peers, and who forwards for them, agree.
+    /// Tunnels, nodes, the directory and the relay agree on peers and paths.
     fn check_state(&self) {
         for (side, home) in self.town.homes.iter().enumerate() {
             let Some(home) = home else { continue };
@@ -309,6 +309,9 @@ impl Day {
             let by_family = if v6 == 2 { Gets::Direct } else { Gets::Relay };
             let expected = match list.get(&words).copied().unwrap_or(by_family) {
                 _ if found.contains(&None) => continue,
+                // Where relays are apart nobody knows that such a node has to send first, and one wrong attempt makes its router
+                // give another port for those with other peers, too.
+                _ if self.plan.relays > 0 && words.contains(&"open") => continue,
                 Gets::Direct => Path::Direct,
                 Gets::Relay => Path::Relay,
                 Gets::Predict | Gets::Cross => continue,

@@ -1,4 +1,4 @@
-//! A node that has IPv4 alone and one that has IPv6 alone reach each other by a relay that has both.
+//! Nodes with IPv4 alone and nodes with IPv6 alone reach each other by a relay that has both.
 
 use overlay::limits::SECOND;
 use tunnel::Path;
@@ -10,7 +10,7 @@ use crate::town::{Distances, MILLISECOND, Town};
 const FAR: Distances = Distances { cloud: [5 * MILLISECOND; 2], between: 5 * MILLISECOND };
 const SOLE: Routers = &[Kind::Sole];
 
-/// Whether both nodes reach each other by that way, whoever asks, and no packet is lost.
+/// Checks that either node asks and both reach each other by that way, and that no packet is lost.
 fn speak_by(town: &mut Town, path: Path) {
     for asks in [0, 1] {
         town.ask(asks);

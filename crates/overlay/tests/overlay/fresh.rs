@@ -24,7 +24,7 @@ impl Side {
         side
     }
 
-    /// Its node sends from this port from now on, which the directory sees.
+    /// The node sends from this port from now on, which the directory sees.
     fn opens(&mut self, number: u8, port: u16, now: u64) {
         self.inside = ([10, number, 0, 2], port).into();
         self.outside = self.router.out(self.inside, DIRECTORY.into(), now);

@@ -22,7 +22,7 @@ pub(crate) enum Kind {
     Random,
     /// No translation; what answers is let in.
     Firewall,
-    /// The same, of a node that has IPv6 alone.
+    /// A firewall before a node that has IPv6 alone.
     Sole,
     Brief,
 }

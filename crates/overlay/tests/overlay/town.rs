@@ -1,5 +1,5 @@
 //! A cloud and nodes of it, each behind routers: what is said, sealed, relayed and sent directly, over a network in which
-//! each datagram takes its time, and which loses, repeats and reorders if it is told to. Nothing is decided here but which way a
+//! each datagram takes its time, and which loses, repeats and reorders by its weather. Nothing is decided here but which way a
 //! datagram takes, and every packet that a node sends for another one is counted until it is there or dropped.
 
 use std::cmp::Reverse;
@@ -75,7 +75,7 @@ pub(crate) struct Town {
     pub(crate) relays: Vec<Apart>,
     /// The nodes; nothing of a node that is away.
     pub(crate) homes: Vec<Option<Home>>,
-    /// Who has an address.
+    /// The nodes by their addresses outside.
     places: HashMap<IpAddr, usize>,
     /// How long a datagram takes from each node to the cloud, and from one node to another one.
     distances: (Vec<u64>, u64),
@@ -378,7 +378,7 @@ impl Town {
         self.flush(side);
     }
 
-    /// Whoever has something to do at this time does it.
+    /// Machines do what is due at this time.
     fn turn(&mut self) {
         let now = self.now;
         for side in 0..self.homes.len() {
