@@ -428,3 +428,30 @@ fn own_packets_may_have_been_translated_by_a_map() {
     let hit = &document["hits"][0];
     assert_eq!((&hit["packets"], &hit["maybe"]), (&0.into(), &1.into()), "{document}");
 }
+
+/// A prefix that leaves an address as it is: the source of the second flow meets that of the first there, and gets a port that nobody
+/// knows. What comes to any port of it may be an answer (measured).
+#[test]
+fn an_answer_to_a_source_that_met_another_behind_a_prefix_is_unknown() {
+    let bench = Bench::new();
+    let prefix = "udp dport 53 dnat ip prefix to 198.51.100.0/24";
+    let rules = format!(
+        "table ip t {{\n\tchain pre {{\n\t\ttype nat hook prerouting priority dstnat; policy accept;\n\t\t{prefix}\n\t}}\n\
+         \tchain fwd {{\n\t\ttype filter hook forward priority filter; policy accept;\n\
+         \t\tudp sport 53 ct state new counter drop\n\t}}\n}}\n"
+    );
+    let text = bench.file("rules.nft", rules);
+    let counted = |to: &str| {
+        let packets = [
+            "udp 10.0.0.5:4000 > 203.0.113.7:53",
+            &format!("udp 10.0.0.5:4000 > {to}:53"),
+            "udp 198.51.100.7:53 > 10.0.0.5:9999",
+        ];
+        let capture = bench.capture("c.pcapng", &packets);
+        let document = report(0, &["replay", &text, &capture, "--path", "forward"]);
+        let verdicts = &document["verdicts"];
+        ["drop", "unknown"].map(|verdict| verdicts[verdict]["packets"].as_u64())
+    };
+    assert_eq!(counted("198.51.100.7"), [Some(0), Some(1)]);
+    assert_eq!(counted("198.51.100.9"), [Some(1), Some(0)], "nobody is met there");
+}

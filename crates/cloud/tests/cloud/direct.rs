@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use crate::namespaces::Hosts;
+use crate::namespaces::{Hosts, skipped};
 use crate::reached::{answer, network_on};
 
 /// How a node reaches its only peer by the directory.
@@ -73,3 +73,32 @@ fn two_nodes_on_one_network_reach_each_other_there_whatever_their_routers_do() {
     assert!(peers.contains(" 10.77.0.2:") && peers.contains(" direct "), "{peers}");
     assert!(ping(&hosts, 5).contains(" 0% packet loss"));
 }
+
+/// Routers that give each destination another port pass nothing directly, but where one of them maps a port.
+#[test]
+fn two_nodes_reach_each_other_directly_where_one_router_maps_a_port() {
+    let daemon = "/usr/sbin/miniupnpd";
+    if !std::path::Path::new(daemon).exists() {
+        return skipped("mapped: no miniupnpd (package miniupnpd-nftables)");
+    }
+    let maps = |hosts: &Hosts| {
+        hosts.rules("ra", MAPPING);
+        let file = hosts.folder.path().join("miniupnpd.conf");
+        let pid = hosts.folder.path().join("miniupnpd.pid");
+        std::fs::write(&file, MINIUPNPD).unwrap();
+        hosts.does("ra", &format!("{daemon} -f {} -P {}", file.display(), pid.display()));
+    };
+    let Some(hosts) = network_on("mapped", ["random", "random"], maps) else { return };
+    hosts.wait("a mapping", |hosts| hosts.log("a").contains("the router maps 198.51.1.1:"));
+    assert!(!hosts.log("b").contains("maps"), "the other router has no such server");
+    assert_eq!(hosts.dig("b", "a.home.internal", "A"), answer("NOERROR", "10.99.0.2"));
+    hosts.wait("a direct path", is_direct);
+    assert!(ping(&hosts, 5).contains(" 0% packet loss"));
+}
+
+const MINIUPNPD: &str = "ext_ifname=wan\nlistening_ip=lan\nenable_natpmp=yes\nenable_upnp=no\nsecure_mode=yes\n\
+    upnp_table_name=mapping\nupnp_nat_table_name=mapping\nupnp_forward_chain=forwarded\nupnp_nat_chain=mapped\n\
+    upnp_nat_postrouting_chain=back\nallow 1024-65535 10.0.0.0/8 1024-65535\ndeny 0-65535 0.0.0.0/0 0-65535\n";
+const MAPPING: &str = "table inet mapping {\nchain forwarded {\n}\nchain mapped {\n}\nchain back {\n}\n\
+    chain pre {\ntype nat hook prerouting priority dstnat\njump mapped\n}\n\
+    chain post {\ntype nat hook postrouting priority srcnat - 1\njump back\n}\n}\n";

@@ -25,7 +25,7 @@ pub(crate) struct Hosts {
 }
 
 /// Says why a test cannot run, past the capture of test output.
-fn skipped(why: &str) {
+pub(crate) fn skipped(why: &str) {
     let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
 }
 

@@ -159,7 +159,8 @@ impl Walk<'_, '_, '_> {
             return Translated::No;
         }
         self.note_source(claim, side);
-        if !self.bind(claim, side) && !self.bind_drawn(side) {
+        let may_move = claim == Claim::None && side == Side::Source && self.moved.moves_source;
+        if (may_move || !self.bind(claim, side)) && !self.bind_drawn(side) {
             nat::forget(self.transit, side);
             self.lose_translation(side);
         }
@@ -261,7 +262,13 @@ impl Walk<'_, '_, '_> {
     /// What the destination may be, where that is open, tells whether the source's port may change, too: once the
     /// destination is lost nobody could say.
     fn note_source(&mut self, claim: Claim, side: Side) {
-        if let (Claim::Open { moves_source, .. }, Side::Destination) = (claim, side) {
+        let is_vague = |at| self.translation(at).is_some_and(|made| made.is_vague);
+        let moves_source = match claim {
+            Claim::Open { moves_source, .. } => moves_source,
+            Claim::By(at) if is_vague(at) => false,
+            Claim::By(_) | Claim::None => return,
+        };
+        if side == Side::Destination {
             self.moved.moves_source = moves_source || nat::may_move_source(self.transit, None);
         }
     }

@@ -24,6 +24,7 @@ use super::super::bridge::Bridge;
 use super::super::settings::AT;
 use super::dns::{self, Answer, Asked, Wanted};
 use super::forward::Forward;
+use super::mapped::Mapped;
 use super::policy::Policed;
 use super::programs::{Asker, Programs, bound};
 use super::way::{Change, Way};
@@ -60,6 +61,8 @@ pub(in super::super) struct Names {
     said: usize,
     /// Peers that are reached directly.
     direct: BTreeSet<Name>,
+    /// The client of this host's router, which may map a port to the tunnel.
+    mapped: Option<Mapped>,
     /// To the servers by TCP, if the network has a port for that.
     tcp: Option<(Bridge, Way)>,
     /// The servers, as the configuration has them, and the other peers, as the directory showed them.
@@ -110,6 +113,8 @@ impl Names {
             look: 0,
             said: 0,
             direct: BTreeSet::new(),
+            // Without it the node is reached as well as its router lets it be.
+            mapped: Mapped::open().ok(),
             tcp,
             servers,
             shown: HashMap::new(),
@@ -144,13 +149,26 @@ impl Names {
         self.choose_way(now, peers, log);
         if self.look <= now {
             self.look = now.saturating_add(LOOK);
-            self.node.set_locals(self.locals(peers.port()));
+            self.mapped.iter_mut().for_each(|mapped| mapped.look(peers.port(), now));
+            self.node.set_locals(self.locals(peers.port(), now));
             self.say_ways(now, peers);
         }
+        self.ask_router(peers.port(), now, log);
         self.node.tick(now);
         while let Some(action) = self.node.take() {
             self.act(action, (run, peers), log);
         }
+    }
+
+    /// Has the router map a port to the tunnel. A new port is registered at once.
+    fn ask_router(&mut self, port: u16, now: u64, log: Log) {
+        let Some(mapped) = &mut self.mapped else { return };
+        let before = mapped.outer(now);
+        mapped.turn(now);
+        let Some(outer) = mapped.outer(now).filter(|outer| Some(*outer) != before) else { return };
+        log.tell(&format!("the router maps {outer} to this node"));
+        self.node.set_locals(self.locals(port, now));
+        self.node.register_now(now);
     }
 
     /// Tells the directory how this node reaches its peers, some of them at a time: a lost message is as good as a late one. A
@@ -180,6 +198,7 @@ impl Names {
         let mut sockets: Vec<PollFd<'_>> =
             self.programs.sources().chain(self.forward.sources()).chain([directory]).collect();
         sockets.extend(self.tcp.iter().flat_map(|(bridge, _)| bridge.sources()));
+        sockets.extend(self.mapped.iter().map(Mapped::source));
         let pause = Timespec { tv_sec: 0, tv_nsec: nanos as i64 };
         // After an error it is looked again, as after a signal.
         let _ = poll(&mut sockets, Some(&pause));
@@ -386,8 +405,10 @@ impl Names {
         self.keep.into_iter().for_each(|after| peers.keep(&peer.name, after));
     }
 
-    /// Addresses of this host at which those near it may reach the tunnel: of each family the first two.
-    fn locals(&self, port: u16) -> Vec<SocketAddr> {
+    /// Where the tunnel may be reached: the port that the router maps to it, and, for those near it, addresses of this host, of each family
+    /// the first two, or of IPv4 the first where a port is mapped.
+    fn locals(&self, port: u16, now: u64) -> Vec<SocketAddr> {
+        let outer = self.mapped.as_ref().and_then(|mapped| mapped.outer(now));
         let Ok(all) = getifaddrs() else { return Vec::new() };
         let up = InterfaceFlags::IFF_UP | InterfaceFlags::IFF_RUNNING;
         let used = all
@@ -400,8 +421,9 @@ impl Names {
             })
             .filter(|address| !is_of_link(*address) && !self.is_in_network(*address))
             .collect();
-        let of = |is_v4| addresses.iter().filter(move |it| it.is_ipv4() == is_v4).take(2);
-        of(true).chain(of(false)).map(|address| SocketAddr::new(*address, port)).collect()
+        let of = |is_v4, most| addresses.iter().filter(move |it| it.is_ipv4() == is_v4).take(most);
+        let own = of(true, if outer.is_some() { 1 } else { 2 }).chain(of(false, 2));
+        outer.into_iter().chain(own.map(|address| SocketAddr::new(*address, port))).collect()
     }
 
     fn answer(&mut self, name: &Name, found: std::result::Result<Claims, NoWay>) {

@@ -262,10 +262,9 @@ fn packet_differs(end: &Egress, came: Option<&[u8]>) -> Option<String> {
     match (end, came) {
         (Egress::Unknown, _) | (Egress::Nothing, None) | (Egress::Packet(None), Some(_)) => None,
         (Egress::Packet(Some(ours)), Some(came)) if ours == came => None,
-        (Egress::Packet(Some(ours)), Some(came)) if same_addresses(ours, came) => {
+        (Egress::Packet(Some(ours)), Some(came)) => {
             Some(format!("tamis sends {}, kernel {}", hex(ours), hex(came)))
         }
-        (Egress::Packet(Some(_)), Some(came)) => Some(format!("kernel sends {}", hex(came))),
         (Egress::Packet(_), None) => Some("tamis accept, kernel drop".to_owned()),
         (Egress::Nothing, Some(_)) => Some("tamis drop, kernel accept".to_owned()),
     }
