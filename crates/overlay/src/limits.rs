@@ -54,8 +54,8 @@ pub const PUNCHES: u32 = 3;
 pub const RECALLS: [u8; 2] = [3, 7];
 /// Time by which that is later at most.
 pub const RECALL_LATE: u64 = 2 * SECOND;
-/// How often in a row it does not arrive where a router has forgotten the node.
-pub const RECALL_MISSES: u8 = 2;
+/// How often a node that does not answer it is tried.
+pub const RECALL_TRIES: u8 = 3;
 
 /// Ports of a relay from which on a directory has nodes probe some of them.
 pub const BEACONS: u32 = 8;

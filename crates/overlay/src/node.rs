@@ -19,6 +19,7 @@ use crate::message::{Body, Message, Refusal, Transaction};
 use crate::name::Name;
 use crate::no_way::NoWay;
 use crate::permits::Permits;
+use crate::reached::Reached;
 use crate::recall::Recall;
 use crate::router::{Ports, Router};
 use crate::transactions::Transactions;
@@ -191,6 +192,11 @@ impl Node {
         self.locals = locals;
     }
 
+    /// Says how this node reaches some of its peers, at most [`crate::MOST_REACHED`]. Nothing answers it: a lost message is as good as a late one.
+    pub fn reaches(&mut self, peers: Vec<Reached>) {
+        self.send(0, Body::Reaches { peers });
+    }
+
     /// Whether the directory has ever said that it has noted this node.
     #[must_use]
     pub fn is_registered(&self) -> bool {
@@ -264,7 +270,7 @@ impl Node {
             self.ask_authority(now);
         }
         if let Some(keep) = self.recall.miss(now) {
-            self.actions.extend(keep.map(Action::Keep));
+            self.actions.push_back(Action::Keep(keep));
             self.register_at = now;
         }
         if self.register_at <= now {

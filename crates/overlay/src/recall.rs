@@ -1,20 +1,22 @@
 //! [`Recall`]: whether the router in front of a node forgets it in seconds, as the node finds out.
 //!
-//! A directory that does not know says so with *registered*, and says something after some seconds of the node's silence. If
-//! nothing arrives, the node registers at once, and the directory tries again; if nothing arrives a second time, the
-//! router has forgotten the node meanwhile. Then keepalives go to all peers three times as often.
+//! A directory that does not know says so with *registered*, and says something twice after some seconds of the node's silence. If
+//! nothing arrives, the router has forgotten the node meanwhile: the node registers at once, and from then on keepalives go to all
+//! peers three times as often. Where both were lost on the way, keepalives go for nothing.
 //!
-//! Contract: pure; time is passed in. A node that says something else in between is not silent, and learns nothing.
+//! Contract: pure; time is passed in. Where a node says something else in between, both wait anew from then on.
 
-use crate::limits::{RECALL_LATE, RECALL_MISSES, SECOND};
+use std::mem;
+
+use crate::limits::{RECALL_LATE, SECOND};
 
 /// What a node waits for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Recall {
     /// By when the directory has said something, after how many seconds of silence.
     awaited: Option<(u64, u8)>,
-    /// How often in a row it was not heard.
-    missed: u8,
+    /// Whether the node has said something since it looked last.
+    is_interrupted: bool,
 }
 
 impl Recall {
@@ -26,14 +28,12 @@ impl Recall {
 
     /// The node has said something.
     pub(crate) fn said(&mut self) {
-        self.awaited = None;
+        self.is_interrupted = true;
     }
 
     /// The directory has said it.
     pub(crate) fn heard(&mut self) {
-        if self.awaited.take().is_some() {
-            self.missed = 0;
-        }
+        self.awaited = None;
     }
 
     /// When nothing is awaited any more.
@@ -41,14 +41,31 @@ impl Recall {
         self.awaited.map(|(by, _)| by)
     }
 
-    /// Whether something was awaited in vain, and, if that is certain, after how many nanoseconds of silence keepalives are to go.
-    pub(crate) fn miss(&mut self, now: u64) -> Option<Option<u64>> {
-        let (_, seconds) = self.awaited.take_if(|(by, _)| *by <= now)?;
-        self.missed += 1;
-        let is_certain = self.missed >= RECALL_MISSES;
-        if is_certain {
-            self.missed = 0;
+    /// After how many nanoseconds of silence keepalives are to go, if something was awaited in vain.
+    pub(crate) fn miss(&mut self, now: u64) -> Option<u64> {
+        if let (true, Some((_, seconds))) = (mem::take(&mut self.is_interrupted), self.awaited) {
+            self.expect(seconds, now);
         }
-        Some(is_certain.then(|| u64::from(seconds) * SECOND / 3))
+        let (_, seconds) = self.awaited.take_if(|(by, _)| *by <= now)?;
+        Some(u64::from(seconds) * SECOND / 3)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_node_says_in_between_begins_the_wait_anew() {
+        let mut recall = Recall::default();
+        recall.expect(3, 0);
+        recall.said();
+        assert_eq!(recall.miss(SECOND), None);
+        assert_eq!((recall.due(), recall.miss(5 * SECOND)), (Some(6 * SECOND), None));
+        assert_eq!(recall.miss(6 * SECOND), Some(SECOND), "a third of the silence");
+        assert_eq!((recall.due(), recall.miss(20 * SECOND)), (None, None));
+        recall.expect(7, 20 * SECOND);
+        recall.heard();
+        assert_eq!(recall.miss(30 * SECOND), None);
     }
 }

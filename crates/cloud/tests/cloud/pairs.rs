@@ -12,7 +12,7 @@ use crate::reached::{allow, answer};
 use crate::routers;
 
 /// Pairs that each run of the tests plays.
-const SOME: [[&str; 2]; 16] = [
+const SOME: [[&str; 2]; 17] = [
     ["cone", "random"],
     ["random", "cone"],
     ["restricted", "open"],
@@ -29,6 +29,7 @@ const SOME: [[&str; 2]; 16] = [
     ["blocked", "plain"],
     ["carrier", "plain"],
     ["firewall", "firewall"],
+    ["plain", "brief"],
 ];
 
 /// The pairs of the list, with what they get.
@@ -103,7 +104,7 @@ fn play(hosts: &mut Hosts, [one, other]: [&str; 2], what: &str) -> Option<String
     };
     hosts.wait("registrations", are_there);
     if [one, other].contains(&"brief") {
-        // A router that forgets in seconds is found out in ten.
+        // A router that forgets in seconds is found out five seconds after the registration.
         thread::sleep(Duration::from_secs(12));
     }
     let asked = Instant::now();

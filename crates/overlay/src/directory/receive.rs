@@ -21,7 +21,9 @@ impl Directory {
             return self.authority_says(transaction, body, now);
         }
         let Some(name) = self.by_key.get(from).cloned() else { return };
-        self.heard_of(&name, now);
+        if !matches!(body, Body::Register { .. }) {
+            self.heard_of(&name, now);
+        }
         match body {
             Body::Register { started, locals, identity } => {
                 self.register(&name, transaction, (started, locals, identity), now);

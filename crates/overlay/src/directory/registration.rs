@@ -70,15 +70,15 @@ impl Directory {
         }
     }
 
-    /// A node says something.
+    /// A node says something else than that it is there.
     pub(super) fn heard_of(&mut self, name: &Name, now: Now) {
         if let Some(presence) = self.present.get_mut(name) {
-            presence.recall.said = now.nanos;
+            presence.recall.heard_of(now.nanos);
         }
     }
 
-    /// Says something to nodes that were silent for long enough, and may be behind a router that forgets in seconds: to be called
-    /// each second, or never.
+    /// Says something, twice, to nodes that were silent for long enough, and may be behind a router that forgets in seconds: to be
+    /// called each second, or never.
     pub fn recall(&mut self, now: Now) {
         self.recalls = true;
         let due = self.present.iter_mut().filter(|(_, it)| it.recall.is_due(now.nanos));
@@ -88,7 +88,9 @@ impl Directory {
                 name.clone()
             })
             .collect();
-        due.iter().for_each(|name| self.refuse(name, 0, Refusal::NotRegistered));
+        for name in due.iter().chain(&due) {
+            self.refuse(name, 0, Refusal::NotRegistered);
+        }
     }
 
     /// Tells a node again what it did not say that it has learned.

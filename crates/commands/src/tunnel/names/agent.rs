@@ -13,9 +13,7 @@ use live::config::tunnel::{CloudSettings, PeerSettings, TunnelSettings};
 use live::{Peers, Running};
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
-use overlay::{
-    Action, Body, Claims, LONGEST, MOST_REACHED, Message, Name, NoWay, Node, PORT, Reached, Refusal,
-};
+use overlay::{Action, Claims, LONGEST, MOST_REACHED, Name, NoWay, Node, PORT, Reached, Refusal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::SocketType;
 use tunnel::{Prefix, SystemEntropy};
@@ -184,8 +182,7 @@ impl Names {
         let (some, next) = part(&all, self.said);
         self.said = next;
         if !some.is_empty() {
-            let message = Message { transaction: 0, body: Body::Reaches { peers: some.to_vec() } };
-            let _ = self.signaling.send_to(&message.to_bytes(), at(self.cloud.directory));
+            self.node.reaches(some.to_vec());
         }
     }
 
