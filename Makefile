@@ -222,6 +222,11 @@ nat-matrix: ## Two nodes behind each two kinds of routers, in namespaces, held t
 	TAMIS_NAT_TIMES=$(or $(NAT_TIMES),1) $(if $(NAT_KIND),TAMIS_NAT_KIND=$(NAT_KIND)) \
 		cargo test -p tamis-cloud --test cloud every_pair_of_routers -- --ignored --nocapture
 
+overlay-day: ## A day of 50 nodes of an overlay in simulated time: nobody stuck, every packet counted, no leak (DAY_SEED=N DAY_NODES=N DAY_SECONDS=N)
+	$(if $(DAY_SEED),TAMIS_DAY_SEED=$(DAY_SEED)) TAMIS_DAY_NODES=$(or $(DAY_NODES),50) \
+		TAMIS_DAY_SECONDS=$(or $(DAY_SECONDS),86400) \
+		cargo test -p tamis-overlay --test overlay a_day_of_many_nodes -- --ignored --nocapture
+
 # RUNNER: where a kernel has netem and WireGuard, if this machine's has not.
 tunnel-netem: $(if $(ROOT),lab-deps) ## A tunnel on bad paths, beside the kernel's WireGuard (root, netem; RUNNER=COMMAND runs it elsewhere)
 	cargo test -p tamis --test cli $(if $(RUNNER),--config 'target."cfg(unix)".runner = "$(RUNNER)"') \
@@ -274,4 +279,4 @@ diff-campaign: ## What diff says of drawn edits of rulesets of the wild, held to
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
 
-.PHONY: help run test test-long costs campaign lint-campaign diff-campaign soak histories mutants tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint book package oracle oracle-other lab lab-deps series soak-live picture screen loom golden fuzz tunnel-netem nat-matrix supply licences advisories figures dist dist-try page-check cloud-picture
+.PHONY: help run test test-long costs campaign lint-campaign diff-campaign soak histories mutants tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint book package oracle oracle-other lab lab-deps series soak-live picture screen loom golden fuzz tunnel-netem nat-matrix overlay-day supply licences advisories figures dist dist-try page-check cloud-picture

@@ -48,6 +48,8 @@ pub(crate) struct Settings {
     pub(crate) tcp: Option<u16>,
     /// Where the page is served, to browsers on this host.
     pub(crate) page: Option<SocketAddr>,
+    /// Addresses of relays, each with its IPv6 address for nodes that have no IPv4.
+    pub(crate) others: Vec<(IpAddr, IpAddr)>,
     /// Relays on hosts of their own: where nodes reach each, and its key.
     pub(crate) relays: Vec<(IpAddr, PublicKey)>,
     /// The key of an authority on a host of its own, and that which it signs with.
@@ -76,6 +78,7 @@ struct File {
 struct Cloud {
     domain: Spanned<String>,
     public: Spanned<String>,
+    public6: Option<Spanned<String>>,
     listen: Option<Spanned<String>>,
     relay: Option<Spanned<String>>,
     tcp: Option<u16>,
@@ -90,6 +93,7 @@ struct Cloud {
 #[serde(deny_unknown_fields)]
 struct Apart {
     public: Spanned<String>,
+    public6: Option<Spanned<String>>,
     key: Spanned<String>,
 }
 
@@ -113,7 +117,8 @@ impl Settings {
     fn from_text(path: &Path, text: &str) -> std::result::Result<Self, Wrong> {
         let File { cloud, relay, authority, groups, allow, test } = toml::from_str(text)?;
         let public = endpoint(&cloud.public)?;
-        let any = any_like(public.ip());
+        let any = any_like(cloud.public6.as_ref().map(address).transpose()?.unwrap_or(public.ip()));
+        let others = others(&cloud, &relay)?;
         let listen = cloud.listen.as_ref().map(endpoint).transpose()?;
         let listen = listen.unwrap_or(SocketAddr::new(any, public.port()));
         let ports = cloud.relay.as_ref().map(ports).transpose()?.unwrap_or(RELAY);
@@ -124,7 +129,19 @@ impl Settings {
         let policy = Written::of_tables(&groups, &allow, &test)?;
         let (relays, relay, tcp) = (relays(&relay)?, (public.ip(), ports), cloud.tcp);
         let page = cloud.page.as_ref().map(of_loopback).transpose()?;
-        Ok(Self { network, relay, policy, public, listen, tcp, page, relays, authority, state })
+        Ok(Self {
+            network,
+            relay,
+            policy,
+            public,
+            listen,
+            tcp,
+            page,
+            others,
+            relays,
+            authority,
+            state,
+        })
     }
 
     /// The control socket.
@@ -172,6 +189,22 @@ fn one_or_several<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Vec
         }
     }
     from.deserialize_any(Tables)
+}
+
+/// What relays have besides an IPv4 address.
+fn others(cloud: &Cloud, apart: &[Apart]) -> std::result::Result<Vec<(IpAddr, IpAddr)>, Wrong> {
+    let own = (endpoint(&cloud.public)?.ip(), &cloud.public6);
+    let mut others = Vec::new();
+    for relay in apart {
+        others.push((address(&relay.public)?, &relay.public6));
+    }
+    let given = others.into_iter().chain([own]);
+    let both = given.filter_map(|(at, other)| other.as_ref().map(|other| (at, other)));
+    both.map(|(at, other)| match (at, address(other)?) {
+        (IpAddr::V4(_), IpAddr::V6(v6)) => Ok((at, v6.into())),
+        _ => Err(wrong(other, "an IPv6 address, besides an IPv4 one in public")),
+    })
+    .collect()
 }
 
 /// Relays on hosts of their own: few, and no two of one address or key.
@@ -307,6 +340,7 @@ pub(crate) fn init(
          [cloud]\n\
          domain = \"{domain}\"            # names of nodes are below it\n\
          public = \"{public}\"      # where nodes reach this host; a UDP port\n\
+         # public6 = \"2001:db8::1\"         # the same host, for nodes without IPv4\n\
          relay = \"{first}-{last}\"            # UDP ports of the relay at the same address\n\
          # tcp = 443                        # a TCP port, for nodes whose UDP is blocked\n\
          # page = \"127.0.0.1:8080\"           # a page of nodes, paths, policy and log, for browsers on this host\n\
@@ -413,6 +447,13 @@ mod tests {
             found,
             "4:6: expected an IPv4 prefix of 8 to 30 bits, such as \"10.99.0.0/16\", \
              found \"10.99.0.0/31\""
+        );
+        let both = read(&format!("{GOOD}public6 = \"2001:db8::1\"\n")).unwrap();
+        assert_eq!(both.others, [(both.public.ip(), "2001:db8::1".parse().unwrap())]);
+        assert_eq!(both.listen.to_string(), "[::]:51900");
+        assert_eq!(
+            more("public6 = \"192.0.2.9\"\n"),
+            "6:11: expected an IPv6 address, besides an IPv4 one in public, found \"192.0.2.9\""
         );
         assert_eq!(
             more("relay = \"1-0\"\n"),

@@ -1,7 +1,8 @@
 //! [`Carrier`]: messages inside a tunnel, for programs without a device: each is a UDP datagram in an inner packet, as a
 //! node's own programs would send it. So signaling needs no message of the tunnel's own.
 //!
-//! Contract: no sockets and no clock. What waits for a session is bounded, and may be lost: who asks asks again.
+//! Contract: no sockets and no clock. What waits for a session is bounded, and may be lost, which is counted: who asks asks
+//! again.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -9,7 +10,9 @@ use std::ops::Range;
 
 use packet::craft::{Addresses, Craft, Message};
 use packet::{ipv4, ipv6, udp};
-use tunnel::{Content, Delivered, Due, HEADROOM, PeerId, Received, Staged, TAILROOM, Tunnel};
+use tunnel::{
+    Content, Delivered, Dropped, Due, HEADROOM, PeerId, Received, Staged, TAILROOM, Tunnel,
+};
 
 /// The UDP port of a directory, inside the tunnel.
 pub const PORT: u16 = 4502;
@@ -22,6 +25,7 @@ pub struct Carrier {
     tunnel: Tunnel,
     waiting: VecDeque<(PeerId, Vec<u8>)>,
     outgoing: VecDeque<(SocketAddr, Vec<u8>)>,
+    unsent: u64,
 }
 
 /// What a datagram brought.
@@ -33,6 +37,8 @@ pub enum Came {
     Session(PeerId),
     /// A message.
     Message(Carried),
+    /// The datagram was dropped, or what was in it.
+    Dropped(Dropped),
 }
 
 impl Came {
@@ -41,7 +47,7 @@ impl Came {
     pub fn message(self) -> Option<Carried> {
         match self {
             Self::Message(message) => Some(message),
-            Self::Nothing | Self::Session(_) => None,
+            Self::Nothing | Self::Session(_) | Self::Dropped(_) => None,
         }
     }
 }
@@ -63,7 +69,7 @@ impl Carrier {
     /// Carries messages by this tunnel.
     #[must_use]
     pub fn new(tunnel: Tunnel) -> Self {
-        Self { tunnel, waiting: VecDeque::new(), outgoing: VecDeque::new() }
+        Self { tunnel, waiting: VecDeque::new(), outgoing: VecDeque::new(), unsent: 0 }
     }
 
     /// The tunnel.
@@ -82,6 +88,19 @@ impl Carrier {
         self.outgoing.pop_front()
     }
 
+    /// How many packets wait for sessions.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// How many packets were dropped before they were sealed: nobody has the address, the peer's place is not known, the peer was
+    /// given up or removed, or too many waited.
+    #[must_use]
+    pub fn unsent(&self) -> u64 {
+        self.unsent
+    }
+
     /// Takes a datagram that came from there.
     pub fn receive(&mut self, datagram: &mut [u8], from: SocketAddr, now: u64) -> Came {
         let opening = match self.tunnel.receive(datagram, from, now) {
@@ -95,11 +114,14 @@ impl Carrier {
                 self.send_waiting(peer, now);
                 return Came::Session(peer);
             }
-            Received::Told(_) | Received::Dropped(_) => return Came::Nothing,
+            Received::Told(_) => return Came::Nothing,
+            Received::Dropped(why) => return Came::Dropped(why),
         };
-        let opened = opening.open(datagram).ok();
-        let released = opened.and_then(|opened| self.tunnel.release(opened, datagram, now).ok());
-        released.map_or(Came::Nothing, |delivered| self.delivered(delivered, datagram, now))
+        let opened = opening.open(datagram);
+        match opened.and_then(|opened| self.tunnel.release(opened, datagram, now)) {
+            Ok(delivered) => self.delivered(delivered, datagram, now),
+            Err(why) => Came::Dropped(why),
+        }
     }
 
     fn delivered(&mut self, delivered: Delivered, datagram: &[u8], now: u64) -> Came {
@@ -113,7 +135,9 @@ impl Carrier {
                 self.outgoing.push_back((answer.to(), answer.bytes().to_vec()));
                 None
             }
-            Ok(Content::Keepalive | Content::Probed(_)) | Err(_) => None,
+            Ok(Content::Keepalive | Content::Probed(_)) => None,
+            Err(why) if !established => return Came::Dropped(why),
+            Err(_) => None,
         };
         match message {
             Some(message) => Came::Message(message),
@@ -137,15 +161,23 @@ impl Carrier {
                 let (to, end) = (sealing.to(), HEADROOM + packet.len());
                 let mut buffer = vec![0; end + TAILROOM];
                 buffer[HEADROOM..end].copy_from_slice(&packet);
-                if let Ok(range) = sealing.seal(&mut buffer, HEADROOM..end) {
-                    self.outgoing.push_back((to, buffer[range].to_vec()));
+                match sealing.seal(&mut buffer, HEADROOM..end) {
+                    Ok(range) => self.outgoing.push_back((to, buffer[range].to_vec())),
+                    Err(_) => self.unsent += 1,
                 }
             }
             Staged::Wait(peer) if self.waiting.len() < WAITING => {
                 self.waiting.push_back((peer, packet));
             }
-            Staged::Wait(_) | Staged::Dropped(_) => {}
+            Staged::Wait(_) | Staged::Dropped(_) => self.unsent += 1,
         }
+    }
+
+    /// Drops the packets that wait for peers of which this does not hold.
+    fn keep_waiting(&mut self, holds: impl Fn(&Tunnel, PeerId) -> bool) {
+        let (before, tunnel) = (self.waiting.len(), &self.tunnel);
+        self.waiting.retain(|(of, _)| holds(tunnel, *of));
+        self.unsent += (before - self.waiting.len()) as u64;
     }
 
     fn send_waiting(&mut self, peer: PeerId, now: u64) {
@@ -163,10 +195,12 @@ impl Carrier {
                     self.outgoing.push_back((datagram.to(), datagram.bytes().to_vec()));
                 }
                 Due::GaveUp(peer) | Due::Failed(peer, _) => {
-                    self.waiting.retain(|(of, _)| *of != peer);
+                    self.keep_waiting(|_, of| of != peer);
                 }
             }
         }
+        // Nobody gives up a peer that was removed.
+        self.keep_waiting(|tunnel, of| tunnel.status(of).is_some());
     }
 }
 

@@ -139,7 +139,8 @@ impl Forwarding {
     }
 
     /// Datagrams that were forwarded, and datagrams that were dropped.
-    pub(crate) fn counts(&self) -> (u64, u64) {
+    #[must_use]
+    pub fn counts(&self) -> (u64, u64) {
         (self.forwarded.load(Ordering::Relaxed), self.dropped.load(Ordering::Relaxed))
     }
 

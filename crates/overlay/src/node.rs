@@ -218,6 +218,15 @@ impl Node {
         self.ask(name, true, now);
     }
 
+    /// The direct path to a peer is given up: the directory is asked for an attempt as soon as there may be one, and for others after
+    /// it, as after the first question. It alone knows who is to send first.
+    pub fn fell_back(&mut self, name: &Name, now: u64) {
+        if let Some(peer) = self.peers.get_mut(name) {
+            peer.asked = 0;
+            peer.renew = peer.renew.min(now.saturating_add(limits::PUNCH_PAUSE));
+        }
+    }
+
     fn ask(&mut self, name: &Name, is_awaited: bool, now: u64) {
         let running = self.asked.get(name).and_then(|transaction| self.asks.get_mut(transaction));
         if let Some(ask) = running {

@@ -239,8 +239,9 @@ impl Relay {
                 let keys = &self.paths.get(slot as usize)?.keys;
                 let is_near = |at: &SocketAddr| at.ip().to_canonical() == from.ip().to_canonical();
                 let at = endpoint(&keys[side]).filter(is_near)?;
-                let is_its = at == from || Addressee::new(&keys[1 - side]).is_of(datagram);
-                is_its.then_some((at != from, slot, side))
+                let is_its =
+                    at.port() == from.port() || Addressee::new(&keys[1 - side]).is_of(datagram);
+                is_its.then_some((at.port() != from.port(), slot, side))
             })
             // The very same port goes before another one.
             .min_by_key(|(is_other, ..)| *is_other);

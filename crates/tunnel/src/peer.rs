@@ -90,6 +90,8 @@ pub struct PeerStatus {
 /// An initiation that waits for its response.
 pub(crate) struct Pending {
     pub(crate) noise: Initiated,
+    /// What was sent.
+    pub(crate) message: Box<[u8; INITIATION]>,
     /// Our index in it.
     pub(crate) index: u32,
     /// When the first of these was sent.

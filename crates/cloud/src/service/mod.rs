@@ -141,6 +141,7 @@ impl<S: Store> Service<S> {
             &mut SystemEntropy::new(),
         )?;
         settings.relays.iter().for_each(|(at, key)| directory.relay_apart(*at, *key));
+        settings.others.iter().for_each(|(at, other)| directory.relay_also_at(*at, *other));
         if let Some((key, _)) = settings.authority {
             directory.authority_apart(key);
         }
@@ -333,7 +334,7 @@ impl<S: Store> Server for Service<S> {
         let (peer, payload) = match self.carrier.receive(datagram, from, now.nanos) {
             Came::Message(it) if it.to.port() == PORT => (it.peer, datagram.get(it.payload)),
             Came::Session(peer) => (peer, None),
-            Came::Message(_) | Came::Nothing => return,
+            Came::Message(_) | Came::Nothing | Came::Dropped(_) => return,
         };
         let Some(status) = self.carrier.tunnel().status(peer) else { return };
         match payload {

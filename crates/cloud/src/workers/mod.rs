@@ -231,7 +231,9 @@ fn message(
     (bytes, segment, at, tos): (&[u8], usize, Option<Source>, u8),
     to: SocketAddr,
 ) -> Message<'_> {
-    let from = at.map(|at| Source { interface: None, ..at });
+    // To a node of the other family it goes on from another address of this host.
+    let is_its = |at: &Source| at.address.is_ipv4() == to.is_ipv4();
+    let from = at.filter(is_its).map(|at| Source { interface: None, ..at });
     let segment = if bytes.len() > segment { segment as u16 } else { 0 };
     Message { bytes, segment, to, from, tos }
 }

@@ -38,6 +38,8 @@ impl Apart {
 #[derive(Debug)]
 pub(super) struct Remote {
     pub(super) at: IpAddr,
+    /// Where nodes of the other family reach it, if they do.
+    pub(super) other: Option<IpAddr>,
     pub(super) orders: Orders<Pair>,
     /// How many datagrams it has forwarded and dropped.
     pub(super) counts: (u64, u64),

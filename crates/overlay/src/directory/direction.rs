@@ -79,7 +79,9 @@ impl Directory {
 
     /// Shows a node the way to another one, and what the two may begin.
     pub(super) fn show(&mut self, node: &Name, transaction: Transaction, other: &Name, port: u16) {
-        if !self.present.contains_key(other) {
+        let is_seen = self.present.get(node).is_some_and(|presence| presence.at.is_some());
+        if !self.present.contains_key(other) || (self.has_both() && !is_seen) {
+            // By which family it is reached is known in a moment.
             return;
         }
         let Some(identity) = self.identities.get(other).cloned().map(Box::new) else { return };
@@ -91,7 +93,8 @@ impl Directory {
         if !self.relays.is_empty() {
             self.paths.set_shown(&pair);
         }
-        let (relays, permits) = (self.relays_of(&pair, port), self.policy.permits(node, other));
+        let (relays, permits) =
+            (self.relays_of(node, &pair, port), self.policy.permits(node, other));
         self.send(node, transaction, Body::Direction { identity, relays, permits });
     }
 

@@ -53,7 +53,7 @@ impl Directory {
     }
 
     fn ask_for_probes(&mut self, name: &Name, ports: Vec<u16>, now: Now) {
-        let at = self.relay.0;
+        let at = self.for_node(name, (self.relay.0, self.other));
         let to = ports.iter().map(|port| SocketAddr::new(at, *port)).collect();
         if let Some(presence) = self.present.get_mut(name) {
             presence.sounding.asked = ports.into_iter().map(|port| (port, None)).collect();

@@ -38,6 +38,9 @@ impl Directory {
         let name = name.clone();
         self.order_all(&name);
         self.sound(&name, now);
+        if before.is_none() && self.has_both() {
+            self.remind(&name);
+        }
         if before.is_some() {
             for pair in self.paths.of(&name) {
                 self.punch(&pair, limits::REGISTER, now);
@@ -96,8 +99,10 @@ impl Directory {
 fn second(routers: [Router; 2], attempt: u32) -> Option<usize> {
     let takes = routers.map(|router| router.strangers == Strangers::Taken);
     match (attempt % 3, takes) {
-        (0, [true, false]) | (1, _) => Some(1),
-        (0, [false, true]) | (2, _) => Some(0),
+        (_, [true, false]) => Some(1),
+        (_, [false, true]) => Some(0),
+        (1, _) => Some(1),
+        (2, _) => Some(0),
         _ => None,
     }
 }

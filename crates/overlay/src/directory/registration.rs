@@ -94,7 +94,7 @@ impl Directory {
     }
 
     /// Tells a node again what it did not say that it has learned.
-    fn remind(&mut self, name: &Name) {
+    pub(super) fn remind(&mut self, name: &Name) {
         self.repeat_withdrawals(name);
         let unknown = self.present.get(name).map(|presence| presence.unknown.clone());
         for other in unknown.into_iter().flatten() {

@@ -26,14 +26,35 @@ impl Directory {
         if self.relays.len() < RELAYS {
             let addresses = vec![guest_address(&key).into()];
             self.effects.push_back(Effect::Admit { key, addresses });
-            self.relays.push(Remote { at, orders: Orders::new(key), counts: (0, 0) });
+            self.relays.push(Remote { at, other: None, orders: Orders::new(key), counts: (0, 0) });
         }
+    }
+
+    /// The relay at this address has another one for nodes that have that family alone: to be said before anything else is.
+    pub fn relay_also_at(&mut self, at: IpAddr, other: IpAddr) {
+        if self.relays.is_empty() && self.relay.0 == at {
+            self.other = Some(other);
+        }
+        let its = self.relays.iter_mut().filter(|relay| relay.at == at);
+        its.for_each(|relay| relay.other = Some(other));
+    }
+
+    /// Whether a relay has addresses of both families.
+    pub(super) fn has_both(&self) -> bool {
+        self.other.is_some() || self.relays.iter().any(|relay| relay.other.is_some())
+    }
+
+    /// Where a relay is for a node: at the address of the family by which the node reaches the directory.
+    pub(super) fn for_node(&self, node: &Name, (at, other): (IpAddr, Option<IpAddr>)) -> IpAddr {
+        let seen = self.present.get(node).and_then(|presence| presence.at);
+        let is_its = |place: &IpAddr| seen.is_some_and(|seen| seen.is_ipv4() == place.is_ipv4());
+        other.filter(|other| is_its(other) && !is_its(&at)).unwrap_or(at)
     }
 
     /// The relays apart.
     pub fn relays(&self, now: u64) -> impl Iterator<Item = RelayState> {
         self.relays.iter().map(move |relay| {
-            let Remote { at, counts, ref orders } = *relay;
+            let Remote { at, counts, ref orders, .. } = *relay;
             RelayState { at, is_there: orders.is_there(now), counts }
         })
     }
@@ -56,16 +77,18 @@ impl Directory {
         self.relays.is_empty() || self.relays.iter().enumerate().any(is_done)
     }
 
-    /// Where the relays are by a port, that first which the pair is to use first: pairs are spread, and always the same way.
-    pub(super) fn relays_of(&self, pair: &Pair, port: u16) -> Vec<SocketAddr> {
+    /// Where the relays are for a node by a port, that first which the pair is to use first: pairs are spread, and always the same
+    /// way.
+    pub(super) fn relays_of(&self, node: &Name, pair: &Pair, port: u16) -> Vec<SocketAddr> {
         let bytes = pair.0.as_str().bytes().chain(pair.1.as_str().bytes());
         let first = bytes.map(usize::from).sum::<usize>() % self.relays.len().max(1);
         let (before, from) = self.relays.split_at(first);
-        let mut all: Vec<IpAddr> = from.iter().chain(before).map(|relay| relay.at).collect();
+        let apart = from.iter().chain(before).map(|relay| (relay.at, relay.other));
+        let mut all: Vec<(IpAddr, Option<IpAddr>)> = apart.collect();
         if all.is_empty() {
-            all.push(self.relay.0);
+            all.push((self.relay.0, self.other));
         }
-        all.into_iter().map(|at| SocketAddr::new(at, port)).collect()
+        all.into_iter().map(|at| SocketAddr::new(self.for_node(node, at), port)).collect()
     }
 
     /// A relay says something.
@@ -82,7 +105,7 @@ impl Directory {
         if !self.is_ours(number, &said) {
             return;
         }
-        let Some(Remote { at, orders, counts }) = self.relays.get_mut(number) else { return };
+        let Some(Remote { at, orders, counts, .. }) = self.relays.get_mut(number) else { return };
         let (at, word) = (*at, (said.started, said.series, said.done));
         match orders.hear(self.started, word, transaction, now.nanos) {
             Heard::Nothing => return,

@@ -78,6 +78,8 @@ pub struct Directory {
     pub(super) policy: Policy,
     /// Where the relay of this process receives: its address, and its ports, which relays apart have, too.
     pub(super) relay: (IpAddr, RangeInclusive<u16>),
+    /// Where nodes of the other family reach that relay, if they do.
+    pub(super) other: Option<IpAddr>,
     /// Who signs identities.
     pub(super) signer: SignerKey,
     /// The directory's own key in the tunnel.
@@ -120,6 +122,7 @@ impl Directory {
         let mut directory = Self {
             network,
             relay,
+            other: None,
             policy,
             signer,
             own,

@@ -3,10 +3,15 @@
 
 mod apart;
 mod authority;
+mod clouded;
 mod codec;
+mod day;
 mod direct;
 mod enrolment;
+mod families;
 mod framed;
+mod fresh;
+mod home;
 mod hostile;
 mod pairs;
 mod policed;

@@ -4,19 +4,20 @@ use overlay::limits::SECOND;
 use proptest::prelude::*;
 use tunnel::Path;
 
+use crate::home::Routers;
 use crate::router::Kind;
-use crate::town::{Distances, MILLISECOND, Routers, Town};
+use crate::town::{Distances, MILLISECOND, Town};
 
 /// What two nodes get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Gets {
+pub(crate) enum Gets {
     Direct,
     Predict,
     Cross,
     Relay,
 }
 
-fn routers(word: &str) -> Option<Routers> {
+pub(crate) fn routers(word: &str) -> Option<Routers> {
     Some(match word {
         "cone" => &[Kind::Cone],
         "restricted" => &[Kind::Restricted],
@@ -46,7 +47,7 @@ fn gets(word: &str) -> Gets {
 }
 
 /// The pairs of the list, by name, with what they get.
-fn pairs() -> Vec<([&'static str; 2], Gets)> {
+pub(crate) fn pairs() -> Vec<([&'static str; 2], Gets)> {
     let lines = include_str!("pairs.txt").lines().filter(|line| !line.starts_with('#'));
     let mut rows = lines.map(|line| line.split_whitespace().collect::<Vec<_>>());
     let columns = rows.find(|row| !row.is_empty()).unwrap();
@@ -159,6 +160,27 @@ fn a_node_behind_a_router_that_forgets_in_seconds_is_reached_whenever_it_is_spok
     }
 }
 
+/// Found by the day of many nodes: each initiation arrived while the other node's router had forgotten it.
+#[test]
+fn two_nodes_behind_routers_that_forget_in_seconds_wake_one_after_the_other() {
+    let brief: Routers = &[Kind::Brief];
+    for late in [2_300, 2_600, 2_900] {
+        let mut town = Town::new([brief; 2], FAR);
+        town.wait(12 * SECOND);
+        town.ask(0);
+        town.wait(2 * SECOND);
+        assert_eq!(town.speak(&[0, 1], 100), 0);
+        // No session outlasts that.
+        (0..2).for_each(|side| town.sleep(side, true));
+        town.wait(600 * SECOND);
+        town.sleep(0, false);
+        town.wait(late * MILLISECOND);
+        town.sleep(1, false);
+        town.wait(10 * SECOND);
+        assert_eq!(town.speak(&[0, 1], 100), 0, "{late} ms later");
+    }
+}
+
 /// Two nodes speak while the direct path is cut and mended.
 fn back_and_forth(
     pair: usize,
@@ -189,6 +211,29 @@ fn back_and_forth(
         }
     }
     Ok(())
+}
+
+/// Found by the day of many nodes: where both try by themselves, a router may take what comes too early for its own.
+#[test]
+fn a_direct_path_that_was_cut_for_a_minute_is_there_again_two_minutes_later() {
+    let [open, plain]: [Routers; 2] = [&[Kind::Open], &[Kind::Plain]];
+    for (routers, distances) in [([open, plain], FAR), ([plain, open], FAR), ([plain, open], NEAR)]
+    {
+        // Soon after the question, and when nobody asks the directory any more.
+        for before in [2, 300] {
+            let mut town = Town::new(routers, distances);
+            town.wait(3 * SECOND);
+            town.ask(0);
+            town.wait(before * SECOND);
+            assert_eq!([0, 1].map(|side| town.path(side)), [Some(Path::Direct); 2]);
+            town.is_cut = true;
+            town.speak(&[0, 1], 6_000);
+            town.is_cut = false;
+            assert_eq!(town.speak(&[0, 1], 12_000), 0);
+            let paths = [0, 1].map(|side| town.path(side));
+            assert_eq!(paths, [Some(Path::Direct); 2], "{routers:?}, {distances:?}, {before} s");
+        }
+    }
 }
 
 /// Both ends make a session at once, and the relay is faster than the direct path: found by the property below.

@@ -186,3 +186,16 @@ fn a_flood_from_one_address_keeps_nobody_else_out() {
     });
     assert!(goes_on.count() > 0);
 }
+
+#[test]
+fn what_waits_for_a_peer_that_is_removed_is_dropped_and_counted() {
+    let mut carrier = end(1, 2);
+    carrier.send(at("10.0.0.1:7"), at("10.0.0.2:7"), b"x", SECOND);
+    assert_eq!((carrier.waiting(), carrier.unsent()), (1, 0));
+    let peer = carrier.tunnel().peers().next().unwrap();
+    carrier.tunnel_mut().remove_peer(peer);
+    carrier.tick(2 * SECOND);
+    assert_eq!((carrier.waiting(), carrier.unsent()), (0, 1));
+    carrier.send(at("10.0.0.1:7"), at("10.0.0.2:7"), b"y", 2 * SECOND);
+    assert_eq!((carrier.waiting(), carrier.unsent()), (0, 2), "nobody has the address");
+}

@@ -22,6 +22,8 @@ pub(crate) enum Kind {
     Random,
     /// No translation; what answers is let in.
     Firewall,
+    /// A firewall before a node that has IPv6 alone.
+    Sole,
     Brief,
 }
 
@@ -67,11 +69,11 @@ impl Router {
     }
 
     fn give(&mut self, from: SocketAddr, to: SocketAddr) -> SocketAddr {
-        self.next += 1;
+        self.next = self.next.wrapping_add(1);
         // Far apart, and never the same twice.
         let any = 20_000 + self.next.wrapping_mul(7_919) % 20_000;
         let port = match self.kind {
-            Kind::Firewall => return from,
+            Kind::Firewall | Kind::Sole => return from,
             Kind::Random => any,
             Kind::Sequential => 41_000 + 2 * (self.next % 64),
             Kind::Address => {

@@ -5,8 +5,9 @@ use overlay::limits::SECOND;
 use proptest::prelude::*;
 use tunnel::Path;
 
+use crate::home::Routers;
 use crate::router::Kind;
-use crate::town::{Distances, MILLISECOND, Routers, Town};
+use crate::town::{Distances, MILLISECOND, Town};
 
 const CLOUD: Distances = Distances { cloud: [5 * MILLISECOND; 2], between: 5 * MILLISECOND };
 /// Two nodes that nothing but a relay joins.

@@ -1,24 +1,26 @@
-//! A cloud and two nodes of it, each behind routers: what is said, sealed, relayed and sent directly, over a network in which
-//! each datagram takes its time. Nothing is decided here but which way a datagram takes.
+//! A cloud and nodes of it, each behind routers: what is said, sealed, relayed and sent directly, over a network in which
+//! each datagram takes its time, and which loses, repeats and reorders by its weather. Nothing is decided here but which way a
+//! datagram takes, and every packet that a node sends for another one is counted until it is there or dropped.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashSet};
+use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 
 use overlay::limits::SECOND;
-use overlay::{
-    Action, Authority, Carrier, Device, Directory, Effect, Node, Now, Outpost, PORT, Pair, Record,
-    Relay, Sources,
-};
-use tunnel::{Config, Offer, Path, PeerConfig, Prefix, PublicKey, Tunnel};
+use overlay::{Came, PORT};
+use tunnel::Path;
 
-use crate::router::{Kind, Router};
-use crate::world::{directory_key, name, network, policy, relay, relay_of, secret, seeded, signer};
+use crate::clouded::{Apart, CLOUD, CLOUD6, Cloud, time};
+use crate::home::{Counted, Home, Routers, name_of};
+use crate::world::{network, policy};
 
 pub(crate) const MILLISECOND: u64 = SECOND / 1_000;
-/// Where the cloud is: by IPv4, as nodes know it.
-const CLOUD: ([u8; 4], u16) = ([203, 0, 113, 1], 51_900);
-const NAMES: [&str; 2] = ["a", "b"];
+/// Nobody does anything sooner than that after the last time.
+const STEP: u64 = 5 * MILLISECOND;
+/// Time between two looks of the cloud for what is due.
+const SWEEP: u64 = SECOND / 10;
+/// Bytes of a packet of a program, which no message has.
+const PACKET: usize = 1_200;
 
 /// How long a datagram takes from each node to the cloud, and from one to the other.
 #[derive(Clone, Copy, Debug)]
@@ -27,249 +29,78 @@ pub(crate) struct Distances {
     pub(crate) between: u64,
 }
 
-/// What stands between a node and the network: the node's own router first.
-pub(crate) type Routers = &'static [Kind];
-
-struct Cloud {
-    carrier: Carrier,
-    directory: Directory,
-    authority: Authority,
-    relay: Relay,
-    /// What is to go from a port of the relay, though nobody asked for it.
-    strays: Vec<(u16, SocketAddr)>,
+/// How bad the network is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Weather {
+    /// Datagrams of a thousand that are lost, and that arrive twice.
+    pub(crate) lost: u32,
+    pub(crate) twice: u32,
+    /// By how much datagrams are late, at most.
+    pub(crate) late: u64,
 }
 
-struct Home {
-    carrier: Carrier,
-    node: Node,
-    /// Nanoseconds of silence after which peers get a keepalive.
-    keep: u64,
-    number: u32,
-    inside: SocketAddr,
-    /// An address of IPv6, where the node has one, and the router before it.
-    v6: Option<(SocketAddr, Router)>,
-    routers: Vec<Router>,
+/// What became of the packets of programs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) sent: u64,
+    /// Datagrams that the network made twice of.
+    pub(crate) twice: u64,
+    pub(crate) arrived: u64,
+    /// Dropped, by whom and why.
+    pub(crate) dropped: BTreeMap<String, u64>,
+}
+
+impl Counts {
+    fn drop(&mut self, why: impl Into<String>, packets: u64) {
+        if packets > 0 {
+            *self.dropped.entry(why.into()).or_default() += packets;
+        }
+    }
+}
+
+fn is_cloud(at: SocketAddr) -> bool {
+    at.ip() == IpAddr::from(CLOUD.0) || at.ip() == IpAddr::from(CLOUD6.0)
+}
+
+/// A place at that one of two addresses that has the family of what is sent to.
+fn of_family((v4, v6): (IpAddr, IpAddr), port: u16, to: SocketAddr) -> SocketAddr {
+    SocketAddr::new(if to.is_ipv4() { v4 } else { v6 }, port)
 }
 
 type Flight = Reverse<(u64, u64, SocketAddr, SocketAddr, Vec<u8>)>;
 
-/// A relay on a host of its own.
-struct Apart {
-    at: IpAddr,
-    key: PublicKey,
-    /// Nothing while it is killed.
-    outpost: Option<Outpost>,
-    /// What is on its disk.
-    kept: Vec<(Pair, Sources)>,
-    /// How long a datagram takes from a node to it.
-    takes: u64,
-}
-
 /// All of it.
 pub(crate) struct Town {
-    cloud: Cloud,
-    relays: Vec<Apart>,
-    homes: [Home; 2],
-    distances: Distances,
+    pub(crate) cloud: Cloud,
+    pub(crate) relays: Vec<Apart>,
+    /// The nodes; nothing of a node that is away.
+    pub(crate) homes: Vec<Option<Home>>,
+    /// The nodes by their addresses outside.
+    places: HashMap<IpAddr, usize>,
+    /// How long a datagram takes from each node to the cloud, and from one node to another one.
+    distances: (Vec<u64>, u64),
     pub(crate) now: u64,
-    /// Nothing passes between the nodes without the relay.
+    sweep_at: u64,
+    /// Nothing passes between the nodes without the relay: none of them, or these.
     pub(crate) is_cut: bool,
+    pub(crate) cuts: HashSet<[usize; 2]>,
+    pub(crate) weather: Weather,
+    random: fastrand::Rng,
     flights: BinaryHeap<Flight>,
     launched: u64,
     sent: u64,
-    arrived: HashSet<Vec<u8>>,
+    pub(crate) arrived: HashSet<u64>,
+    pub(crate) counts: Counts,
+    /// What tunnels have counted that are there no more; messages that their nodes sent, and packets that were never sealed.
+    gone: Counted,
+    gone_said: u64,
+    gone_unsealed: u64,
+    /// Datagrams that relays dropped by the town's count, and what relays counted that were killed.
+    relay_drops: (u64, u64),
     /// Datagrams that went from one node to the other without the relay.
     pub(crate) direct: u64,
-}
-
-fn tunnel(key: u64, now: u64) -> Tunnel {
-    let config = Config {
-        key: secret(key),
-        offer: Offer::CHACHA,
-        started: now,
-        started_unix: 1_800_000_000 * SECOND,
-        mtu: 1_420,
-    };
-    Tunnel::new(config, Box::new(seeded(key ^ 5))).unwrap()
-}
-
-fn whole(address: IpAddr) -> Prefix {
-    Prefix::new(address, if address.is_ipv4() { 32 } else { 128 }).unwrap()
-}
-
-impl Cloud {
-    fn new() -> Self {
-        let device = |(number, text): (u64, &&str)| Device {
-            name: name(text),
-            key: secret(number).public(),
-            number: number as u32 + 1,
-            revoked: false,
-        };
-        let devices = (1..).zip(&NAMES).map(device).map(Record::Device);
-        let kept: Vec<Record> = devices.collect();
-        let keys = (signer().key(), directory_key());
-        let policy = policy(&[NAMES]);
-        let entropy = &mut seeded(3);
-        let directory =
-            Directory::new(network(), relay(), policy, keys, kept.clone(), entropy).unwrap();
-        let keys = (signer(), directory_key());
-        let authority = Authority::new(network(), keys, kept, Box::new(seeded(4))).unwrap();
-        let carrier = Carrier::new(tunnel(1_000, SECOND));
-        Self { carrier, directory, authority, relay: Relay::default(), strays: Vec::new() }
-    }
-
-    /// Carries out what is wanted.
-    fn settle(&mut self, relays: &mut [Apart], now: u64) {
-        let own = SocketAddr::new(network().directory().0.into(), PORT);
-        while let Some(effect) = self.authority.take().or_else(|| self.directory.take()) {
-            match effect {
-                Effect::Admit { key, addresses } => {
-                    let allowed = addresses.into_iter().map(whole).collect();
-                    let peer = PeerConfig { allowed, ..PeerConfig::new(key) };
-                    let _ = self.carrier.tunnel_mut().add_peer(&peer);
-                }
-                Effect::Send { to, message, .. } if relays.iter().any(|it| it.key == to) => {
-                    let relay = relays.iter_mut().find(|it| it.key == to);
-                    let outpost = relay.and_then(|relay| relay.outpost.as_mut());
-                    outpost.into_iter().for_each(|outpost| outpost.receive(&message, now));
-                }
-                Effect::Send { at, message, .. } => {
-                    self.carrier.send(own, SocketAddr::new(at, PORT), &message, now);
-                }
-                Effect::Join { pair, keys, port } => self.relay.join(&pair, keys, port),
-                Effect::Part { pair } => self.relay.part(&pair),
-                Effect::Tell(device) => self.directory.learn(device),
-                Effect::Stray { port, to } => self.strays.push((port, to)),
-                Effect::Keep(_) | Effect::Note(_) => {}
-                Effect::Dismiss { .. } => unreachable!(),
-            }
-        }
-    }
-
-    /// Takes a datagram, as `tamis-cloud` does; returns what the relay sends on.
-    fn arrived(
-        &mut self,
-        port: u16,
-        from: SocketAddr,
-        bytes: &mut [u8],
-        now: u64,
-    ) -> Option<SocketAddr> {
-        let time = Now { nanos: now, unix: 1_800_000_000 };
-        if port != CLOUD.1 {
-            if let Some(peer) = self.carrier.tunnel_mut().probed_aside(bytes, from, now) {
-                let key = self.carrier.tunnel().status(peer)?.key;
-                self.directory.probed(&key, port, from, time);
-                return None;
-            }
-            let tunnel = self.carrier.tunnel();
-            return self
-                .relay
-                .forward(port, from, bytes, now, |key| tunnel.status(tunnel.find(key)?)?.endpoint);
-        }
-        let it = self.carrier.receive(bytes, from, now).message()?;
-        let key = self.carrier.tunnel().status(it.peer)?.key;
-        let payload = &bytes[it.payload];
-        if !self.authority.receive(&key, payload, time) {
-            self.directory.receive(&key, payload, time);
-        }
-        self.directory.heard(&key, from, time);
-        None
-    }
-}
-
-impl Home {
-    fn new(side: usize, kinds: Routers) -> Self {
-        let number = side as u64 + 1;
-        let mut carrier = Carrier::new(tunnel(number, SECOND));
-        let cloud = PeerConfig {
-            endpoint: Some(CLOUD.into()),
-            keepalive: Some(25 * SECOND),
-            allowed: vec![whole(network().directory().0.into())],
-            ..PeerConfig::new(directory_key())
-        };
-        carrier.tunnel_mut().add_peer(&cloud).unwrap();
-        let entropy = Box::new(seeded(number ^ 9));
-        let mut node = Node::new(name(NAMES[side]), signer().key(), entropy).unwrap();
-        let inside = SocketAddr::from(([10, number as u8, 0, 2], 51_900));
-        let v6 = kinds.contains(&Kind::Firewall).then(|| {
-            let at = SocketAddr::from(([0x2001, 0xdb8, number as u16, 0, 0, 0, 0, 2], 51_900));
-            (at, Router::new(Kind::Firewall, at.ip()))
-        });
-        let v4 =
-            kinds.iter().map(|kind| if *kind == Kind::Firewall { Kind::Random } else { *kind });
-        let places = (0..).map(|at: u8| {
-            IpAddr::from(
-                [[198, 51, 100, number as u8], [100, 64, at, number as u8]]
-                    [usize::from(at + 1 < kinds.len() as u8)],
-            )
-        });
-        let routers = v4.zip(places).map(|(kind, at)| Router::new(kind, at)).collect();
-        node.set_locals([inside].into_iter().chain(v6.iter().map(|it| it.0)).collect());
-        let keep = 25 * SECOND;
-        Self { carrier, node, keep, number: number as u32 + 1, inside, v6, routers }
-    }
-
-    /// Does what the node wants, as `tamis tunnel up` does.
-    fn act(&mut self, now: u64) {
-        let own = SocketAddr::new(network().addresses(self.number).0.into(), PORT);
-        let cloud = SocketAddr::new(network().directory().0.into(), PORT);
-        while let Some(action) = self.node.take() {
-            match action {
-                Action::Send(message) | Action::Ask(message) => {
-                    self.carrier.send(own, cloud, &message, now);
-                }
-                Action::Add { claims, relays } => {
-                    let peer = PeerConfig {
-                        endpoint: relays.first().copied(),
-                        relays,
-                        keepalive: Some(self.keep),
-                        allowed: vec![whole(claims.v4.into()), whole(claims.v6.into())],
-                        ..PeerConfig::new(claims.key)
-                    };
-                    self.carrier.tunnel_mut().add_peer(&peer).unwrap();
-                }
-                Action::Punch { candidates, after, .. } => {
-                    let peer = self.peer().unwrap();
-                    self.carrier.tunnel_mut().attempt(peer, &candidates, now + after);
-                }
-                Action::Probe { to } => {
-                    let cloud = self.carrier.tunnel().find(&directory_key()).unwrap();
-                    assert!(self.carrier.tunnel_mut().probe_aside(cloud, &to));
-                }
-                Action::Keep(after) => {
-                    self.keep = after;
-                    let peers: Vec<_> = self.carrier.tunnel().peers().collect();
-                    for peer in peers {
-                        assert!(self.carrier.tunnel_mut().set_keepalive(peer, after, now));
-                    }
-                }
-                Action::Permit { .. } | Action::Answer { .. } => {}
-                Action::Remove { .. } | Action::Note(_) => unreachable!("{action:?}"),
-            }
-        }
-    }
-
-    fn peer(&self) -> Option<tunnel::PeerId> {
-        self.carrier.tunnel().find(&secret(u64::from(4 - self.number)).public())
-    }
-
-    /// Where a datagram comes from that this node sends, once it is through its routers.
-    fn out(&mut self, to: SocketAddr, now: u64) -> Option<SocketAddr> {
-        if to.is_ipv6() {
-            return self.v6.as_mut().map(|(at, router)| router.out(*at, to, now));
-        }
-        Some(self.routers.iter_mut().fold(self.inside, |from, router| router.out(from, to, now)))
-    }
-
-    /// Whether a datagram for that place reaches this node.
-    fn lets_in(&mut self, from: SocketAddr, to: SocketAddr, now: u64) -> bool {
-        if let Some((at, router)) = self.v6.as_mut().filter(|(at, _)| at.ip() == to.ip()) {
-            return router.inward(from, to, now) == Some(*at);
-        }
-        let mut routers = self.routers.iter_mut().rev();
-        let inside = routers.try_fold(to, |to, router| router.inward(from, to, now));
-        inside == Some(self.inside)
-    }
+    /// How often a node had something to do again at once.
+    pub(crate) spins: u64,
 }
 
 impl Town {
@@ -279,183 +110,351 @@ impl Town {
 
     /// One with relays on hosts of their own, to which datagrams take so long.
     pub(crate) fn apart(routers: [Routers; 2], distances: Distances, relays: &[u64]) -> Self {
-        let [one, other] = routers;
-        let apart = |(number, takes): (usize, &u64)| {
-            let ((at, key), entropy) = (relay_of(number), &mut seeded(number as u64 ^ 77));
-            let outpost = Outpost::new(relay().1, Vec::new(), entropy).unwrap();
-            Apart { at, key, outpost: Some(outpost), kept: Vec::new(), takes: *takes }
-        };
+        let Distances { cloud, between } = distances;
+        Self::of(&routers, (cloud.to_vec(), between), relays, &[[0, 1]], 0)
+    }
+
+    /// One with many nodes, of which these pairs may reach each other.
+    pub(crate) fn of(
+        routers: &[Routers],
+        distances: (Vec<u64>, u64),
+        relays: &[u64],
+        pairs: &[[usize; 2]],
+        seed: u64,
+    ) -> Self {
+        let names: Vec<_> = (0..routers.len()).map(name_of).collect();
+        let pairs = pairs.iter().map(|pair| pair.map(|side| names[side].as_str()));
+        let policy = policy(&pairs.collect::<Vec<_>>());
+        let homes =
+            routers.iter().enumerate().map(|(side, kinds)| Home::new(side, kinds, 0, SECOND));
         let mut town = Self {
-            cloud: Cloud::new(),
-            relays: relays.iter().enumerate().map(apart).collect(),
-            homes: [Home::new(0, one), Home::new(1, other)],
+            cloud: Cloud::new(&names, policy, SECOND),
+            relays: relays.iter().enumerate().map(|(at, takes)| Apart::new(at, *takes)).collect(),
+            homes: homes.map(Some).collect(),
+            places: HashMap::new(),
             distances,
             now: SECOND,
+            sweep_at: 0,
             is_cut: false,
+            cuts: HashSet::new(),
+            weather: Weather::default(),
+            random: fastrand::Rng::with_seed(seed),
             flights: BinaryHeap::new(),
             launched: 0,
             sent: 0,
             arrived: HashSet::new(),
+            counts: Counts::default(),
+            gone: Counted::default(),
+            gone_said: 0,
+            gone_unsealed: 0,
+            relay_drops: (0, 0),
             direct: 0,
+            spins: 0,
         };
-        for relay in &town.relays {
-            town.cloud.directory.relay_apart(relay.at, relay.key);
-        }
+        town.cloud.name_relays(&town.relays);
         town.cloud.settle(&mut town.relays, SECOND);
+        (0..town.homes.len()).for_each(|side| town.find_places(side));
         town
+    }
+
+    fn find_places(&mut self, side: usize) {
+        self.places.retain(|_, of| *of != side);
+        let outside = self.homes[side].iter().flat_map(Home::outside);
+        self.places.extend(outside.map(|at| (at, side)));
+    }
+
+    /// A node ends.
+    pub(crate) fn leave(&mut self, side: usize) {
+        let Some(home) = self.homes[side].take() else { return };
+        self.gone.add(home.counted());
+        self.gone_said += home.said;
+        self.gone_unsealed += home.carrier.unsent() + home.carrier.waiting() as u64;
+        self.find_places(side);
+    }
+
+    /// A node begins, behind these routers.
+    pub(crate) fn join(&mut self, side: usize, kinds: Routers, moves: u16) {
+        self.leave(side);
+        self.homes[side] = Some(Home::new(side, kinds, moves, self.now));
+        self.find_places(side);
+    }
+
+    /// A node is behind other routers from now on.
+    pub(crate) fn move_to(&mut self, side: usize, kinds: Routers, moves: u16) {
+        self.homes[side].iter_mut().for_each(|home| home.move_to(kinds, moves));
+        self.find_places(side);
+    }
+
+    /// A host falls asleep, or wakes.
+    pub(crate) fn sleep(&mut self, side: usize, is_asleep: bool) {
+        if let Some(home) = &mut self.homes[side] {
+            home.is_asleep = is_asleep;
+            home.look();
+        }
     }
 
     /// A relay is killed.
     pub(crate) fn kill_relay(&mut self, number: usize) {
-        let outpost = self.relays[number].outpost.take();
-        let paths = outpost.iter().flat_map(|outpost| outpost.paths());
-        self.relays[number].kept = paths.map(|path| (path.pair, path.sources)).collect();
+        if let Some(outpost) = &self.relays[number].outpost {
+            self.relay_drops.1 += outpost.forwarding().counts().1;
+        }
+        self.relays[number].kill();
     }
 
     /// A relay begins again, with what is on its disk.
     pub(crate) fn restart_relay(&mut self, number: usize) {
-        let (kept, entropy) = (self.relays[number].kept.clone(), &mut seeded(self.now));
-        self.relays[number].outpost = Some(Outpost::new(relay().1, kept, entropy).unwrap());
+        self.relays[number].restart(self.now);
+    }
+
+    /// A killed cloud begins again.
+    pub(crate) fn restart_cloud(&mut self) {
+        self.relay_drops.1 += self.cloud.relay.counts().1;
+        self.cloud.restart(&mut self.relays, self.now);
+    }
+
+    pub(crate) fn home(&self, side: usize) -> &Home {
+        self.homes[side].as_ref().unwrap()
     }
 
     /// The relay to which a node sends what is for the other one, if it does not send directly.
     pub(crate) fn relay(&self, side: usize) -> Option<usize> {
-        let home = &self.homes[side];
-        let endpoint = home.carrier.tunnel().status(home.peer()?)?.endpoint?;
-        self.relays.iter().position(|relay| relay.at == endpoint.ip())
-    }
-
-    /// Relays say what they have to say.
-    fn hear_relays(&mut self) {
-        let (now, time) = (self.now, Now { nanos: self.now, unix: 1_800_000_000 });
-        for number in 0..self.relays.len() {
-            let Apart { key, outpost, .. } = &mut self.relays[number];
-            let (key, said) = (*key, outpost.as_mut().and_then(|outpost| outpost.take(now)));
-            said.iter().for_each(|said| self.cloud.directory.receive(&key, said, time));
-        }
+        let home = self.home(side);
+        let endpoint = home.carrier.tunnel().status(home.peer(1 - side)?)?.endpoint?;
+        self.relays.iter().position(|relay| relay.is_at(endpoint))
     }
 
     /// A node asks for the other one.
     pub(crate) fn ask(&mut self, side: usize) {
+        self.ask_for(side, 1 - side);
+    }
+
+    /// A node asks for another one.
+    pub(crate) fn ask_for(&mut self, side: usize, other: usize) {
         let now = self.now;
-        self.homes[side].node.resolve(&name(NAMES[1 - side]), now);
+        let Some(home) = &mut self.homes[side] else { return };
+        home.node.resolve(&name_of(other), now);
         self.flush(side);
     }
 
     /// After how many nanoseconds of silence a node sends keepalives.
     pub(crate) fn keep(&self, side: usize) -> u64 {
-        self.homes[side].keep
+        self.home(side).keep
     }
 
     /// How a node reaches the other one, if it knows it.
     pub(crate) fn path(&self, side: usize) -> Option<Path> {
-        let home = &self.homes[side];
-        home.carrier.tunnel().status(home.peer()?)?.path
+        self.path_to(side, 1 - side)
+    }
+
+    /// How a node reaches another one, if it knows it.
+    pub(crate) fn path_to(&self, side: usize, other: usize) -> Option<Path> {
+        let home = self.homes[side].as_ref()?;
+        home.carrier.tunnel().status(home.peer(other)?)?.path
     }
 
     fn launch(&mut self, from: SocketAddr, to: SocketAddr, bytes: Vec<u8>) {
-        let cloud = IpAddr::from(CLOUD.0);
-        let of = |at: SocketAddr| self.relays.iter().find(|relay| relay.at == at.ip());
+        let is_packet = u64::from(bytes.len() > PACKET);
+        let of = |at: SocketAddr| self.relays.iter().find(|relay| relay.is_at(at));
         let relay = of(from).or(of(to)).map(|relay| relay.takes);
-        let is_direct = from.ip() != cloud && to.ip() != cloud && relay.is_none();
+        let is_direct = !is_cloud(from) && !is_cloud(to) && relay.is_none();
         self.direct += u64::from(is_direct);
-        if is_direct && self.is_cut {
-            return;
+        let sides = [from, to].map(|at| self.places.get(&at.ip()).copied());
+        let is_between = |cut: &[usize; 2]| cut.iter().all(|side| sides.contains(&Some(*side)));
+        if is_direct && (self.is_cut || self.cuts.iter().any(is_between)) {
+            return self.counts.drop("path cut", is_packet);
         }
-        let far = if from.ip() == cloud { to } else { from };
-        let takes = match (relay, is_direct, self.side_of(far)) {
+        let far = if is_cloud(from) { sides[1] } else { sides[0] };
+        let takes = match (relay, is_direct, far) {
             (Some(takes), ..) => takes,
-            (_, true, _) | (_, _, None) => self.distances.between,
-            (_, false, Some(side)) => self.distances.cloud[side],
+            (_, true, _) | (_, _, None) => self.distances.1,
+            (_, false, Some(side)) => self.distances.0[side],
         };
-        self.launched += 1;
-        self.flights.push(Reverse((self.now + takes, self.launched, from, to, bytes)));
-    }
-
-    /// The node that has an address outside.
-    fn side_of(&self, place: SocketAddr) -> Option<usize> {
-        let is_its = |router: &Router| router.address == place.ip();
-        let mut homes = self.homes.iter();
-        homes.position(|home| {
-            home.routers.last().is_some_and(is_its)
-                || home.v6.as_ref().is_some_and(|(_, router)| is_its(router))
-        })
+        let Weather { lost, twice, late } = self.weather;
+        let copies = 1 + u64::from(self.random.u32(..1_000) < twice);
+        self.counts.twice += is_packet * (copies - 1);
+        for _ in 0..copies {
+            if self.random.u32(..1_000) < lost {
+                self.counts.drop("lost", is_packet);
+                continue;
+            }
+            let at = self.now + takes + self.random.u64(..=late);
+            self.launched += 1;
+            self.flights.push(Reverse((at, self.launched, from, to, bytes.clone())));
+        }
     }
 
     fn flush(&mut self, side: usize) {
         let now = self.now;
-        self.homes[side].act(now);
-        while let Some((to, bytes)) = self.homes[side].carrier.take() {
-            if let Some(from) = self.homes[side].out(to, now) {
-                self.launch(from, to, bytes);
+        let Some(home) = &mut self.homes[side] else { return };
+        home.act(now);
+        let mut launched = Vec::new();
+        while let Some((to, bytes)) = home.carrier.take() {
+            match home.out(to, now) {
+                Some(from) => launched.push((from, to, bytes)),
+                None => self.counts.drop("no such family", u64::from(bytes.len() > PACKET)),
             }
         }
+        home.look();
+        launched.into_iter().for_each(|(from, to, bytes)| self.launch(from, to, bytes));
     }
 
     fn flush_cloud(&mut self) {
         self.cloud.settle(&mut self.relays, self.now);
         for (port, to) in std::mem::take(&mut self.cloud.strays) {
-            self.launch((CLOUD.0, port).into(), to, vec![0]);
+            self.launch(of_family((CLOUD.0.into(), CLOUD6.0.into()), port, to), to, vec![0]);
         }
         while let Some((to, bytes)) = self.cloud.carrier.take() {
-            self.launch(CLOUD.into(), to, bytes);
+            let from = of_family((CLOUD.0.into(), CLOUD6.0.into()), CLOUD.1, to);
+            self.launch(from, to, bytes);
+        }
+    }
+
+    /// A relay has forwarded a datagram, or dropped it.
+    fn relayed(&mut self, at: SocketAddr, next: Option<SocketAddr>, bytes: Vec<u8>) {
+        match next {
+            Some(next) => {
+                let apart = self.relays.iter().find(|relay| relay.is_at(at));
+                let both = (CLOUD.0.into(), CLOUD6.0.into());
+                let both = apart.map_or(both, |relay| (relay.at, relay.at6));
+                self.launch(of_family(both, at.port(), next), next, bytes);
+            }
+            None => {
+                self.relay_drops.0 += 1;
+                self.counts.drop("relay", u64::from(bytes.len() > PACKET));
+            }
         }
     }
 
     fn arrive(&mut self, from: SocketAddr, to: SocketAddr, mut bytes: Vec<u8>) {
-        let now = self.now;
-        if to.ip() == IpAddr::from(CLOUD.0) {
-            if let Some(next) = self.cloud.arrived(to.port(), from, &mut bytes, now) {
-                self.launch(to, next, bytes);
+        let (now, is_packet) = (self.now, u64::from(bytes.len() > PACKET));
+        if is_cloud(to) {
+            if self.cloud.is_down {
+                return self.counts.drop("cloud down", is_packet);
+            }
+            let before = self.cloud.relay.counts();
+            let next = self.cloud.arrived(to.port(), from, &mut bytes, now);
+            if self.cloud.relay.counts() != before {
+                self.relayed(to, next, bytes);
             }
             return self.flush_cloud();
         }
-        if let Some(relay) = self.relays.iter_mut().find(|relay| relay.at == to.ip()) {
-            let outpost = relay.outpost.as_mut();
-            let next = outpost.and_then(|it| it.forward(to.port(), from, &bytes, now));
-            return next.into_iter().for_each(|next| self.launch(to, next, bytes.clone()));
+        if let Some(relay) = self.relays.iter_mut().find(|relay| relay.is_at(to)) {
+            let Some(outpost) = &mut relay.outpost else {
+                return self.counts.drop("relay down", is_packet);
+            };
+            let next = outpost.forward(to.port(), from, &bytes, now);
+            return self.relayed(to, next, bytes);
         }
-        let Some(side) = self.side_of(to) else { return };
-        let home = &mut self.homes[side];
+        let Some(side) = self.places.get(&to.ip()).copied() else {
+            return self.counts.drop("nobody there", is_packet);
+        };
+        let Some(home) = self.homes[side].as_mut() else {
+            return self.counts.drop("nobody there", is_packet);
+        };
+        if home.is_asleep {
+            return self.counts.drop("asleep", is_packet);
+        }
         if !home.lets_in(from, to, now) {
-            return;
+            return self.counts.drop("router", is_packet);
         }
-        if let Some(carried) = home.carrier.receive(&mut bytes, from, now).message() {
-            let payload = &bytes[carried.payload];
-            match carried.to.port() {
-                PORT => home.node.receive(payload, now),
-                _ => assert!(self.arrived.insert(payload.to_vec()), "a packet came out twice"),
+        match home.carrier.receive(&mut bytes, from, now) {
+            Came::Message(carried) => {
+                let payload = &bytes[carried.payload];
+                if carried.to.port() == PORT {
+                    home.node.receive(payload, now);
+                } else {
+                    let number = u64::from_le_bytes(payload[..8].try_into().unwrap());
+                    self.counts.arrived += 1;
+                    assert!(self.arrived.insert(number), "a packet came out twice");
+                }
             }
+            Came::Dropped(why) => {
+                let why = format!("{why:?}");
+                let why = why.split('(').next().unwrap_or_default();
+                self.counts.drop(format!("tunnel: {why}"), is_packet);
+            }
+            Came::Nothing | Came::Session(_) => {}
         }
         self.flush(side);
+    }
+
+    /// Machines do what is due at this time.
+    fn turn(&mut self) {
+        let now = self.now;
+        for side in 0..self.homes.len() {
+            let Some(home) = self.homes[side].as_mut().filter(|home| home.due <= now) else {
+                continue;
+            };
+            home.node.tick(now);
+            home.carrier.tick(now);
+            self.flush(side);
+            self.spins += u64::from(self.homes[side].as_ref().is_some_and(|home| home.due <= now));
+        }
+        if self.cloud.is_down {
+            return;
+        }
+        self.cloud.carrier.tick(now);
+        self.cloud.has_ordered = false;
+        for number in 0..self.relays.len() {
+            let Apart { key, outpost, .. } = &mut self.relays[number];
+            let (key, said) = (*key, outpost.as_mut().and_then(|outpost| outpost.take(now)));
+            said.iter().for_each(|said| self.cloud.directory.receive(&key, said, time(now)));
+        }
+        if self.sweep_at <= now {
+            self.sweep_at = now + SWEEP;
+            self.cloud.sweep(now);
+        }
+        self.flush_cloud();
+    }
+
+    /// When anybody has something to do next.
+    fn due(&self) -> u64 {
+        let homes = self.homes.iter().flatten().map(|home| home.due);
+        let cloud = match self.cloud.is_down {
+            true => u64::MAX,
+            // What an order brought about is said at once.
+            false if self.cloud.has_ordered => self.now,
+            false => self.cloud.carrier.tunnel().next_due().unwrap_or(u64::MAX).min(self.sweep_at),
+        };
+        homes.chain([cloud]).min().unwrap_or(u64::MAX).max(self.now)
     }
 
     /// Lets time pass.
     pub(crate) fn wait(&mut self, nanos: u64) {
         let end = self.now + nanos;
         while self.now < end {
-            let now = self.now;
-            for side in 0..2 {
-                self.homes[side].node.tick(now);
-                self.homes[side].carrier.tick(now);
-                self.flush(side);
-            }
-            self.cloud.carrier.tick(now);
-            self.hear_relays();
-            let time = Now { nanos: now, unix: 1_800_000_000 };
-            self.cloud.directory.sweep(time);
-            self.cloud.directory.recall(time);
-            self.flush_cloud();
-            let next = (now + 5 * MILLISECOND).min(end);
+            self.turn();
+            // What comes meanwhile may make something due.
+            let mut next = (self.now + STEP).max(self.due()).min(end);
             while let Some(Reverse((at, ..))) = self.flights.peek()
                 && *at <= next
             {
                 let Some(Reverse((at, _, from, to, bytes))) = self.flights.pop() else { break };
                 self.now = self.now.max(at);
                 self.arrive(from, to, bytes);
+                next = next.min(self.now + STEP);
             }
             self.now = next;
         }
+    }
+
+    /// A node sends a packet for another one; returns its number.
+    pub(crate) fn say(&mut self, side: usize, other: usize) -> u64 {
+        let of = |side: usize| SocketAddr::new(network().addresses(side as u32 + 2).0.into(), 7);
+        let (now, number) = (self.now, self.sent);
+        self.sent += 1;
+        self.counts.sent += 1;
+        let mut packet = vec![0; PACKET];
+        packet[..8].copy_from_slice(&number.to_le_bytes());
+        match &mut self.homes[side] {
+            Some(home) if !home.is_asleep => {
+                home.carrier.send(of(side), of(other), &packet, now);
+                self.flush(side);
+            }
+            // Nobody says it.
+            _ => self.counts.sent -= 1,
+        }
+        number
     }
 
     /// Sends something from these sides, fifty times a second, for that many hundredths; returns how many packets did not arrive
@@ -464,21 +463,40 @@ impl Town {
         let first = self.sent;
         self.speak_on(sides, hundredths);
         self.wait(SECOND);
-        (first..self.sent).filter(|it| !self.arrived.contains(&it.to_le_bytes()[..])).count()
+        (first..self.sent).filter(|it| !self.arrived.contains(it)).count()
     }
 
     /// Sends as [`Self::speak`] does, and waits for nothing.
     pub(crate) fn speak_on(&mut self, sides: &[usize], hundredths: u64) {
         for _ in 0..hundredths / 2 {
             for side in sides.iter().copied() {
-                let of =
-                    |side: usize| SocketAddr::new(network().addresses(side as u32 + 2).0.into(), 7);
-                let (now, text) = (self.now, self.sent.to_le_bytes());
-                self.sent += 1;
-                self.homes[side].carrier.send(of(side), of(1 - side), &text, now);
-                self.flush(side);
+                self.say(side, 1 - side);
             }
             self.wait(20 * MILLISECOND);
         }
+    }
+
+    /// What is not as it should be if every packet is on its way, there, or dropped by somebody who says so.
+    pub(crate) fn wrong_counts(&self) -> Vec<String> {
+        let homes = || self.homes.iter().flatten();
+        let unsealed = homes().map(|it| it.carrier.unsent() + it.carrier.waiting() as u64);
+        let unsealed = self.gone_unsealed + unsealed.sum::<u64>();
+        let said = self.gone_said + homes().map(|home| home.said).sum::<u64>();
+        let flying = self.flights.iter().filter(|flight| flight.0.4.len() > PACKET).count() as u64;
+        let mut all = self.gone;
+        homes().for_each(|home| all.add(home.counted()));
+        let Counts { sent, twice, arrived, dropped } = &self.counts;
+        let dropped: u64 = dropped.values().sum();
+        let is_up = |relay: &Apart| relay.outpost.as_ref().map(|it| it.forwarding().counts().1);
+        let relays =
+            self.relays.iter().filter_map(is_up).sum::<u64>() + self.cloud.relay.counts().1;
+        let sums = [
+            ("packets and messages", sent + said, all.sealed + all.signals + unsealed),
+            ("datagrams", all.sealed + twice, arrived + dropped + flying),
+            ("opened", *arrived, all.opened),
+            ("dropped by relays", self.relay_drops.0, self.relay_drops.1 + relays),
+        ];
+        let wrong = sums.into_iter().filter(|(_, one, other)| one != other);
+        wrong.map(|(what, one, other)| format!("{what}: {one} are not {other}")).collect()
     }
 }

@@ -40,9 +40,10 @@ impl Tunnel {
             (started, now.saturating_sub(sent) < REKEY_TIMEOUT)
         });
         if let Some(peer) = self.peer_mut(id) {
-            let responses = Rate::default();
+            let (responses, message) = (Rate::default(), Box::new(initiation));
+            let sent = now;
             let pending =
-                Pending { noise, index, started, sent: now, retry_at, hurried, responses };
+                Pending { noise, message, index, started, sent, retry_at, hurried, responses };
             peer.pending = Some(pending);
             // By each relay: one may be away, and each learns where we are.
             let direct = peer.direct.as_ref().zip(peer.endpoint);

@@ -99,6 +99,9 @@ impl Tunnel {
             let peer = self.peer_mut(id)?;
             peer.timers.anything_sent(now);
             peer.want_session(now);
+            // A router that forgets in seconds has to let the peer's initiation in, whenever that comes.
+            let (endpoint, pending) = (peer.endpoint?, peer.pending.as_ref()?);
+            return Some(Outgoing::new(endpoint, &*pending.message));
         }
         keepalive
     }

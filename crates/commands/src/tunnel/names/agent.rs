@@ -1,6 +1,6 @@
 //! [`Names`]: the thread that answers programs, speaks to the directory and the authority, and gives the tunnel its peers.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -57,6 +57,8 @@ pub(in super::super) struct Names {
     look: u64,
     /// The number of peers of which the directory has heard in this round how they are reached.
     said: usize,
+    /// Peers that are reached directly.
+    direct: BTreeSet<Name>,
     /// The client of this host's router, which may map a port to the tunnel.
     mapped: Option<Mapped>,
     /// To the servers by TCP, if the network has a port for that.
@@ -108,6 +110,7 @@ impl Names {
             keep: None,
             look: 0,
             said: 0,
+            direct: BTreeSet::new(),
             // Without it the node is reached as well as its router lets it be.
             mapped: Mapped::open().ok(),
             tcp,
@@ -146,7 +149,7 @@ impl Names {
             self.look = now.saturating_add(LOOK);
             self.mapped.iter_mut().for_each(|mapped| mapped.look(peers.port(), now));
             self.node.set_locals(self.locals(peers.port(), now));
-            self.say_ways(peers);
+            self.say_ways(now, peers);
         }
         self.ask_router(peers.port(), now, log);
         self.node.tick(now);
@@ -166,12 +169,16 @@ impl Names {
         self.node.register_now(now);
     }
 
-    /// Tells the directory how this node reaches its peers, some of them at a time: a lost message is as good as a late one.
-    fn say_ways(&mut self, peers: &Peers) {
+    /// Tells the directory how this node reaches its peers, some of them at a time: a lost message is as good as a late one. A
+    /// direct path that was given up is asked for again.
+    fn say_ways(&mut self, now: u64, peers: &Peers) {
         if !self.node.is_registered() {
             return;
         }
         let all: Vec<Reached> = peers.reached(&format!(".{}", self.cloud.domain));
+        let direct = all.iter().filter(|it| it.is_direct).map(|it| it.name.clone()).collect();
+        let before = std::mem::replace(&mut self.direct, direct);
+        before.difference(&self.direct).for_each(|name| self.node.fell_back(name, now));
         let (some, next) = part(&all, self.said);
         self.said = next;
         if !some.is_empty() {
