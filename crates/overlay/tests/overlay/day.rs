@@ -228,7 +228,7 @@ impl Day {
         self.story.push(format!("{}: calm", self.town.now / SECOND));
         let is_there = |pair: &[usize; 2]| pair.iter().all(|side| self.town.homes[*side].is_some());
         let is_of_use = |pair: &[usize; 2]| {
-            all || pair.iter().any(|side| self.touched.contains(side)) || (pair[0] % 4 == 0)
+            all || pair.iter().any(|side| self.touched.contains(side)) || pair[0].is_multiple_of(4)
         };
         let those: Vec<_> =
             self.pairs.iter().copied().filter(|pair| is_there(pair) && is_of_use(pair)).collect();
