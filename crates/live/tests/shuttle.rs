@@ -23,11 +23,11 @@ mod frames;
 mod lane;
 #[path = "shuttle/sealed.rs"]
 mod sealed;
-#[path = "shuttle/turns.rs"]
-mod turns;
 #[allow(dead_code, unreachable_pub)]
 #[path = "../src/forward/reorder/turn.rs"]
 mod turn;
+#[path = "shuttle/turns.rs"]
+mod turns;
 
 /// Where frames find what a batch is.
 mod forward {

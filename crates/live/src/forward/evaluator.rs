@@ -7,6 +7,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
+use crossbeam_utils::CachePadded;
+
 use crate::forward::shadow::ShadowWorker;
 use dataplane::publish::Worker;
 
@@ -16,13 +18,13 @@ pub(crate) struct Evaluator {
     pub(crate) shade: ShadowWorker,
 }
 
-/// A worker's way to an evaluator, its own or that of all workers.
+/// A worker's way to an evaluator, its own or that of all workers. No two evaluators share a line of the caches.
 #[derive(Clone)]
-pub(crate) struct EvaluatorHandle(Arc<Mutex<Evaluator>>);
+pub(crate) struct EvaluatorHandle(Arc<CachePadded<Mutex<Evaluator>>>);
 
 impl EvaluatorHandle {
     pub(crate) fn new(rules: Worker, shade: ShadowWorker) -> Self {
-        Self(Arc::new(Mutex::new(Evaluator { rules, shade })))
+        Self(Arc::new(CachePadded::new(Mutex::new(Evaluator { rules, shade }))))
     }
 
     /// Waits until no other worker evaluates.

@@ -45,9 +45,7 @@ impl Workers {
     pub(crate) fn count_connections(&self) -> Result<usize, NoReply> {
         let count =
             |worker: &mut dataplane::publish::Worker| worker.trackers().map(|t| t.flows()).sum();
-        self.having_connections()
-            .map(|worker| self.shared().ask::<usize>(worker, count))
-            .sum()
+        self.having_connections().map(|worker| self.shared().ask::<usize>(worker, count)).sum()
     }
 
     /// The connections that are wanted, from a place on, until there are `most` or more.

@@ -24,6 +24,7 @@ mod tests;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crossbeam_utils::CachePadded;
 use pktio::{PortError, Readiness};
 
 use self::frames::Frames;
@@ -49,7 +50,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The lanes of both directions of an ordered wire, which its workers share.
 #[derive(Debug)]
 pub(crate) struct Lanes {
-    directions: [Lane<Frames>; 2],
+    directions: [CachePadded<Lane<Frames>>; 2],
     /// Whether workers take turns at the rules.
     takes_turns: bool,
     /// The moment 0 of its clock.
@@ -72,7 +73,7 @@ impl Lanes {
         let room = if has_envelopes { workers + SEALED } else { ROOM.max(2 * workers) };
         let shape = Shape { room, patience: PATIENCE };
         Self {
-            directions: [Lane::new(shape), Lane::new(shape)],
+            directions: [(), ()].map(|()| CachePadded::new(Lane::new(shape))),
             takes_turns: steering.takes_turns(),
             start: Instant::now(),
         }

@@ -224,7 +224,11 @@ fn bursts_meet_rules_that_track_in_the_order_of_their_arrival() {
     assert_eq!(flows(&rig), 4, "they met the rules as they came");
     rig.send([1, 2, 3, 4, DROPPED].into_iter());
     rig.turns(0);
-    assert_eq!((flows(&rig), rig.left()), (4, vec![]), "of those that are there, and one was dropped");
+    assert_eq!(
+        (flows(&rig), rig.left()),
+        (4, vec![]),
+        "of those that are there, and one was dropped"
+    );
     rig.hand(1, |hand| hand.work(&mut kept));
     assert!(kept.finish().is_none());
     rig.turns(0);

@@ -93,11 +93,12 @@ pub enum Stage<'l, B: Batch> {
     Full(Stager<'l, B>),
 }
 
-/// Stages one batch; another one can be staged once it is dropped.
+/// Stages one batch; another one can be staged once it has, or is dropped.
 #[derive(Debug)]
 pub struct Stager<'l, B: Batch> {
     lane: &'l Lane<B>,
-    batch: B,
+    /// `None` once it was taken.
+    batch: Option<B>,
 }
 
 /// A batch that a worker has. If it is dropped before it is finished, the batch is lost.
@@ -138,9 +139,9 @@ impl<B: Batch> Lane<B> {
         let mut state = self.lock();
         let is_full = state.places.len() >= self.shape.room;
         match state.staging.take() {
-            Some(batch) if is_full => Stage::Full(Stager { lane: self, batch }),
-            Some(batch) => Stage::Room(Stager { lane: self, batch }),
             None => Stage::Later,
+            batch if is_full => Stage::Full(Stager { lane: self, batch }),
+            batch => Stage::Room(Stager { lane: self, batch }),
         }
     }
 
@@ -232,7 +233,8 @@ impl<B> State<B> {
 impl<'l, B: Batch> Stager<'l, B> {
     /// The batch, to be filled.
     pub fn batch(&mut self) -> &mut B {
-        &mut self.batch
+        let Some(batch) = &mut self.batch else { unreachable!("it is taken by value") };
+        batch
     }
 
     /// Stages the batch at `now`, on any clock that does not go back, and takes it.
@@ -240,17 +242,18 @@ impl<'l, B: Batch> Stager<'l, B> {
         let mut state = self.lane.lock();
         let ticket = state.first + state.places.len() as u64;
         state.places.push_back(Place { since: now, batch: Left::Taken });
-        let next = state.free.pop().unwrap_or_default();
+        state.staging = Some(state.free.pop().unwrap_or_default());
         drop(state);
-        Claim { lane: self.lane, ticket, batch: Some(mem::replace(&mut self.batch, next)) }
+        Claim { lane: self.lane, ticket, batch: self.batch.take() }
     }
 }
 
 impl<B: Batch> Drop for Stager<'_, B> {
     fn drop(&mut self) {
-        let mut batch = mem::take(&mut self.batch);
-        batch.clear();
-        self.lane.lock().staging = Some(batch);
+        if let Some(mut batch) = self.batch.take() {
+            batch.clear();
+            self.lane.lock().staging = Some(batch);
+        }
     }
 }
 

@@ -74,10 +74,7 @@ impl<B: Batch> Lane<B> {
     }
 
     /// Stages what came as a batch that is this worker's; returns whether anything came, and the batch if there was room.
-    fn stage_own<W: Way<B>>(
-        &self,
-        way: &mut W,
-    ) -> Result<(bool, Option<Claim<'_, B>>), W::Error> {
+    fn stage_own<W: Way<B>>(&self, way: &mut W) -> Result<(bool, Option<Claim<'_, B>>), W::Error> {
         for _ in 0..LOOKS {
             match self.stage() {
                 Stage::Room(mut stager) => {

@@ -2,8 +2,8 @@
 //! frame's whole way: headers found once, given to its owner if that is another worker, handled, its fate settled,
 //! transmitted.
 //!
-//! Contract: one thread's own; each worker has its own of every wire. No allocation once its buffers have grown, no
-//! lock (an unknown verdict takes one for its burst). Frames leave in the order in which they came. All frames of a
+//! Contract: one thread's own; each worker has its own of every wire. No allocation once its buffers have grown; for a
+//! burst the evaluator is locked, which is the worker's own unless workers take turns (an unknown verdict takes one lock more). Frames leave in the order in which they came. All frames of a
 //! burst go through one program. Every frame ends in the [`Account`] of its direction.
 
 mod end;
