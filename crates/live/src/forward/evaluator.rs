@@ -1,5 +1,5 @@
-//! [`Evaluator`]: the rules in force with the state that packets leave behind, and the shadow beside them: what a burst
-//! is taken through.
+//! [`Evaluator`]: the rules in force with the state that packets leave behind, and the shadow: what a burst is taken
+//! through.
 //!
 //! Contract: a worker has one of its own, or all workers of a run have one and take turns at it. It is locked for the
 //! evaluation of one burst, never while frames are received, opened, sealed or sent, and no other lock is waited for

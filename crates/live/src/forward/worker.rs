@@ -48,7 +48,7 @@ pub(crate) struct Worker {
     /// The wires that keep the order of all their frames.
     pub(crate) ordered: Vec<Ordered>,
     pub(crate) evaluator: EvaluatorHandle,
-    /// Whether it answers for the evaluator: it is its own, or it is the first of those that share it.
+    /// Whether it answers for the evaluator: it has its own, or is the first worker.
     pub(crate) answers: bool,
     pub(crate) handover: Handover,
     pub(crate) sampler: Sampler,

@@ -26,7 +26,7 @@ const TRACKING: &str = "-A FORWARD -m conntrack --ctstate INVALID -j DROP\n\
 /// Fewer than programs may wait for who reads of the frames that they dropped: nobody does before the run is waited for.
 const CHANGES: usize = 40;
 
-/// A recording that does not end before it is told to.
+/// A recording that does not end before it may.
 struct Held {
     port: Recording,
     may_end: Arc<AtomicBool>,

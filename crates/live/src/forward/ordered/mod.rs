@@ -5,8 +5,8 @@
 //! replies through the port of arrival; frames that a rule made take the place of the frame that they replace. A burst is
 //! that of the worker that received it, from its envelopes to its envelopes: so it stays in one processor's caches. Under
 //! rules whose packets depend on no others, it is evaluated by that worker, while others evaluate others. Else workers
-//! take turns ([`Steering::takes_turns`]): bursts meet the rules one by one, in the order of their arrival, where one
-//! worker at a time has them anyway: as they are received, or, if they have to be opened before, as they leave.
+//! take turns ([`Steering::takes_turns`]): bursts meet the rules one by one, in the order of their arrival, as one worker
+//! receives them, or, if they have to be opened before, as one worker sends them.
 //! If one burst holds all others up, a live port's frames are received and dropped as `queue`, a burst in a
 //! worker's turn, so that what waits is never old; a capture waits, and so does what is for envelopes or came in some: in
 //! the kernel. A burst that a worker keeps longer than [`PATIENCE`]

@@ -202,7 +202,7 @@ impl<B: Batch> Lane<B> {
         }
     }
 
-    /// Takes out the oldest batch that is done, and the lost ones and those that are given up before it.
+    /// Takes out the oldest batch that is done; lost and overdue ones before it are passed over.
     fn pop(&self, state: &mut State<B>, now: Duration) -> Option<B> {
         loop {
             let Place { since, batch } = state.places.front()?;
@@ -296,7 +296,7 @@ impl<B: Batch> Drop for Claim<'_, B> {
 }
 
 impl<B: Batch> Releaser<'_, B> {
-    /// The next batch, in order, if it is done, at `now`: lost ones and those that are given up are passed over. After
+    /// The next batch, in order, if it is done, at `now`: lost and overdue ones are passed over. After
     /// `None` the next worker that finishes a batch may release.
     pub fn next(&mut self, now: Duration) -> Option<&mut B> {
         let mut last = self.batch.take();
