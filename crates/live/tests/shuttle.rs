@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use lane::{Batch, Lane, Part, Shape, Stage};
+use lane::{Batch, Lane, Shape, Stage};
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::sync::atomic::{AtomicUsize, Ordering};
 use shuttle::sync::{Arc, Mutex, MutexGuard};
@@ -26,6 +26,8 @@ mod sealed;
 #[allow(dead_code, unreachable_pub)]
 #[path = "../src/forward/reorder/turn.rs"]
 mod turn;
+#[path = "shuttle/turns.rs"]
+mod turns;
 
 /// Where frames find what a batch is.
 mod forward {
@@ -48,10 +50,6 @@ const PATIENCE: Duration = Duration::from_secs(1);
 struct Numbers(Vec<u64>);
 
 impl Batch for Numbers {
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     fn clear(&mut self) {
         self.0.clear();
     }
@@ -85,15 +83,9 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl World {
-    fn new(parts: usize) -> Arc<Self> {
+    fn new() -> Arc<Self> {
         Arc::new(Self {
-            lane: Lane::new(Shape {
-                room: 3,
-                ready: 2,
-                flood: PATIENCE,
-                parts,
-                patience: PATIENCE,
-            }),
+            lane: Lane::new(Shape { room: 3, patience: PATIENCE }),
             source: Mutex::new(0),
             released: Mutex::new(Vec::new()),
             lost: Mutex::new(BTreeSet::new()),
@@ -124,7 +116,7 @@ impl World {
     }
 }
 
-/// A worker of a world whose batches have one part.
+/// A worker of a world.
 struct Hand<'w>(&'w World);
 
 impl Way<Numbers> for Hand<'_> {
@@ -134,7 +126,7 @@ impl Way<Numbers> for Hand<'_> {
         Duration::from_secs(*locked(&self.0.seconds))
     }
 
-    fn stage(&mut self, parts: &mut [Numbers]) -> Result<Came, Self::Error> {
+    fn stage(&mut self, batch: &mut Numbers) -> Result<Came, Self::Error> {
         let mut source = locked(&self.0.source);
         if *source == BATCHES {
             return Ok(Came::default());
@@ -142,7 +134,7 @@ impl Way<Numbers> for Hand<'_> {
         *source += 1;
         let number = *source;
         drop(source);
-        self.0.alone(0, || parts[0].0.push(number));
+        self.0.alone(0, || batch.0.push(number));
         Ok(Came { frames: 1, is_more: number.is_multiple_of(2) })
     }
 
@@ -150,40 +142,33 @@ impl Way<Numbers> for Hand<'_> {
         Ok(Came::default())
     }
 
-    fn work(&mut self, part: &mut Numbers) {
-        assert_eq!(part.0.len(), 1);
+    fn work(&mut self, batch: &mut Numbers) {
+        assert_eq!(batch.0.len(), 1);
         thread::yield_now();
     }
 
-    fn late(&mut self, part: Numbers) {
-        locked(&self.0.lost).extend(part.0);
+    fn late(&mut self, batch: Numbers) {
+        locked(&self.0.lost).extend(batch.0);
     }
 
-    fn release(&mut self, parts: &mut [Part<Numbers>]) -> Result<(), Self::Error> {
-        self.0.alone(1, || {
-            let mut released = locked(&self.0.released);
-            for part in parts {
-                if let Part::Done(part) = part {
-                    released.append(&mut part.0);
-                }
-            }
-        });
+    fn release(&mut self, batch: &mut Numbers) -> Result<(), Self::Error> {
+        self.0.alone(1, || locked(&self.0.released).append(&mut batch.0));
         Ok(())
     }
 }
 
 /// Takes turns until all is over. No worker ever waits for another: shuttle reports a schedule without an end.
-fn work(world: &World, worker: usize, trouble: Trouble) {
+fn work(world: &World, trouble: Trouble) {
     let mut hand = Hand(world);
     while !world.is_over() {
         if trouble == Trouble::None || thread_rng().gen_bool(0.5) {
-            let Ok(_) = world.lane.turn(worker, true, &mut hand);
-        } else if let Stage::Room(mut stager) = world.lane.stage(hand.now()) {
-            let Ok(came) = hand.stage(stager.parts());
+            let Ok(_) = world.lane.turn(true, &mut hand);
+        } else if let Stage::Room(mut stager) = world.lane.stage() {
+            let Ok(came) = hand.stage(stager.batch());
             if came.frames == 0 {
                 continue;
             }
-            let claim = stager.take(worker, hand.now());
+            let claim = stager.take(hand.now());
             let number = claim.0[0];
             match trouble {
                 Trouble::Stuck => {
@@ -205,10 +190,10 @@ fn work(world: &World, worker: usize, trouble: Trouble) {
 
 fn through(troubles: &'static [Trouble]) {
     let program = move || {
-        let world = World::new(1);
-        let hands = troubles.iter().enumerate().map(|(worker, trouble)| {
+        let world = World::new();
+        let hands = troubles.iter().map(|trouble| {
             let world = Arc::clone(&world);
-            thread::spawn(move || work(&world, worker, *trouble))
+            thread::spawn(move || work(&world, *trouble))
         });
         let hands: Vec<_> = hands.collect();
         hands.into_iter().for_each(|hand| hand.join().expect("a worker"));
@@ -232,59 +217,4 @@ fn batches_that_a_worker_panics_over_hold_nobody_up() {
 fn batches_that_a_worker_keeps_are_given_up_once() {
     through(&[Trouble::Stuck, Trouble::None]);
     through(&[Trouble::Stuck, Trouble::Stuck, Trouble::None]);
-}
-
-/// Each worker has its own part of every batch, and takes its parts in order.
-#[test]
-fn parts_are_their_workers_and_a_batch_waits_for_all() {
-    const WORKERS: usize = 2;
-    let program = || {
-        let world = World::new(WORKERS);
-        let hands: Vec<_> = (0..WORKERS)
-            .map(|worker| {
-                let world = Arc::clone(&world);
-                thread::spawn(move || own_parts(&world, worker))
-            })
-            .collect();
-        hands.into_iter().for_each(|hand| hand.join().expect("a worker"));
-        let released = locked(&world.released);
-        let all = (1..=BATCHES).flat_map(|number| [number; WORKERS]);
-        assert_eq!(*released, all.collect::<Vec<_>>());
-    };
-    check_random(program, SCHEDULES);
-    check_pct(program, SCHEDULES, DEPTH);
-}
-
-fn own_parts(world: &World, worker: usize) {
-    let (mut own, mut parts) = (Vec::new(), Vec::new());
-    while !world.is_over() {
-        if let Stage::Room(mut stager) = world.lane.stage(Duration::ZERO) {
-            let mut source = locked(&world.source);
-            if *source < BATCHES {
-                *source += 1;
-                stager.parts().iter_mut().for_each(|part| part.0.push(*source));
-                // Before it lets go of the source: the other worker ends once that is empty, and the lane too.
-                stager.put(Duration::ZERO, false);
-            }
-        }
-        if let Some(claim) = world.lane.claim(worker, Duration::ZERO) {
-            own.push(claim.0[0]);
-            thread::yield_now();
-            assert!(claim.finish().is_none());
-        }
-        if let Some(mut releaser) = world.lane.release() {
-            while let Some(released) = releaser.next(Duration::ZERO) {
-                world.alone(1, || {
-                    for part in released {
-                        if let Part::Done(part) = part {
-                            parts.append(&mut part.0);
-                        }
-                    }
-                    locked(&world.released).append(&mut parts);
-                });
-            }
-        }
-        thread::yield_now();
-    }
-    assert!(own.is_sorted());
 }

@@ -142,7 +142,7 @@ pub struct Queue {
     pub released: u64,
     /// How long the released bursts were there, all together.
     pub stayed_seconds: f64,
-    /// Parts of bursts that were given up so far.
+    /// Bursts that were given up so far.
     pub overdue: u64,
 }
 

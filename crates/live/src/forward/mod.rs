@@ -6,6 +6,7 @@ pub(crate) mod account;
 pub(crate) mod awake;
 pub(crate) mod causes;
 pub(crate) mod clock;
+pub(crate) mod evaluator;
 pub(crate) mod fate;
 pub(crate) mod fragments;
 pub(crate) mod handover;

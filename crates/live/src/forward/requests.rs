@@ -10,6 +10,7 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::forward::evaluator::EvaluatorHandle;
 use dataplane::publish::Worker;
 
 /// How long an answer may take.
@@ -34,9 +35,9 @@ pub(crate) struct NoReply(pub(crate) usize);
 impl WorkerRequests {
     /// Answers all requests that wait.
     #[inline]
-    pub(crate) fn answer(&self, worker: &mut Worker) {
+    pub(crate) fn answer(&self, evaluator: &EvaluatorHandle) {
         if self.are_any.load(Ordering::Relaxed) {
-            self.answer_all(worker);
+            self.answer_all(&mut evaluator.lock().rules);
         }
     }
 

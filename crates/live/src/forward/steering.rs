@@ -5,6 +5,8 @@
 //! port of arrival and the worker that received them. [`conntrack::steer`] decides, as in a replay. Under rules whose
 //! packets depend on no others, a frame's receiver evaluates it; frames of ports with one queue are shared out all the
 //! same. What the kernel has once for all processors couples no workers: they share it ([`dataplane::Shared`]).
+//! Where a wire keeps the order of all its frames, nobody owns frames: under rules whose packets depend on others, or
+//! none, workers take turns at one [`Evaluator`](super::evaluator), which sees all packets, so that any rules suit.
 
 use std::sync::Arc;
 
@@ -24,6 +26,8 @@ pub(crate) struct Steering {
     workers: usize,
     /// Whether a frame's owner has to evaluate it, and not just its receiver.
     couples: bool,
+    /// Whether workers take turns at one evaluator.
+    takes_turns: bool,
 }
 
 /// The addresses or the first fragment by which a fragment reaches its owner.
@@ -48,7 +52,15 @@ impl Steering {
         let key = class.key().cloned().unwrap_or(Key::Addresses);
         let why = why.filter(|_| workers > 1);
         let workers = if why.is_some() { 1 } else { workers };
-        (Self { key, workers, couples }, why)
+        (Self { key, workers, couples, takes_turns: false }, why)
+    }
+
+    /// Decides it where a wire keeps the order of all its frames.
+    pub(crate) fn in_order(rulesets: &[Arc<Ruleset>], workers: usize) -> Self {
+        let is_pure = |rules: &Arc<Ruleset>| matches!(rules.class_of_sharers(), Class::Pure);
+        let are_any = rulesets.iter().any(|rules| !rules.tables.is_empty());
+        let takes_turns = workers > 1 && !(are_any && rulesets.iter().all(is_pure));
+        Self { key: Key::Addresses, workers, couples: false, takes_turns }
     }
 
     /// Whether workers may share frames out in this way under other rules.
@@ -58,6 +70,7 @@ impl Steering {
     pub(crate) fn suits(&self, rulesets: &[Arc<Ruleset>]) -> Result<(), String> {
         let (wanted, why) = Self::of(rulesets, self.workers);
         match why {
+            _ if self.takes_turns => Ok(()),
             Some(why) => Err(format!("they need one worker: {why}")),
             None if self.workers == 1 || !wanted.couples || self.is_by(&wanted.key) => Ok(()),
             None => Err("connections are shared out between workers in another way".to_owned()),
@@ -72,7 +85,7 @@ impl Steering {
         let mut bounds = program.revisions().map(|revision| revision.class_bound());
         let bound = bounds.try_fold(Class::Pure, |class, bound| Some(class.or(bound?)));
         let is_sure = bound.is_some_and(|class| class.key().is_none_or(|key| self.is_by(key)));
-        if self.workers == 1 || is_sure {
+        if self.workers == 1 || self.takes_turns || is_sure {
             return Ok(());
         }
         let rulesets = program.revisions().map(|revision| Arc::new(revision.ruleset()));
@@ -89,20 +102,20 @@ impl Steering {
         self.workers
     }
 
-    /// Whether a frame's owner has to evaluate it.
-    pub(crate) fn couples(&self) -> bool {
-        self.couples
+    /// Whether workers take turns at one evaluator.
+    pub(crate) fn takes_turns(&self) -> bool {
+        self.takes_turns
     }
 
-    /// Whether wires can keep the order of all their frames: each frame has an owner by itself, or needs none.
-    pub(crate) fn can_order(&self) -> bool {
-        self.workers == 1 || !self.couples || matches!(self.key, Key::Addresses)
+    /// The number of evaluators: the first workers answer for them.
+    pub(crate) fn evaluators(&self) -> usize {
+        if self.takes_turns { 1 } else { self.workers }
     }
 
     /// Whether the frames of a port are handed to their owners; `has_queues` if each worker receives on a queue of its
     /// own.
     pub(crate) fn steers(&self, has_queues: bool) -> bool {
-        self.workers > 1 && (self.couples || !has_queues)
+        self.workers > 1 && !self.takes_turns && (self.couples || !has_queues)
     }
 
     /// The program by which a device distributes frames among workers, so that most come to their owner at once.

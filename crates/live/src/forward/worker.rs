@@ -23,15 +23,14 @@ use smallvec::SmallVec;
 use crate::config::{OnPanic, Side};
 use crate::forward::account::Reason;
 use crate::forward::clock::now;
+use crate::forward::evaluator::EvaluatorHandle;
 use crate::forward::handover::Handover;
 use crate::forward::handover_frame::HandoverFrame;
 use crate::forward::middlebox::{Middlebox, Waiting, WorkerRing};
 use crate::forward::ordered::Ordered;
-use crate::forward::shadow::ShadowWorker;
 use crate::forward::slots::{Phase, WorkerSlots};
 use crate::forward::talkers::Sampler;
 use crate::forward::wire::{Mode, Turn, Wire};
-use dataplane::publish;
 
 /// How long frames are still received after a request to stop.
 pub const DRAIN: Duration = Duration::from_millis(200);
@@ -48,8 +47,9 @@ pub(crate) struct Worker {
     pub(crate) wires: Vec<Wire>,
     /// The wires that keep the order of all their frames.
     pub(crate) ordered: Vec<Ordered>,
-    pub(crate) rules: publish::Worker,
-    pub(crate) shade: ShadowWorker,
+    pub(crate) evaluator: EvaluatorHandle,
+    /// Whether it answers for the evaluator: it has its own, or is the first worker.
+    pub(crate) answers: bool,
     pub(crate) handover: Handover,
     pub(crate) sampler: Sampler,
     pub(crate) on_panic: OnPanic,
@@ -149,16 +149,17 @@ impl Worker {
     /// Answers requests, processes one burst of each port of all wires, and what others gave; returns the number of
     /// frames.
     fn turn(&mut self) -> Result<usize, PortError> {
-        self.shared.seat(self.number).questions.answer(&mut self.rules);
+        self.shared.seat(self.number).questions.answer(&self.evaluator);
         let mode = self.mode();
-        let Self { rules, shade, sampler, handover, shared, wires, ordered, taken, stage, .. } =
-            self;
+        let Self { evaluator, sampler, handover, shared, wires, ordered, taken, stage, .. } = self;
         let (middlebox, ring) = (&mut self.middlebox, &mut self.ring);
         let now = now();
-        shade.turns();
+        if let Some(mut evaluator) = evaluator.if_free() {
+            evaluator.shade.turns();
+        }
         let causes = &shared.causes;
         let holds = false;
-        let mut means = Turn { rules, causes, shade, handover, sampler, mode, holds, now };
+        let mut means = Turn { evaluator, causes, handover, sampler, mode, holds, now };
         let came_back = take_back(ring, wires, &mut means)?;
         let mut frames = 0;
         if stage.phase == Phase::Receives && !stage.is_late {
@@ -193,11 +194,14 @@ impl Worker {
             wires[usize::from(wire)].drop_held(usize::from(from));
         }
         means.handover.wake();
-        means.shade.turned(now, frames);
+        if let Some(mut evaluator) = evaluator.if_free() {
+            evaluator.shade.turned(now, frames);
+            let flows = if self.answers { evaluator.rules.state().flows() } else { 0 };
+            shared.seat(self.number).holds(flows);
+        }
         if let (Some(middlebox), 0) = (middlebox, frames) {
             middlebox.idle(now);
         }
-        shared.seat(self.number).holds(rules.state().flows());
         if let Some(ring) = ring {
             ring.wake();
             shared.seat(self.number).has_away(ring.away());
@@ -214,10 +218,10 @@ impl Worker {
     pub(crate) fn carry_out(&mut self) {
         self.caught(|worker| {
             let mode = worker.mode();
-            let Self { rules, shade, sampler, handover, shared, wires, .. } = worker;
+            let Self { evaluator, sampler, handover, shared, wires, .. } = worker;
             let (causes, now) = (&shared.causes, now());
             let holds = false;
-            let mut means = Turn { rules, causes, shade, handover, sampler, mode, holds, now };
+            let mut means = Turn { evaluator, causes, handover, sampler, mode, holds, now };
             wires.iter_mut().try_for_each(|wire| wire.carry_out(&mut means))?;
             means.handover.release(false);
             means.handover.wake();
@@ -260,6 +264,14 @@ impl Worker {
         self.shared.stop();
         self.go_on_to(Phase::Gives);
         0
+    }
+
+    /// The connections that it leaves, if they are to be kept.
+    pub(crate) fn left(&self, keeps: bool) -> Listing {
+        match keeps && self.answers {
+            true => self.evaluator.lock().rules.connections(),
+            false => Listing::default(),
+        }
     }
 
     /// Gives up all frames that are on their way.

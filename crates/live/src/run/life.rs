@@ -174,10 +174,10 @@ impl Run {
         };
         let keepers = tunnels.iter().map(Timers::start).collect::<io::Result<_>>();
         let keepers = keepers.map_err(RunError::Workers)?;
-        let Division { steering, cores, why } = division;
+        let steering = division.steering.clone();
         let parts = Parts {
             rules: Rules::new(published, steering, plan.revisions),
-            workers: owner::Workers::new(shared, directions, cores, why),
+            workers: owner::Workers::new(shared, directions, division),
             devices: Devices::new(links, tunnels),
             watchers: Watchers::new(taps, Wires { all, addresses }),
             started: Started {

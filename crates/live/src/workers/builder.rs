@@ -13,6 +13,7 @@ use conntrack::Listing;
 
 use crate::config::{OnPanic, Order, Other, Slot, topology};
 use crate::forward::account::Account;
+use crate::forward::evaluator::EvaluatorHandle;
 use crate::forward::handover::{self, Handover};
 use crate::forward::middlebox::{End, Hosted, Middlebox};
 use crate::forward::ordered::{Lanes, Ordered};
@@ -124,8 +125,8 @@ impl WorkerBuilder {
             let [first, second] = ports;
             let ends = [parts(first, steering, order), parts(second, steering, order)];
             let [firsts, seconds] = ends.map(Vec::into_iter);
-            let workers = of_workers.iter_mut().enumerate();
-            for (ends, (worker, wires)) in firsts.zip(seconds).zip(workers) {
+            let workers = of_workers.iter_mut();
+            for (ends, wires) in firsts.zip(seconds).zip(workers) {
                 // A frame that is handed over names its wire by its place among `free`.
                 let number = wires.free.len() as u16;
                 let ends = [ends.0, ends.1];
@@ -136,7 +137,7 @@ impl WorkerBuilder {
                     counted.accounts.push(account);
                 }
                 match &lanes {
-                    Some(lanes) => wires.ordered.push(Ordered::new(wire, lanes, worker)),
+                    Some(lanes) => wires.ordered.push(Ordered::new(wire, lanes)),
                     None => wires.free.push(wire),
                 }
             }
@@ -145,12 +146,19 @@ impl WorkerBuilder {
         let wakers = shared.wakers();
         let handovers = handover::among(&wakers, steering);
         let max = published.program().config().ct.max;
+        let evaluator = |number| {
+            let [of_rules, of_shade] = [(), ()].map(|()| steering.shard(number, max));
+            let rules = published.worker_of(of_rules).sending();
+            EvaluatorHandle::new(rules, ShadowWorker::new(Arc::clone(&shared.shadow), of_shade))
+        };
+        let evaluators: Vec<_> = (0..steering.evaluators()).map(evaluator).collect();
+        let evaluator = |number: usize| evaluators[number.min(evaluators.len() - 1)].clone();
         let make = |(number, ((wires, handover), waker)): (usize, ((Wires, Handover), _))| Worker {
             number,
             wires: wires.free,
             ordered: wires.ordered,
-            rules: published.worker_of(steering.shard(number, max)).sending(),
-            shade: ShadowWorker::new(Arc::clone(&shared.shadow), steering.shard(number, max)),
+            evaluator: evaluator(number),
+            answers: number < steering.evaluators(),
             handover,
             sampler: Sampler::of(&shared.talkers, number),
             on_panic,
@@ -197,8 +205,7 @@ impl WorkerBuilder {
                     let _ = topology::pin(core);
                 }
                 let ended = worker.run();
-                let left = if keeps { worker.rules.connections() } else { Listing::default() };
-                (ended, left)
+                (ended, worker.left(keeps))
             };
             // A worker that gets no thread is dropped, which stops the others.
             threads.push(Thread::Own(thread::Builder::new().name(name).spawn(work)?));

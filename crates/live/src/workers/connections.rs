@@ -45,9 +45,7 @@ impl Workers {
     pub(crate) fn count_connections(&self) -> Result<usize, NoReply> {
         let count =
             |worker: &mut dataplane::publish::Worker| worker.trackers().map(|t| t.flows()).sum();
-        (0..self.shared().seats().len())
-            .map(|worker| self.shared().ask::<usize>(worker, count))
-            .sum()
+        self.having_connections().map(|worker| self.shared().ask::<usize>(worker, count)).sum()
     }
 
     /// The connections that are wanted, from a place on, until there are `most` or more.
@@ -133,7 +131,7 @@ impl Workers {
             Some(None) => Some(Place { table: place.table + 1, slot: 0, ..place }),
             None => {
                 let worker = place.worker + 1;
-                (worker < self.shared().seats().len()).then_some(Place {
+                self.having_connections().contains(&worker).then_some(Place {
                     worker,
                     table: 0,
                     slot: 0,

@@ -8,10 +8,6 @@ use crate::answers::one_worker;
 use crate::config::{Order, Workers, topology};
 use crate::forward::steering::Steering;
 
-/// Why one worker evaluates where a wire keeps the order of all its frames, and ports decide the owner of a connection.
-const FRAGMENTS: &str =
-    "a wire keeps the order of all its frames, and fragments have no ports to be shared out by";
-
 /// The division of a run's packets among workers.
 #[derive(Debug)]
 pub(crate) struct Division {
@@ -30,11 +26,10 @@ impl Division {
         mut orders: impl Iterator<Item = Order>,
     ) -> Self {
         let mut cores = topology::chosen(&workers.cores, workers.count);
-        let (mut steering, mut why) = Steering::of(rulesets, cores.len());
-        if orders.any(|order| order == Order::Wire) && !steering.can_order() {
-            steering = Steering::of(rulesets, 1).0;
-            why = Some(FRAGMENTS.to_owned());
-        }
+        let (steering, why) = match orders.any(|order| order == Order::Wire) {
+            true => (Steering::in_order(rulesets, cores.len()), None),
+            false => Steering::of(rulesets, cores.len()),
+        };
         cores.truncate(steering.workers());
         Self { steering, cores, why }
     }

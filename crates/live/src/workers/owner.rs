@@ -3,6 +3,7 @@
 //! Contract: any thread may use it. Nothing here waits for a frame; a request waits for the end of its worker's burst.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -11,6 +12,7 @@ use crate::forward::account::Accounted;
 use crate::forward::shadow::Shadow;
 use crate::forward::slots::WorkerSlots;
 use crate::workers::builder::Counted;
+use crate::workers::division::Division;
 use crate::workers::status::{Direction, of_worker};
 use crate::workers::watch::Watch;
 
@@ -21,6 +23,8 @@ pub(crate) struct Workers {
     directions: Vec<Counted>,
     /// The core of each worker that is pinned.
     cores: Vec<Option<usize>>,
+    /// The number of evaluators, for which the first workers answer.
+    evaluators: usize,
     /// Why one worker sees all packets where several were wanted.
     why: Option<String>,
 }
@@ -29,14 +33,19 @@ impl Workers {
     pub(crate) fn new(
         shared: Arc<WorkerSlots>,
         directions: Vec<Counted>,
-        cores: Vec<Option<usize>>,
-        why: Option<String>,
+        Division { steering, cores, why }: Division,
     ) -> Self {
-        Self { shared, directions, cores, why }
+        let evaluators = steering.evaluators();
+        Self { shared, directions, cores, evaluators, why }
     }
 
     pub(super) fn shared(&self) -> &WorkerSlots {
         &self.shared
+    }
+
+    /// The workers that have connections to answer for.
+    pub(super) fn having_connections(&self) -> Range<usize> {
+        0..self.evaluators
     }
 
     /// Makes the workers stop once they have handled what their ports still have.

@@ -18,6 +18,7 @@ mod refusing;
 mod requests;
 mod settings;
 mod shadow;
+mod turns;
 mod watched;
 mod workers;
 

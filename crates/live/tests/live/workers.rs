@@ -76,7 +76,7 @@ struct Answer {
 }
 
 /// The rules' counters, in their order.
-fn counters(published: &Published) -> Vec<Counters> {
+pub(super) fn counters(published: &Published) -> Vec<Counters> {
     let snapshot = published.snapshot().unwrap();
     let ruleset = snapshot.program.revision(Family::Ipv4).unwrap().ruleset();
     let rules =

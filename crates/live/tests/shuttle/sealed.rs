@@ -1,6 +1,6 @@
 //! Bursts of a tunnel at a lane: several workers open them, seal what was in them for another tunnel, and release them.
 //!
-//! The protocol, the lane and the merge are the real ones; the protocol's lock is shuttle's, and nobody holds it while
+//! The protocol and the lane are the real ones; the protocol's lock is shuttle's, and nobody holds it while
 //! anything is ciphered, as by `run/tunnel`.
 
 use std::collections::BTreeSet;
@@ -16,8 +16,8 @@ use tunnel::{
     SystemEntropy, TAILROOM, Tunnel,
 };
 
-use super::frames::{Frames, merge};
-use super::lane::{Lane, Part, Shape};
+use super::frames::Frames;
+use super::lane::{Lane, Shape};
 use super::turn::{Came, Way};
 use super::{DEPTH, PATIENCE, locked};
 
@@ -127,14 +127,13 @@ fn shared<'m>(of: &'m Mutex<Tunnel>) -> impl FnMut(&mut dyn FnMut(&mut Tunnel)) 
 
 impl World {
     /// Makes a world, and the end that everything is sent to.
-    fn new(parts: usize) -> (Arc<Self>, Tunnel) {
+    fn new() -> (Arc<Self>, Tunnel) {
         let ([mut from, opens], [seals, to]) = (pair(), pair());
         let sealed = |number| seal(&packet(number), |run| run(&mut from));
         let all: Vec<_> = (0..PACKETS).map(sealed).collect();
         let coming = all.chunks(BURST).rev().map(<[_]>::to_vec).collect();
-        let shape = Shape { room: 3, ready: 2, flood: PATIENCE, parts, patience: PATIENCE };
         let world = Self {
-            lane: Lane::new(shape),
+            lane: Lane::new(Shape { room: 3, patience: PATIENCE }),
             coming: Mutex::new(coming),
             opens: Mutex::new(opens),
             seals: Mutex::new(seals),
@@ -180,22 +179,10 @@ impl Way<Frames> for Hand<'_> {
         Duration::ZERO
     }
 
-    fn stage(&mut self, parts: &mut [Frames]) -> Result<Came, Infallible> {
+    fn stage(&mut self, frames: &mut Frames) -> Result<Came, Infallible> {
         let Some(datagrams) = locked(&self.0.coming).pop() else { return Ok(Came::default()) };
-        let mut burst = Burst::new();
-        datagrams.iter().for_each(|datagram| burst.push(datagram, FrameMeta::default()));
-        match parts {
-            [all] => (all.burst, all.is_closed) = (burst, true),
-            // Whose a packet is can only be seen once it is opened.
-            parts => {
-                self.open(&mut burst);
-                for frame in burst.iter() {
-                    let number = frame.bytes[PACKET - 1];
-                    let meta = FrameMeta { number: number.into(), ..FrameMeta::default() };
-                    parts[usize::from(number) % parts.len()].burst.push(frame.bytes, meta);
-                }
-            }
-        }
+        datagrams.iter().for_each(|datagram| frames.burst.push(datagram, FrameMeta::default()));
+        frames.is_closed = true;
         Ok(Came { frames: BURST, is_more: true })
     }
 
@@ -203,37 +190,32 @@ impl Way<Frames> for Hand<'_> {
         Ok(Came::default())
     }
 
-    fn work(&mut self, part: &mut Frames) {
-        if std::mem::take(&mut part.is_closed) {
-            self.open(&mut part.burst);
+    fn work(&mut self, frames: &mut Frames) {
+        if std::mem::take(&mut frames.is_closed) {
+            self.open(&mut frames.burst);
         }
-        each(&mut part.burst, |packet| seal(packet, shared(&self.0.seals)));
+        each(&mut frames.burst, |packet| seal(packet, shared(&self.0.seals)));
     }
 
     fn late(&mut self, _: Frames) {
         panic!("there is time");
     }
 
-    fn release(&mut self, parts: &mut [Part<Frames>]) -> Result<(), Infallible> {
-        let mut out = Burst::with_capacity(0);
-        let done = parts.iter_mut().filter_map(|part| match part {
-            Part::Done(part) => Some(part.leaving()),
-            Part::Overdue { .. } => None,
-        });
-        merge(done, &mut out);
-        locked(&self.0.left).extend(out.iter().map(|frame| frame.bytes.to_vec()));
+    fn release(&mut self, frames: &mut Frames) -> Result<(), Infallible> {
+        let all = frames.leaving().iter().map(|frame| frame.bytes.to_vec());
+        locked(&self.0.left).extend(all);
         Ok(())
     }
 }
 
-fn through(workers: usize, parts: usize) {
+fn through(workers: usize) {
     let program = move || {
-        let (world, to) = World::new(parts);
-        let work = |worker| {
+        let (world, to) = World::new();
+        let work = |_| {
             let world = Arc::clone(&world);
             thread::spawn(move || {
                 while !world.is_over() {
-                    let Ok(_) = world.lane.turn(worker, true, &mut Hand(&world));
+                    let Ok(_) = world.lane.turn(true, &mut Hand(&world));
                     thread::yield_now();
                 }
             })
@@ -249,11 +231,5 @@ fn through(workers: usize, parts: usize) {
 /// A worker has all of a burst, which it opens and seals.
 #[test]
 fn bursts_that_are_opened_and_sealed_side_by_side_leave_in_their_order() {
-    through(3, 1);
-}
-
-/// The worker that stages a burst opens it; its packets are shared out, and leave in their order.
-#[test]
-fn packets_that_are_shared_out_leave_in_their_order() {
-    through(2, 2);
+    through(3);
 }

@@ -187,7 +187,7 @@ impl Steps {
     fn finish(&mut self) {
         if let Some(mut worker) = self.worker.take() {
             let ended = worker.see_out();
-            let left = if self.keeps { worker.rules.connections() } else { Listing::default() };
+            let left = worker.left(self.keeps);
             drop(worker);
             self.end.tell((ended, left));
         }

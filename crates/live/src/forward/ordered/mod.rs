@@ -2,14 +2,14 @@
 //! [`crate::forward::reorder`], for bursts.
 //!
 //! Contract: each direction has one [`Lane`]. Frames leave through the other port in the order of their arrival, with
-//! replies through the port of arrival; frames that a rule made take the place of the frame that they replace. Under
-//! rules whose packets depend on no others, a burst is that of the worker that received it, from its envelopes to its
-//! envelopes: so it stays in one processor's caches. Else it has a part for each worker, with the
-//! frames that are its own by the [`Steering`], and each worker evaluates its parts in order. While enough bursts are
-//! ready, frames stay in their port, so that the next burst is larger. Where more come than are evaluated for
-//! [`FLOOD`], or one burst holds all others up, a live port's frames are received and dropped as `queue`, a burst in a
+//! replies through the port of arrival; frames that a rule made take the place of the frame that they replace. A burst is
+//! that of the worker that received it, from its envelopes to its envelopes: so it stays in one processor's caches. Under
+//! rules whose packets depend on no others, it is evaluated by that worker, while others evaluate others. Else workers
+//! take turns ([`Steering::takes_turns`]): bursts meet the rules one by one, in the order of their arrival, as one worker
+//! receives them, or, if they have to be opened before, as one worker sends them.
+//! If one burst holds all others up, a live port's frames are received and dropped as `queue`, a burst in a
 //! worker's turn, so that what waits is never old; a capture waits, and so does what is for envelopes or came in some: in
-//! the kernel. A part that a worker keeps longer than [`PATIENCE`]
+//! the kernel. A burst that a worker keeps longer than [`PATIENCE`]
 //! is not waited for, and dropped as `overdue` when the worker brings it: until then it counts as on its way.
 //!
 //! A wire's own steps do the work ([`Wire`]): this only makes bursts change places between them.
@@ -22,9 +22,9 @@ mod steps;
 mod tests;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
+use crossbeam_utils::CachePadded;
 use pktio::{PortError, Readiness};
 
 use self::frames::Frames;
@@ -44,63 +44,44 @@ const ROOM: usize = 64;
 /// apart when they leave than a receiver remembers.
 const SEALED: usize = 2;
 
-/// Bursts that wait for each worker, at most, where it has a part of each.
-const READY: usize = 2;
-
-/// How long bursts may leave frames in their port until more are taken to come than are evaluated: a shorter time may
-/// mean that the workers were just not scheduled.
-const FLOOD: Duration = Duration::from_millis(10);
-
 /// How long a worker may have a burst.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The lanes of both directions of an ordered wire, which its workers share.
 #[derive(Debug)]
 pub(crate) struct Lanes {
-    directions: [Direction; 2],
-    steering: Steering,
+    directions: [CachePadded<Lane<Frames>>; 2],
+    /// Whether workers take turns at the rules.
+    takes_turns: bool,
     /// The moment 0 of its clock.
     start: Instant,
-}
-
-#[derive(Debug)]
-struct Direction {
-    lane: Lane<Frames>,
-    /// The number of the next frame that is shared out between owners.
-    number: AtomicU64,
 }
 
 /// One worker's part of an ordered wire.
 pub(crate) struct Ordered {
     wire: Wire,
     lanes: Arc<Lanes>,
-    /// The worker's number.
-    number: usize,
     in_hand: Option<InHand>,
     /// The most frames that each port handed over at once so far: a port that hands over fewer has no more.
     most: [usize; 2],
-    /// The owner of each frame of a burst.
-    owners: Vec<usize>,
 }
 
 impl Lanes {
-    /// Makes the lanes of workers that share frames out in this way, between ports of which one has envelopes or none.
+    /// Makes the lanes of these workers, between ports of which one has envelopes or none.
     pub(crate) fn new(steering: &Steering, has_envelopes: bool) -> Self {
         let workers = steering.workers();
-        let parts = if steering.couples() { workers } else { 1 };
         let room = if has_envelopes { workers + SEALED } else { ROOM.max(2 * workers) };
-        let shape = Shape { room, ready: READY, flood: FLOOD, parts, patience: PATIENCE };
-        let direction = || Direction { lane: Lane::new(shape), number: AtomicU64::new(0) };
+        let shape = Shape { room, patience: PATIENCE };
         Self {
-            directions: [direction(), direction()],
-            steering: steering.clone(),
+            directions: [(), ()].map(|()| CachePadded::new(Lane::new(shape))),
+            takes_turns: steering.takes_turns(),
             start: Instant::now(),
         }
     }
 
     /// The queue of the frames that an end received.
     pub(crate) fn queue(&self, from: usize) -> Queue {
-        let lane = &self.directions[from].lane;
+        let lane = &self.directions[from];
         let Backlog { batches, held, released, stayed, overdue } = lane.backlog();
         let (room, stayed_seconds) = (lane.shape().room, stayed.as_secs_f64());
         Queue { bursts: batches, held, room, released, stayed_seconds, overdue }
@@ -108,20 +89,13 @@ impl Lanes {
 }
 
 impl Ordered {
-    pub(crate) fn new(wire: Wire, lanes: &Arc<Lanes>, number: usize) -> Self {
-        Self {
-            wire,
-            lanes: Arc::clone(lanes),
-            number,
-            in_hand: None,
-            most: [0; 2],
-            owners: Vec::new(),
-        }
+    pub(crate) fn new(wire: Wire, lanes: &Arc<Lanes>) -> Self {
+        Self { wire, lanes: Arc::clone(lanes), in_hand: None, most: [0; 2] }
     }
 
     /// Whether any worker has bursts between staging and release.
     pub(crate) fn has_bursts(&self) -> bool {
-        self.lanes.directions.iter().any(|direction| !direction.lane.is_empty())
+        self.lanes.directions.iter().any(|lane| !lane.is_empty())
     }
 
     /// How to wait for frames on the ports; see [`Wire::readiness`].

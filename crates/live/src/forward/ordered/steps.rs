@@ -2,29 +2,14 @@
 
 use std::sync::Arc;
 
-use packet::Headers;
-use pktio::{Burst, PortError};
+use pktio::PortError;
 
 use super::frames::Frames;
 use crate::forward::account::Account;
+use crate::forward::evaluator::Evaluator;
 use crate::forward::wire::{End, Turn, Wire, ends_from};
 
 impl Wire {
-    /// The burst that an end received, and the headers of each frame that was parsed; frames whose EtherType alone
-    /// decides their fate have none.
-    pub(super) fn received(
-        &mut self,
-        from: usize,
-    ) -> (&mut Burst, impl Iterator<Item = Option<&Headers>>) {
-        let headers = self.headers.iter().map(|found| found.as_ref().ok().map(|found| &found.1));
-        (&mut self.ends[from].burst, headers)
-    }
-
-    /// The frames that leave in place of received ones, and the frames that go back.
-    pub(super) fn leaving(&mut self) -> [&mut Burst; 2] {
-        [&mut self.out, &mut self.back]
-    }
-
     /// Swaps these bursts with the bursts of this wire.
     pub(super) fn exchange(&mut self, from: usize, frames: &mut Frames) {
         std::mem::swap(&mut self.ends[from].burst, &mut frames.burst);
@@ -44,6 +29,11 @@ impl Wire {
     /// Whether frames of a port come and leave in envelopes.
     pub(super) fn has_envelopes(&self) -> bool {
         self.ends.iter().any(End::has_envelopes)
+    }
+
+    /// Whether the frames that an end receives are in envelopes.
+    pub(super) fn opens(&self, from: usize) -> bool {
+        self.ends[from].has_envelopes()
     }
 
     /// Takes frames out of their envelopes.
@@ -72,11 +62,14 @@ impl Wire {
     /// Finds the fates of the frames that an end received, and carries them out, except for sending.
     pub(super) fn judge(&mut self, from: usize, means: &mut Turn<'_>) {
         self.tap.begins(means.now);
-        let mut guard = means.rules.burst();
+        let mut evaluator = means.evaluator.lock();
+        let Evaluator { rules, shade } = &mut *evaluator;
+        let mut guard = rules.burst();
         self.find_headers(from, guard.program());
         self.sample(from, means.sampler);
-        self.evaluate(from, &mut guard, means.causes, means.shade, means.now);
+        self.evaluate(from, &mut guard, means.causes, shade, means.now);
         drop(guard);
+        drop(evaluator);
         self.settle(from);
     }
 

@@ -4,7 +4,7 @@
 //! Contract: staging and releasing run on the workers themselves, each by one worker at a time, the first to come. A
 //! lane holds a bounded number of batches. Its one lock is held for a few moves of a batch, never while frames are
 //! received, worked on or sent: four times for a batch, never for a frame. A worker that panics over a batch loses it;
-//! a batch that a worker keeps for longer than the lane's patience is given up, and the worker is named: the batches
+//! a batch that a worker keeps for longer than the lane's patience is given up: the batches
 //! after it go on, and what the worker brings back later is not released. No batch allocates once a lane has all its
 //! buffers.
 //!
@@ -21,7 +21,7 @@ mod sync {
     pub(crate) use std::sync::{Mutex, MutexGuard};
 }
 
-pub use lane::{Backlog, Batch, Claim, Lane, Part, Releaser, Shape, Stage, Stager};
+pub use lane::{Backlog, Batch, Claim, Lane, Releaser, Shape, Stage, Stager};
 pub use turn::{Came, Way};
 
 #[cfg(test)]

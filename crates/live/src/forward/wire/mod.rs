@@ -2,8 +2,8 @@
 //! frame's whole way: headers found once, given to its owner if that is another worker, handled, its fate settled,
 //! transmitted.
 //!
-//! Contract: one thread's own; each worker has its own of every wire. No allocation once its buffers have grown, no
-//! lock (an unknown verdict takes one for its burst). Frames leave in the order in which they came. All frames of a
+//! Contract: one thread's own; each worker has its own of every wire. No allocation once its buffers have grown; for a
+//! burst the evaluator is locked, which is the worker's own unless workers take turns (an unknown verdict takes one lock more). Frames leave in the order in which they came. All frames of a
 //! burst go through one program. Every frame ends in the [`Account`] of its direction.
 
 mod end;
@@ -20,13 +20,12 @@ use pktio::{Burst, Frame, FrameBuf, FrameMeta, Port, PortError, Readiness, Taken
 use crate::config::Other;
 use crate::forward::account::{Account, Reason};
 use crate::forward::causes::{Causes, OfBurst};
+use crate::forward::evaluator::{Evaluator, EvaluatorHandle};
 use crate::forward::fate::{Fate, unseen};
 use crate::forward::handover::{Handover, Place};
 use crate::forward::handover_frame::HandoverFrame;
-use crate::forward::shadow::ShadowWorker;
 use crate::forward::talkers::Sampler;
 use crate::forward::taps::Tap;
-use dataplane::publish::Worker;
 use dataplane::{Crossing, Origin, Program, find_headers_into, link_of};
 use waits::Waits;
 
@@ -65,9 +64,8 @@ pub(crate) struct Wire {
 
 /// What a worker lends its wires for one turn.
 pub(crate) struct Turn<'w> {
-    pub(crate) rules: &'w mut Worker,
+    pub(crate) evaluator: &'w EvaluatorHandle,
     pub(crate) causes: &'w Causes,
-    pub(crate) shade: &'w mut ShadowWorker,
     pub(crate) handover: &'w mut Handover,
     pub(crate) sampler: &'w mut Sampler,
     pub(crate) mode: Mode,
@@ -171,14 +169,17 @@ impl Wire {
         self.tap.begins(means.now);
         match means.mode {
             Mode::Evaluated => {
-                let mut guard = means.rules.burst();
+                let mut evaluator = means.evaluator.lock();
+                let Evaluator { rules, shade } = &mut *evaluator;
+                let mut guard = rules.burst();
                 self.find_headers(from, guard.program());
                 if steers {
                     self.hand_over(from, means.handover, means.now);
                 }
                 self.sample(from, means.sampler);
-                self.evaluate(from, &mut guard, means.causes, means.shade, means.now);
+                self.evaluate(from, &mut guard, means.causes, shade, means.now);
                 drop(guard);
+                drop(evaluator);
                 self.settle(from);
                 match self.waits_after(from, means.now) {
                     true => self.send_back(from),

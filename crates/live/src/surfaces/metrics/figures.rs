@@ -152,7 +152,7 @@ impl Figures {
         let what = "Time from receiving to sending of those, all together.";
         page.counter("queue_stayed", Some(Unit::Seconds), what, stayed)?;
         let overdue = queues().map(|(way, queue)| (way, queue.overdue));
-        let what = "Parts of bursts that were given up: a worker took too long.";
+        let what = "Bursts that were given up: a worker took too long.";
         page.counter("queue_overdue_parts", None, what, overdue)
     }
 

@@ -7,24 +7,18 @@ use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use live::reorder::{Batch, Came, Lane, Part, Shape, Way};
+use live::reorder::{Batch, Came, Lane, Shape, Way};
 
 use super::load::{BURST, Left, Load, Packet, Sink, Source, Work, before_others, soon};
 
 /// As a wire's.
 const ROOM: usize = 64;
-const READY: usize = 2;
-const FLOOD: Duration = Duration::from_millis(10);
 const PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
 struct Packets(Vec<Packet>);
 
 impl Batch for Packets {
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     fn clear(&mut self) {
         self.0.clear();
     }
@@ -44,10 +38,8 @@ struct Floor {
 /// By so many workers.
 pub(super) fn run(load: Load, workers: usize) -> Left {
     let (start, all) = (soon(), Barrier::new(workers));
-    let ready = READY * workers;
-    let shape = Shape { room: ROOM, ready, flood: FLOOD, parts: 1, patience: PATIENCE };
     let floor = Floor {
-        lane: Lane::new(shape),
+        lane: Lane::new(Shape { room: ROOM, patience: PATIENCE }),
         source: Mutex::new(Source::new(load.pace, start)),
         sink: Mutex::new(Sink::new(load.work, start)),
         refused: AtomicU64::new(0),
@@ -56,12 +48,12 @@ pub(super) fn run(load: Load, workers: usize) -> Left {
         start,
     };
     thread::scope(|scope| {
-        for worker in 0..workers {
+        for _ in 0..workers {
             let (floor, all) = (&floor, &all);
             scope.spawn(move || {
                 before_others(load.pace);
                 all.wait();
-                take_turns(floor, worker);
+                take_turns(floor);
             });
         }
     });
@@ -71,10 +63,10 @@ pub(super) fn run(load: Load, workers: usize) -> Left {
     sink.left(&source, refused.into_inner() + late.into_inner())
 }
 
-fn take_turns(floor: &Floor, worker: usize) {
+fn take_turns(floor: &Floor) {
     let mut hand = Hand(floor);
     loop {
-        let Ok(is_busy) = floor.lane.turn(worker, true, &mut hand);
+        let Ok(is_busy) = floor.lane.turn(true, &mut hand);
         if is_busy {
             continue;
         }
@@ -94,9 +86,8 @@ impl Way<Packets> for Hand<'_> {
         self.0.start.elapsed()
     }
 
-    fn stage(&mut self, parts: &mut [Packets]) -> Result<Came, Infallible> {
-        let Some(part) = parts.first_mut() else { return Ok(Came::default()) };
-        Ok(came(locked(&self.0.source).take(&mut part.0)))
+    fn stage(&mut self, packets: &mut Packets) -> Result<Came, Infallible> {
+        Ok(came(locked(&self.0.source).take(&mut packets.0)))
     }
 
     fn refuse(&mut self) -> Result<Came, Infallible> {
@@ -109,21 +100,16 @@ impl Way<Packets> for Hand<'_> {
         Ok(came(refused))
     }
 
-    fn work(&mut self, part: &mut Packets) {
-        part.0.iter().for_each(|packet| self.0.work.on(packet));
+    fn work(&mut self, packets: &mut Packets) {
+        packets.0.iter().for_each(|packet| self.0.work.on(packet));
     }
 
-    fn late(&mut self, part: Packets) {
-        self.0.late.fetch_add(part.0.len() as u64, Ordering::Relaxed);
+    fn late(&mut self, packets: Packets) {
+        self.0.late.fetch_add(packets.0.len() as u64, Ordering::Relaxed);
     }
 
-    fn release(&mut self, parts: &mut [Part<Packets>]) -> Result<(), Infallible> {
-        let mut sink = locked(&self.0.sink);
-        for part in parts {
-            if let Part::Done(part) = part {
-                sink.send(&part.0);
-            }
-        }
+    fn release(&mut self, packets: &mut Packets) -> Result<(), Infallible> {
+        locked(&self.0.sink).send(&packets.0);
         Ok(())
     }
 }
