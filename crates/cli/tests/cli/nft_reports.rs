@@ -118,7 +118,8 @@ fn what_a_listing_leaves_open_is_said() {
         (format!("{}{}", one.replace("inet a", "ip6 a"), table("ip b", "filter", drops)), vec![]),
     ] {
         let file = bench.file("rules.nft", &text);
-        let warned = warnings(&file, &capture);
+        let mut warned = warnings(&file, &capture);
+        warned.retain(|warned| !warned.contains("a set that rules change is not evaluated"));
         assert_eq!(warned.len(), expected.len(), "{text}{warned:?}");
         for (warned, expected) in warned.iter().zip(expected) {
             assert!(warned.contains(expected), "{warned}");
