@@ -231,7 +231,8 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     let mut packets = target(&args.packets)?;
     let mut annotated = target(&args.annotate)?;
     let html = target(&args.html)?;
-    let counters = saved_counters::targets(args, &files, &room, &mut apart)?;
+    let named = [args.save_counters.as_deref(), args.save_counters6.as_deref()];
+    let counters = saved_counters::targets(named, &files, &room, &mut apart)?;
     let mut progress = Progress::new();
     let mut at = |done, all| progress.at(done, all);
     let stop = interrupt::raised()?;

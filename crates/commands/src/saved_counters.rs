@@ -13,7 +13,6 @@ use replay::{Room, RulesFile, Target};
 use rules::model::Family;
 
 use crate::outputs::Files;
-use crate::replay_command::ReplayArgs;
 
 /// Rules to be written with their counters.
 pub(crate) enum Saved<'f> {
@@ -38,15 +37,15 @@ pub(crate) fn is_folder(name: &str) -> bool {
     name.ends_with('/') || Path::new(name).is_dir()
 }
 
-/// Opens what these options name, each file with what it gets; `apart` are the files that are read or written already.
+/// Opens what the two options name, each file with what it gets; `apart` are the files that are read or written already.
 pub(crate) fn targets<'f>(
-    args: &ReplayArgs,
+    [counters, counters6]: [Option<&str>; 2],
     files: &'f [RulesFile],
     room: &Room,
     apart: &mut Files,
 ) -> Result<Vec<(Saved<'f>, Target)>> {
     let mut targets = Vec::new();
-    match args.save_counters.as_deref() {
+    match counters {
         Some(folder) if is_folder(folder) => {
             let saved = saved_files(files);
             if saved.iter().any(|file| file.name == "-") {
@@ -67,7 +66,7 @@ pub(crate) fn targets<'f>(
         }
         None => {}
     }
-    if let Some(name) = args.save_counters6.as_deref() {
+    if let Some(name) = counters6 {
         // Those of --rules6 or a folder's ip6tables.save stand after the others.
         let Some(v6) = files.iter().position(|file| file.ruleset.family == Family::Ipv6) else {
             bail!("--save-counters6: expected IPv6 rules (--rules6 FILE), found none");
