@@ -178,8 +178,8 @@ mod tests {
             ("gre protocol { ip, ip6 }", "@th,16,16 { 0x800, 0x86dd }", O::YES),
             ("gre version 1", "@th,13,3 1", O::YES),
             ("gre version 0", "@th,13,3 0", O::NO),
-            ("gre flags 6", "@th,0,5 6", O::YES),
-            ("gre flags 4", "@th,0,5 4", O::NO),
+            ("gre flags == 6", "@th,0,5 6", O::YES),
+            ("gre flags == 4", "@th,0,5 4", O::NO),
         ] {
             for frame in &frames {
                 assert_eq!(frame.says(rule), says, "{rule}");
