@@ -1,6 +1,7 @@
 //! `--save-counters` of a host with rules of three kinds at once, against what the kernel's own programs list after the
 //! same packets: every counter of every file. Needs root, nft and the tools of both iptables; without them it says so and
 //! passes.
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use std::fs;
 use std::io;
@@ -160,11 +161,12 @@ fn write(to: &TempDir, name: &str, words: &[&str]) -> io::Result<()> {
 
 /// UDP and TCP to ports that rules ask for and to others, a connection each.
 fn packets(family: Family) -> Vec<Vec<u8>> {
-    let addresses = match family {
-        Family::Ipv6 => ("fd01::5".parse(), "2001:db8::7".parse()),
-        _ => ("10.1.0.5".parse(), "198.51.100.7".parse()),
+    let pair = match family {
+        Family::Ipv6 => ["fd01::5", "2001:db8::7"],
+        _ => ["10.1.0.5", "198.51.100.7"],
     };
-    let addresses = Addresses::new(addresses.0.unwrap(), addresses.1.unwrap()).unwrap();
+    let [from, to] = pair.map(|text| text.parse().expect("an address"));
+    let addresses = Addresses::new(from, to).expect("one family");
     let message = |number: u16| match number % 16 {
         at @ 13..16 => Message::Tcp {
             source_port: 2000 + number,
