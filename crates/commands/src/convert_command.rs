@@ -142,7 +142,7 @@ fn open(args: &ConvertArgs) -> Result<RulesFile> {
     let family = args.from.and_then(Form::family);
     let options = LoadOptions { family, ..LoadOptions::default() };
     if let Some(folder) = HostFolder::at(&args.rules) {
-        let files = folder.rules(&options)?;
+        let files = folder.rules_of_iptables(&options)?;
         return files.into_iter().next().context("expected a ruleset");
     }
     let text = replay::read_text(&args.rules)?;

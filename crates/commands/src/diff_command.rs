@@ -147,7 +147,7 @@ fn open(args: &DiffArgs, rules: &str) -> Result<RulesFile> {
     let options =
         LoadOptions { family: args.family, table: args.table.as_deref(), ..LoadOptions::default() };
     let file = match HostFolder::at(rules) {
-        Some(folder) => folder.rules(&options)?.into_iter().next(),
+        Some(folder) => folder.rules_of_iptables(&options)?.into_iter().next(),
         None => Some(RulesFile::open(rules, &options)?),
     };
     match file {

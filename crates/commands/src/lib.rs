@@ -47,6 +47,7 @@ mod reach_command;
 mod replay_command;
 #[cfg(feature = "live")]
 mod run_command;
+mod saved_counters;
 mod screen;
 mod short_help;
 mod standard_input;

@@ -135,9 +135,10 @@ fn known(args: &LintArgs) -> Result<Vec<Baseline>> {
 }
 
 fn report(args: &LintArgs, rules: &str) -> Result<Report> {
+    let files = open(args, rules)?;
     let host = given(args, rules)?;
     let mut report = Report::default();
-    for file in open(args, rules)? {
+    for file in files {
         let mut found = lint::lint_on(&file.ruleset, &host);
         found.findings.extend(lint::lint_text(&file.text, &file.ruleset));
         found.findings.retain(|finding| !args.allow.contains(&finding.code));
@@ -159,7 +160,7 @@ fn open(args: &LintArgs, rules: &str) -> Result<Vec<RulesFile>> {
     let options =
         LoadOptions { family: args.family, table: args.table.as_deref(), ..LoadOptions::default() };
     let files = match HostFolder::at(rules) {
-        Some(folder) => folder.rules(&options)?,
+        Some(folder) => folder.rules_of_iptables(&options)?,
         None => vec![RulesFile::open(rules, &options)?],
     };
     let (known, others): (Vec<_>, Vec<_>) =

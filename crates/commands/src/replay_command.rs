@@ -16,12 +16,12 @@ use replay::shell::quote;
 use replay::walk::{WalkOptions, words};
 use replay::{Filter, Moment, Room, RulesFile, Selection, Target};
 use rules::Backend;
-use rules::model::Family;
 
 use crate::interrupt;
 use crate::loudness::{Loudness, style};
 use crate::outputs::{Files, is_standard};
 use crate::progress::Progress;
+use crate::saved_counters;
 use crate::screen;
 use crate::standard_input::standard_input_once;
 use crate::walk_args::{SemanticsChoice, WalkArgs};
@@ -109,7 +109,8 @@ pub(crate) struct ReplayArgs {
     /// All packets as pcapng, with verdict and deciding rule as packet comment
     #[arg(long, help_heading = "Files to write", value_name = "FILE")]
     pub annotate: Option<String>,
-    /// The rules with the counters of this replay, as iptables-save -c prints them
+    /// The rules with the counters of this replay, as iptables-save -c or nft prints them; into a folder (DIR/) each file
+    /// of a host's rules by its name
     #[arg(long, help_heading = "Files to write", value_name = "FILE")]
     pub save_counters: Option<String>,
     /// The same for the IPv6 rules beside them
@@ -217,16 +218,11 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     let more = [&args.vs, &args.vs6, &args.walk.rules6].map(Option::as_ref);
     let rules = more.into_iter().flatten().chain([&args.rules]);
     standard_input_once(rules.chain(&args.captures))?;
-    keep_apart(args)?;
+    let mut apart = keep_apart(args)?;
     // The process ends with this command: to free large rulesets rule by rule would take a tenth of it.
     let walk = args.walk.options();
     let files = ManuallyDrop::new(walk.open(&args.rules)?);
     let versus = args.vs.as_deref().map(|name| new_rules(args, &walk, name)).transpose()?;
-    let has_v6 = files.iter().any(|file| file.ruleset.family == Family::Ipv6);
-    if args.save_counters6.is_some() && !has_v6 {
-        bail!("--save-counters6: expected IPv6 rules (--rules6 FILE), found none");
-    }
-    refuse_saving_two(args, &files)?;
     let setup = walk.setup(&args.rules, Mode::Midstream)?;
     let room = args.max_output.map_or_else(Room::default, Room::of);
     let target =
@@ -235,7 +231,8 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     let mut packets = target(&args.packets)?;
     let mut annotated = target(&args.annotate)?;
     let html = target(&args.html)?;
-    let counters = [target(&args.save_counters)?, target(&args.save_counters6)?];
+    let named = [args.save_counters.as_deref(), args.save_counters6.as_deref()];
+    let counters = saved_counters::targets(named, &files, &room, &mut apart)?;
     let mut progress = Progress::new();
     let mut at = |done, all| progress.at(done, all);
     let stop = interrupt::raised()?;
@@ -271,12 +268,8 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<ExitCode> {
     report.rows = args.top;
     progress.finish();
     [verdicts, packets, annotated].into_iter().flatten().try_for_each(Target::keep)?;
-    // Those of --rules6 or a folder's ip6tables.save stand after the others.
-    let v6 = files.iter().position(|file| file.ruleset.family == Family::Ipv6);
-    for (file, target) in [Some(0), v6].into_iter().zip(counters) {
-        if let (Some(file), Some(to)) = (file, target) {
-            to.write_whole(&report.saved_counters(file))?;
-        }
+    for (saved, target) in counters {
+        target.write_whole(&saved.text(&report)?)?;
     }
     html.map_or(Ok(()), |to| to.write_whole(&report.html(&command_line(""))))?;
     if let (Some(_), false) = (lines, args.loudness.quiet) {
@@ -295,22 +288,8 @@ fn selected(args: &ReplayArgs) -> Result<Selection> {
     Ok(Selection { filter, from: args.from, to: args.to, count: args.count })
 }
 
-/// Refuses a file of counters where rules are of two implementations: no text holds both.
-fn refuse_saving_two(args: &ReplayArgs, files: &[RulesFile]) -> Result<()> {
-    let asked = |option: &Option<String>, name| option.as_ref().map(|_| name);
-    let option = asked(&args.save_counters, "--save-counters")
-        .or(asked(&args.save_counters6, "--save-counters6"));
-    let second = files.iter().find_map(|file| file.others.first());
-    let (Some(option), Some(second)) = (option, second) else { return Ok(()) };
-    bail!(
-        "{option}: expected rules of one implementation, found those of {}, too: --ignore-nft leaves them out, and the \
-         counters of both are in --json",
-        second.file
-    )
-}
-
 /// Refuses outputs that are inputs, or each other, and more than one capture to follow.
-fn keep_apart(args: &ReplayArgs) -> Result<()> {
+fn keep_apart(args: &ReplayArgs) -> Result<Files> {
     if args.follow && args.captures.len() > 1 {
         bail!("--follow: expected one CAPTURE, found {}", args.captures.len());
     }
@@ -323,10 +302,14 @@ fn keep_apart(args: &ReplayArgs) -> Result<()> {
         ("--packets", args.packets.as_deref()),
         ("--annotate", args.annotate.as_deref()),
         ("--html", args.html.as_deref()),
-        ("--save-counters", args.save_counters.as_deref()),
+        (
+            "--save-counters",
+            args.save_counters.as_deref().filter(|name| !saved_counters::is_folder(name)),
+        ),
         ("--save-counters6", args.save_counters6.as_deref()),
     ])?;
-    args.split.as_deref().map_or(Ok(()), |folder| files.splits(folder))
+    args.split.as_deref().map_or(Ok(()), |folder| files.splits(folder))?;
+    Ok(files)
 }
 
 /// The rules to compare with: read like the first ones, but for the backend.

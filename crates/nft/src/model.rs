@@ -19,7 +19,11 @@ pub struct Ruleset {
 impl Ruleset {
     /// Finds a set whose elements a terse listing (`-t`) left out: a constant set that a rule reads, but empty.
     pub fn terse(&self) -> Option<&str> {
-        let empty = |set: &&Set| set.flags & 1 == 1 && set.elements.is_empty();
+        self.empty_sets().find(|set| set.flags & 1 == 1).map(|set| &*set.name)
+    }
+
+    /// Iterates over sets that rules read, and that have no elements.
+    pub fn empty_sets(&self) -> impl Iterator<Item = &Set> {
         let read = |table: &Table, name: &str| {
             let stmts =
                 table.chains.iter().flat_map(|chain| &chain.rules).flat_map(|rule| &rule.stmts);
@@ -31,9 +35,10 @@ impl Ruleset {
                 _ => false,
             })
         };
-        let mut sets =
+        let sets =
             self.tables.iter().flat_map(|table| table.sets.iter().map(move |set| (table, set)));
-        sets.find(|(table, set)| empty(set) && read(table, &set.name)).map(|(_, set)| &*set.name)
+        let empty = sets.filter(|(_, set)| set.elements.is_empty());
+        empty.filter(move |(table, set)| read(table, &set.name)).map(|(_, set)| set)
     }
 
     /// Finds a table.

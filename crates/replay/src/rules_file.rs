@@ -46,6 +46,8 @@ pub struct OtherFile {
     pub file: String,
     /// Lines of the text before it.
     pub lines: u32,
+    /// Whether it is a listing of nftables.
+    pub is_listing: bool,
 }
 
 /// The program of these files' rules.
@@ -97,6 +99,9 @@ impl RulesFile {
         let families = nftables::families(file, &listing, options)?;
         let one = |of_family| Self::of_family(file, &listing, of_family);
         let mut files: Vec<Self> = families.into_iter().map(one).collect();
+        if let Some(first) = files.first_mut() {
+            first.warnings.extend(nftables::doubts(&listing));
+        }
         if let [first, second] = files.as_mut_slice() {
             // Most of what one family lacks the other lacks, too.
             second.warnings.retain(|warning| !first.warnings.contains(warning));
@@ -225,7 +230,8 @@ impl RulesFile {
         self.text = format!("{text}{}", other.text).into();
         let moved = |warning: Warning| Warning { line: warning.line + lines, ..warning };
         self.warnings.extend(other.warnings.into_iter().map(moved));
-        self.others.push(OtherFile { file: other.file, lines });
+        let is_listing = other.listing.is_some();
+        self.others.push(OtherFile { file: other.file, lines, is_listing });
     }
 
     /// The names of the file and of the others.
@@ -241,6 +247,21 @@ impl RulesFile {
         match self.others.iter().rfind(|other| line > other.lines) {
             Some(other) => (&other.file, line - other.lines),
             None => (&self.file, line),
+        }
+    }
+
+    /// The text of one of its files, the first one being 0.
+    pub(crate) fn part(&self, place: usize) -> &str {
+        let start = |line: u32| {
+            let mut ends = self.text.match_indices('\n');
+            let end = (line as usize).checked_sub(1).and_then(|before| ends.nth(before));
+            end.map_or(0, |(end, _)| end + 1)
+        };
+        let from = place.checked_sub(1).and_then(|before| self.others.get(before));
+        let text = &self.text[from.map_or(0, |other| start(other.lines))..];
+        match self.others.get(place) {
+            Some(next) => &self.text[self.text.len() - text.len()..start(next.lines)],
+            None => text,
         }
     }
 

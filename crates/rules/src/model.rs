@@ -224,6 +224,12 @@ impl Base {
 }
 
 impl Chain {
+    /// Whether it is a base chain that does anything but let packets go.
+    #[must_use]
+    pub fn acts(&self) -> bool {
+        self.base.is_some_and(|base| !self.rules.is_empty() || base.policy == Policy::Drop)
+    }
+
     /// Whether the rule of this index is a part of the rule that comes after it.
     #[must_use]
     pub fn goes_on(&self, rule: usize) -> bool {

@@ -21,10 +21,8 @@ fn outputs(scratch: &Scratch, args: &[&str], jobs: &str) -> BTreeMap<String, Vec
     fs::create_dir_all(&out).unwrap();
     let file = |name: &str| out.join(name).to_str().unwrap().to_owned();
     let files = ["verdicts", "packets", "annotate", "save-counters", "split"];
-    // Counters are saved where one implementation's rules are.
-    let files =
-        files.iter().filter(|name| **name != "save-counters" || !has_several_kinds(args[0]));
-    let named: Vec<_> = files.map(|name| [format!("--{name}"), file(name)]).collect();
+    fs::create_dir_all(file("save-counters")).unwrap();
+    let named: Vec<_> = files.iter().map(|name| [format!("--{name}"), file(name)]).collect();
     let ran = tamis(
         &[&["replay", "-j", jobs, "--json"], args]
             .concat()
@@ -40,11 +38,6 @@ fn outputs(scratch: &Scratch, args: &[&str], jobs: &str) -> BTreeMap<String, Vec
     read_all(&out, &mut found);
     fs::remove_dir_all(&out).unwrap();
     found
-}
-
-fn has_several_kinds(host: &str) -> bool {
-    let files = ["iptables.save", "iptables-legacy.save", "nft.json", "rules.nft"];
-    files.iter().filter(|name| Path::new(host).join(name).is_file()).count() > 1
 }
 
 fn read_all(folder: &Path, into: &mut BTreeMap<String, Vec<u8>>) {

@@ -105,7 +105,7 @@ pub fn ip(lines: &str) -> io::Result<()> {
 }
 
 /// Runs a command with `text` on its standard input; what it says on failure becomes the error.
-pub(crate) fn feed(command: &mut Command, text: &str) -> io::Result<()> {
+pub fn feed(command: &mut Command, text: &str) -> io::Result<()> {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

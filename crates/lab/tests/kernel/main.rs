@@ -13,6 +13,7 @@ mod osf;
 mod reach;
 mod recent;
 mod restored;
+mod saved;
 mod sets;
 mod timed;
 

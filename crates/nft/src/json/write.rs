@@ -153,8 +153,10 @@ fn object(object: &Object, table: &Table) -> Json {
     finish(&mut members, object.handle, object.comment.as_deref());
     match &object.body {
         Body::Counter(counter) => {
-            let (packets, bytes) = counter.unwrap_or_default();
-            members.extend([("packets", Json::of(packets)), ("bytes", Json::of(bytes))]);
+            let values = counter.iter().flat_map(|(packets, bytes)| {
+                [("packets", Json::of(*packets)), ("bytes", Json::of(*bytes))]
+            });
+            members.extend(values);
         }
         Body::Quota(quota) => members.extend([
             ("bytes", Json::of(quota.bytes)),

@@ -23,10 +23,10 @@ pub(crate) struct OfFamily {
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// The rules of one family, none if the listing has no tables for it.
-pub(crate) fn of_family(listing: &Listing, family: Family) -> OfFamily {
-    let Lowered { mut ruleset, unknown } = lower(&listing.ruleset, family);
-    let lines = lines::of_chains(&listing.text);
+/// The rules of one family, none if there are no tables for it; `text` is where they are listed.
+pub(crate) fn of_family(walked: &nft::model::Ruleset, text: &str, family: Family) -> OfFamily {
+    let Lowered { mut ruleset, unknown } = lower(walked, family);
+    let lines = lines::of_chains(text);
     for table in &mut ruleset.tables {
         for chain in &mut table.chains {
             let name = (&*table.name, &*chain.name);
@@ -46,7 +46,8 @@ pub(crate) fn families(
     let mut all = Vec::new();
     let mut has: Vec<TableName> = Vec::new();
     for family in [Family::Ipv4, Family::Ipv6] {
-        let OfFamily { mut ruleset, lacking, warnings } = of_family(listing, family);
+        let OfFamily { mut ruleset, lacking, warnings } =
+            of_family(&listing.ruleset, &listing.text, family);
         has.extend(ruleset.tables.iter().map(|table| table.name.clone()));
         ruleset.tables.retain(|table| options.table.is_none_or(|name| table.name == name));
         let has_rules = !ruleset.tables.is_empty() || options.table.is_none();

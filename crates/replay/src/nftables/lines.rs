@@ -6,7 +6,7 @@ use nft::model::{Rule, Ruleset};
 use nft::text::Printer;
 
 /// The lines that declare chains, by table and chain, where the text has blocks as `nft list ruleset` prints them.
-pub(super) fn of_chains(text: &str) -> HashMap<(&str, &str), u32> {
+pub(crate) fn of_chains(text: &str) -> HashMap<(&str, &str), u32> {
     let mut lines = HashMap::new();
     let mut table = "";
     for (line, number) in text.lines().map(str::trim).zip(1..) {

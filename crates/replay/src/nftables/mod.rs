@@ -5,11 +5,14 @@
 //! Source: nft(8), libnftables-json(5).
 
 mod counted;
+mod doubts;
 mod families;
 mod included;
 mod lines;
 mod listing;
 
-pub(crate) use counted::print;
+pub(crate) use counted::{Walked, print};
+pub(crate) use doubts::doubts;
 pub(crate) use families::{Lacking, OfFamily, families, hint, of_family};
+pub(crate) use lines::of_chains as lines_of_chains;
 pub use listing::{Language, Listing, language_of, read};

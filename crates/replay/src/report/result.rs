@@ -9,9 +9,8 @@ use host::Refused;
 use packet::L3Fault;
 use pktio::LinkType;
 use rules::Class;
-use rules::eval::{By, RuleRef};
+use rules::eval::By;
 use rules::model::Family;
-use rules::save::print_ruleset;
 
 use super::counts::{Count, VerdictCounts};
 use super::examples::{Examples, PathOf};
@@ -23,7 +22,6 @@ use crate::contradictions::Contradictions;
 use crate::decider::{Decider, UNRECORDED, foreign_text};
 use crate::groups::Grouping;
 use crate::list::Lists;
-use crate::nftables;
 use crate::reach::Ends;
 use crate::recorder::Maybes;
 use crate::rules_file::RulesFile;
@@ -392,54 +390,6 @@ impl Report {
     #[must_use]
     pub fn packets_per_s(&self) -> f64 {
         if self.elapsed_s > 0.0 { self.packets as f64 / self.elapsed_s } else { 0.0 }
-    }
-
-    /// The rules of a file with the counters of this replay, as `iptables-save -c` prints them.
-    #[must_use]
-    pub fn saved_counters(&self, file: usize) -> String {
-        if let Some(listing) = &self.files[file].listing {
-            return self.saved_listing(listing);
-        }
-        let counters = &self.counters[file];
-        // The restore commands skip comments.
-        let partial = if self.interrupted {
-            "# Of a part of the captures: the replay was stopped.\n"
-        } else {
-            ""
-        };
-        let text = print_ruleset(&self.files[file].ruleset, true, |table, chain, rule| {
-            let (table, chain) = (table as u32, chain as u32);
-            let tally = match rule {
-                None => counters.policy(table, chain),
-                Some(rule) => {
-                    counters.rule(rules::eval::RuleRef { table, chain, rule: rule as u32 })
-                }
-            };
-            rules::model::Counters { packets: tally.packets, bytes: tally.bytes }
-        });
-        partial.to_owned() + &text
-    }
-
-    /// A listing of nftables with the counters that packets of its families moved.
-    fn saved_listing(&self, listing: &Arc<nftables::Listing>) -> String {
-        let of_listing = |(file, _): &(&RulesFile, _)| {
-            file.listing.as_ref().is_some_and(|other| Arc::ptr_eq(other, listing))
-        };
-        let files = self.files.iter().zip(&self.counters).filter(of_listing);
-        let counted: Vec<_> = files
-            .map(|(file, counters)| {
-                let of_rule = move |at: RuleRef| {
-                    let tally = counters.rule(at);
-                    rules::model::Counters { packets: tally.packets, bytes: tally.bytes }
-                };
-                (file, of_rule)
-            })
-            .collect();
-        let tables = counted.iter().flat_map(|(file, of_rule)| {
-            let of_rule: &dyn Fn(RuleRef) -> rules::model::Counters = of_rule;
-            (0..).zip(&file.ruleset.tables).map(move |(at, table)| (at, table, of_rule))
-        });
-        nftables::print(listing, tables)
     }
 
     /// Reasons of unknown verdicts, most packets first: line if a rule's, words, packets.

@@ -22,6 +22,7 @@ use super::{foreign, geoip};
 use crate::bans_file;
 use crate::error::Error;
 use crate::input::text_of;
+use crate::nftables;
 use crate::rules_file::RulesFile;
 
 /// Rulesets by family, in the order in which they are asked for.
@@ -137,6 +138,23 @@ impl<'n> HostFolder<'n> {
         Ok(files)
     }
 
+    /// The rulesets of [`Self::rules`], for who knows none of nft.
+    ///
+    /// # Errors
+    /// A file is refused, or there are rules of nft alone: what `iptables-save` prints in their place is no ruleset.
+    pub fn rules_of_iptables(&self, options: &LoadOptions<'_>) -> Result<Vec<RulesFile>, Error> {
+        let files = self.rules(options)?;
+        let native = self.with_files(Native::of)?;
+        let is_none = |native: Native| files.iter().all(|file| native.stands_for(&file.ruleset));
+        match native.is_some_and(is_none) {
+            true => Err(Error::Given(format!(
+                "{}: expected rules of iptables, found rules of nft, which replay, why and test read",
+                self.name
+            ))),
+            false => Ok(files),
+        }
+    }
+
     /// What it says of the host, but for its rulesets.
     pub fn host(&self) -> Result<Host, Error> {
         let mut unread = None;
@@ -178,11 +196,14 @@ impl<'n> HostFolder<'n> {
             options.family.is_none_or(|asked| asked == of_family.ruleset.family)
         });
         let sort = |ruleset: &mut Ruleset| native.sort(ruleset);
-        let listing = Arc::new(native.listing.clone());
+        let mut doubts = nftables::doubts(&native.listing);
         for of_family in families {
             let family = of_family.ruleset.family;
             let is_empty = of_family.ruleset.tables.is_empty();
-            let file = RulesFile::of_family(&native.file, &listing, of_family);
+            let mut file = RulesFile::of_family(&native.file, &native.listing, of_family);
+            file.warnings.extend(native.differs(family).cloned());
+            // Once, not for each family.
+            file.warnings.append(&mut doubts);
             match files.iter_mut().find(|own| own.ruleset.family == family) {
                 Some(own) if native.stands_for(&own.ruleset) => *own = file.given_as(self.name),
                 Some(_) if is_empty => {}

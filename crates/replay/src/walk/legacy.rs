@@ -5,7 +5,7 @@
 //! tells that, so `registered.txt` may: names of rules files, those first that were registered first. Without it the
 //! tables are evaluated where it does not matter; elsewhere they are [`super::foreign`] to the rules.
 
-use rules::model::{Chain, Family, Hook, Policy, Ruleset, Table};
+use rules::model::{Chain, Family, Hook, Ruleset, Table};
 use rules::save::{LoadOptions, load};
 use rules::{Backend, TableKind};
 
@@ -102,12 +102,7 @@ pub(super) fn order(files: &Files<'_>, own: &str, name: &str) -> Result<Option<b
 
 /// Whether packets that it sees may leave as others than they came.
 fn acts(table: &Table) -> bool {
-    table.chains.iter().any(acts_at)
-}
-
-/// Whether a built-in chain does anything but let packets go.
-fn acts_at(chain: &Chain) -> bool {
-    chain.base.is_some_and(|base| !chain.rules.is_empty() || base.policy == Policy::Drop)
+    table.chains.iter().any(Chain::acts)
 }
 
 /// Whether it is a table that translates on a host that has no other.
@@ -117,7 +112,7 @@ fn is_new_nat(table: &Table, rules: &Ruleset) -> bool {
 
 /// Whether the built-in chain of a table at a hook does anything.
 fn acts_in(table: &Table, hook: Hook) -> bool {
-    table.base_chain(hook).is_some_and(|at| acts_at(&table.chains[at]))
+    table.base_chain(hook).is_some_and(|at| table.chains[at].acts())
 }
 
 /// Whether both a table and the one of its name in other rules act at a hook, which they share a turn at.
@@ -132,7 +127,7 @@ fn meets(table: &Table, rules: &Ruleset) -> bool {
 /// on who is first.
 fn leave_out_idle(table: &mut Table, rules: &Ruleset) {
     let Some(other) = rules.tables.iter().find(|other| other.name == table.name) else { return };
-    for chain in table.chains.iter_mut().filter(|chain| !acts_at(chain)) {
+    for chain in table.chains.iter_mut().filter(|chain| !chain.acts()) {
         chain.base.take_if(|base| acts_in(other, base.hook));
     }
 }

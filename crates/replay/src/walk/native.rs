@@ -6,10 +6,13 @@
 //! chains of nft act at one hook with one priority, `registered.txt` may say who was first ([`super::legacy`]); else nft's
 //! are [`super::foreign`] to the rules.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use host::foreign::{ForeignChain, ForeignFamily, ForeignHook};
 use rules::Backend;
-use rules::model::{Chain, Family, Hook, Policy, Ruleset, Table};
-use rules::save::{LoadOptions, load};
+use rules::model::{Chain, Family, Hook, Ruleset, Table};
+use rules::save::{LoadOptions, Warning, load};
 
 use super::files::{Files, Saved, has_tables};
 use super::legacy::{self, Legacy};
@@ -28,10 +31,14 @@ const SAVED: [(Family, nft::model::Family, &str); 2] = [
 pub(super) struct Native {
     /// The file that lists them.
     pub(super) file: String,
-    /// What it lists, but for the tables of iptables-nft.
-    pub(super) listing: Listing,
+    /// What it lists.
+    pub(super) listing: Arc<Listing>,
+    /// What packets walk of it: neither tables of iptables-nft nor chains of devices.
+    walked: nft::model::Ruleset,
     /// All tables that it lists, in its order.
     order: Vec<ListedTable>,
+    /// By family: what it says otherwise than the family's file.
+    differs: Vec<(Family, Warning)>,
     /// By family: where the tables stand that it does not list.
     unlisted: [Place; SAVED.len()],
 }
@@ -73,7 +80,7 @@ impl Native {
         }
         let Some((file, text, language)) = found else { return Ok(None) };
         // What cannot be read is not evaluated.
-        let Ok(mut listing) = Listing::read(&file, text, language) else { return Ok(None) };
+        let Ok(listing) = Listing::read(&file, text, language) else { return Ok(None) };
         let mut saved = Vec::new();
         for (of, family, name) in SAVED {
             let text = (files.text)(name)?.filter(|text| has_tables(text));
@@ -81,7 +88,9 @@ impl Native {
         }
         let mut order = Vec::new();
         let mut own = Vec::new();
-        for table in std::mem::take(&mut listing.ruleset.tables) {
+        let mut differs = Vec::new();
+        let lines = nftables::lines_of_chains(&listing.text);
+        for table in &listing.ruleset.tables {
             let of_family = saved.iter().find(|(_, family, _)| *family == table.family);
             let is_saved = |chain: &&nft::model::Chain| {
                 of_family.is_some_and(|(.., saved)| saved.has_base(&table.name, &chain.name))
@@ -91,26 +100,32 @@ impl Native {
                 (true, true) => {
                     let saved = of_family.map(|(family, ..)| *family);
                     order.push(ListedTable { name: table.name.to_string(), saved });
+                    differs.extend(of_family.into_iter().flat_map(|(family, _, saved)| {
+                        let unlike = unlike(table, saved, &lines);
+                        unlike.map(|warning| (*family, warning))
+                    }));
                 }
                 // A table that iptables-nft and somebody else use.
                 (true, false) => return Ok(None),
                 (false, _) => {
                     let name = format!("{} {}", table.family.name(), table.name);
                     order.push(ListedTable { name, saved: None });
-                    own.push(table);
+                    own.push(table.clone());
                 }
             }
         }
         own.iter_mut().for_each(detach_ingress);
-        listing.ruleset.tables = own;
-        let mut native = Self { file, listing, order, unlisted: Default::default() };
+        let walked = nft::model::Ruleset { tables: own, ..Default::default() };
+        let listing = Arc::new(listing);
+        let unlisted = Default::default();
+        let mut native = Self { file, listing, walked, order, differs, unlisted };
         Ok(native.put_in_order(files)?.then_some(native).filter(Self::is_any))
     }
 
     /// Whether it has base chains that packets of IP walk.
     fn is_any(&self) -> bool {
         SAVED.iter().any(|(family, ..)| {
-            let lowered = nftables::of_family(&self.listing, *family).ruleset;
+            let lowered = self.of_family(*family).ruleset;
             lowered.tables.iter().flat_map(|table| &table.chains).any(|chain| chain.base.is_some())
         })
     }
@@ -118,7 +133,7 @@ impl Native {
     /// Finds out the order of its tables and the tables that it does not list; whether that is known where it matters.
     fn put_in_order(&mut self, files: &Files<'_>) -> Result<bool, Error> {
         for (index, (family, _, name)) in SAVED.into_iter().enumerate() {
-            let own = nftables::of_family(&self.listing, family).ruleset;
+            let own = self.of_family(family).ruleset;
             let (ruleset, name, of_saved) = match self.unlisted(files, family, name, &own)? {
                 Unlisted::Nothing => continue,
                 Unlisted::Meets => return Ok(false),
@@ -192,7 +207,11 @@ impl Native {
 
     /// What packets of each family walk, which may be nothing.
     pub(super) fn families(&self) -> impl Iterator<Item = OfFamily> {
-        SAVED.iter().map(|(family, ..)| nftables::of_family(&self.listing, *family))
+        SAVED.iter().map(|(family, ..)| self.of_family(*family))
+    }
+
+    fn of_family(&self, family: Family) -> OfFamily {
+        nftables::of_family(&self.walked, &self.listing.text, family)
     }
 
     /// Whether these are no tables of iptables-nft, but what its save tool prints in place of nft's own: it names a table
@@ -200,9 +219,14 @@ impl Native {
     pub(super) fn stands_for(&self, ruleset: &Ruleset) -> bool {
         let is_made_up = |table: &Table| {
             let is_listed = self.place(table, ruleset).is_some();
-            !is_listed && !table.chains.iter().any(acts)
+            !is_listed && !table.chains.iter().any(Chain::acts)
         };
         ruleset.backend == Backend::Nft && ruleset.tables.iter().all(is_made_up)
+    }
+
+    /// What the listing says otherwise than the file of a family.
+    pub(super) fn differs(&self, family: Family) -> impl Iterator<Item = &Warning> {
+        self.differs.iter().filter(move |(of, _)| *of == family).map(|(_, warning)| warning)
     }
 
     /// Whether a table is one of nft's own.
@@ -255,6 +279,25 @@ impl Unlisted {
     }
 }
 
+/// Chains of a table of iptables-nft that have more rules, or fewer, in the listing than as saved: both are not of one time.
+fn unlike(
+    table: &nft::model::Table,
+    saved: &Saved,
+    lines: &HashMap<(&str, &str), u32>,
+) -> impl Iterator<Item = Warning> {
+    let name = format!("{} {}", table.family.name(), table.name);
+    table.chains.iter().filter_map(move |chain| {
+        let has = saved.rules(&table.name, &chain.name)?;
+        let listed = chain.rules.len();
+        let line = lines.get(&(&*name, &*chain.name)).copied().unwrap_or(0);
+        let what = format!(
+            "chain {} of table {name} has {listed} rules, as saved by iptables {has}: they are not of one time",
+            chain.name
+        );
+        (has != listed).then_some(Warning { what, line, count: 1 })
+    })
+}
+
 /// Takes the chains of devices from their hooks: what a device receives may be another's packet to the rules (a bridge's, a
 /// VLAN's), so these chains stay [`super::foreign`].
 fn detach_ingress(table: &mut nft::model::Table) {
@@ -263,15 +306,10 @@ fn detach_ingress(table: &mut nft::model::Table) {
     }
 }
 
-/// Whether a base chain does anything but let packets go.
-fn acts(chain: &Chain) -> bool {
-    chain.base.is_some_and(|base| !chain.rules.is_empty() || base.policy == Policy::Drop)
-}
-
 /// Hooks and priorities at which tables act.
 fn turns<'t>(tables: impl Iterator<Item = &'t Table>) -> Vec<(Hook, i32)> {
     let chains = tables.flat_map(|table| &table.chains);
-    let bases = chains.filter(|chain| acts(chain)).filter_map(|chain| chain.base);
+    let bases = chains.filter(|chain| chain.acts()).filter_map(|chain| chain.base);
     bases.map(|base| (base.hook, base.priority)).collect()
 }
 
@@ -284,7 +322,7 @@ fn meets(one: &Ruleset, other: &Ruleset) -> bool {
 /// Has chains that let all packets go see none at these turns: what they would count depends on who is first.
 fn leave_out_idle<'t>(tables: impl Iterator<Item = &'t mut Table>, turns: &[(Hook, i32)]) {
     for chain in tables.flat_map(|table| &mut table.chains) {
-        if !acts(chain) {
+        if !chain.acts() {
             chain.base.take_if(|base| turns.contains(&(base.hook, base.priority)));
         }
     }

@@ -220,6 +220,7 @@ impl WalkOptions {
         let evaluated = |file: RulesFile| file.evaluated_as(semantics);
         let by = |name| self.named_by(name);
         let mut files = match HostFolder::named(rules, by(rules)) {
+            Some(folder) if self.legacy_apart => folder.rules_of_iptables(&self.load_options())?,
             Some(folder) => match folder.rules(&self.load_options()) {
                 Err(Error::Given(_)) if self.may_walk_native() && folder.has_native()? => {
                     Vec::new()

@@ -93,7 +93,10 @@ fn ethertype_name_of(name: &str) -> bool {
 pub(super) fn other_text(line: &str) -> Option<&'static str> {
     let first = line.split_ascii_whitespace().next().unwrap_or_default();
     if matches!(first, "table" | "flush" | "add") && line.contains('{') || first == "flush" {
-        return Some("nft text (`nft list ruleset`); save the rules with iptables-save");
+        return Some(
+            "nft text (`nft list ruleset`), which replay, why, test and convert read; rules of iptables-nft \
+             are saved with iptables-save",
+        );
     }
     if first == "Chain" && line.contains('(') {
         return Some("the listing of `iptables -L`; save the rules with iptables-save");
