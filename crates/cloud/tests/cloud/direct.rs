@@ -94,6 +94,12 @@ fn two_nodes_reach_each_other_directly_where_one_router_maps_a_port() {
     assert_eq!(hosts.dig("b", "a.home.internal", "A"), answer("NOERROR", "10.99.0.2"));
     hosts.wait("a direct path", is_direct);
     assert!(ping(&hosts, 5).contains(" 0% packet loss"));
+    // It ends with the tunnel.
+    let is_mapped =
+        |hosts: &Hosts| hosts.does("ra", "nft list table inet mapping").contains("dnat");
+    assert!(is_mapped(&hosts));
+    hosts.does("a", &format!("tamis tunnel down {}", hosts.node_config("a").display()));
+    hosts.wait("the end of the mapping", |hosts| !is_mapped(hosts));
 }
 
 const MINIUPNPD: &str = "ext_ifname=wan\nlistening_ip=lan\nenable_natpmp=yes\nenable_upnp=no\nsecure_mode=yes\n\

@@ -72,14 +72,17 @@ pub(super) fn run(config: &Path) -> Result<ExitCode> {
     };
     // Not before: what is given up is a thread's own.
     end_with_input(Arc::clone(&stop)).context("threads")?;
-    if let Some((names, peers)) = names.zip(run.running().peers(&tunnel.name)) {
-        names.start((run.running(), peers), log, Arc::clone(&stop)).context("threads")?;
-    }
+    let names = names.zip(run.running().peers(&tunnel.name)).map(|(names, peers)| {
+        names.start((run.running(), peers), log, Arc::clone(&stop)).context("threads")
+    });
+    let names = names.transpose()?;
     if let Some(answering) = answering {
         answering.start(Arc::clone(&stop)).context("threads")?;
     }
     let _ = io::stdout().write_all(READY.as_bytes()).and_then(|()| io::stdout().flush());
     let (_, ended) = run.wait(&stop, |line| log.tell(line));
+    stop.store(true, Ordering::Relaxed);
+    let _ = names.map(thread::JoinHandle::join);
     ended.map_or_else(|error| failed(&error), |()| Ok(ExitCode::SUCCESS))
 }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
@@ -120,7 +120,7 @@ impl Names {
         }))
     }
 
-    /// Answers until `stop` is raised, in a thread of its own.
+    /// Answers until `stop` is raised, in a thread of its own; then the router ends its mapping.
     ///
     /// # Errors
     /// There are no threads left.
@@ -129,13 +129,13 @@ impl Names {
         (run, peers): (Running, Peers),
         log: Log,
         stop: Arc<AtomicBool>,
-    ) -> io::Result<()> {
+    ) -> io::Result<JoinHandle<()>> {
         let answer = move || {
             while !stop.load(Ordering::Relaxed) {
                 self.turn((&run, &peers), log);
             }
         };
-        thread::Builder::new().name("names".to_owned()).spawn(answer).map(drop)
+        thread::Builder::new().name("names".to_owned()).spawn(answer)
     }
 
     fn turn(&mut self, (run, peers): (&Running, &Peers), log: Log) {

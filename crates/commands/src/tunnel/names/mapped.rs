@@ -17,6 +17,8 @@ use tunnel::{Entropy, SystemEntropy};
 
 /// Flags of a route that is up, and leads to a router.
 const UP_BY_ROUTER: u32 = 3;
+/// Datagrams that are taken in a turn.
+const BURST: usize = 32;
 /// Bytes of the kernel's table that are read.
 const LONGEST_TABLE: u64 = 1 << 20;
 
@@ -62,7 +64,8 @@ impl Mapped {
             return;
         };
         let mut buffer = [0; LONGEST_ANSWER];
-        while let Ok((length, from)) = self.socket.recv_from(&mut buffer) {
+        for _ in 0..BURST {
+            let Ok((length, from)) = self.socket.recv_from(&mut buffer) else { break };
             if from == router {
                 self.client.receive(&buffer[..length], now);
             }
