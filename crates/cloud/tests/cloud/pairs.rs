@@ -75,6 +75,17 @@ fn why(hosts: &Hosts, node: &str, other: &str) -> Value {
     serde_json::from_slice(&said.stdout).unwrap_or_default()
 }
 
+/// Whether a node has a session with the directory, which lists its registration of before as present for a while.
+fn is_met(hosts: &Hosts, node: &str) -> bool {
+    let config = hosts.node_config(node);
+    let said =
+        hosts.says(node, &format!("{} tunnel peers --json {}", hosts.tamis(), config.display()));
+    let peers: Value = serde_json::from_slice(&said.stdout).unwrap_or_default();
+    let mut sessions =
+        peers.pointer("/tunnels/0/peers").and_then(Value::as_array).into_iter().flatten();
+    sessions.any(|peer| peer["handshake_s"].is_f64())
+}
+
 fn path(why: &Value) -> &str {
     why["path"]["path"].as_str().unwrap_or_default()
 }
@@ -97,16 +108,12 @@ fn play(hosts: &mut Hosts, [one, other]: [&str; 2], what: &str) -> Option<String
         routers::becomes(hosts, (node, number), kind);
     }
     ["a", "b"].iter().for_each(|node| hosts.up(node));
-    let config = hosts.config();
-    let are_there = |hosts: &Hosts| {
-        let listed = hosts.cloud(&format!("devices --config {config}"));
-        listed.lines().filter(|line| line.ends_with("present")).count() == 2
-    };
-    hosts.wait("registrations", are_there);
-    if [one, other].contains(&"brief") {
-        // A router that forgets in seconds is found out five seconds after the registration.
-        thread::sleep(Duration::from_secs(12));
-    }
+    hosts.wait("sessions with the directory", |hosts| {
+        ["a", "b"].iter().all(|node| is_met(hosts, node))
+    });
+    // What a router does is found out within a second of the registration, and that it forgets in seconds five seconds later.
+    let is_brief = [one, other].contains(&"brief");
+    thread::sleep(Duration::from_secs(if is_brief { 12 } else { 2 }));
     let asked = Instant::now();
     let told = |hosts: &Hosts| [why(hosts, "a", "b"), why(hosts, "b", "a")];
     // A node that was up a moment ago may be listed by what it said then.
