@@ -184,7 +184,9 @@ impl Choice<'_> {
                 return None;
             }
         }
-        None
+        // All are taken: it keeps the last one that it tried, of a range that it searches in full.
+        let last = start.wrapping_add((ports.len() - 1) as u16);
+        (ports.len() <= ATTEMPTS).then(|| at(last))
     }
 
     /// Draws a port; what the kernel drew nobody knows. If no drawn port is free, the flow gets a taken one, and
