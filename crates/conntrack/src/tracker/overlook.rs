@@ -11,6 +11,7 @@ use packet::{L3, Packet, Read, icmpv4, icmpv6, ipv4, ipv6};
 use super::flows::Tracker;
 use crate::dissect::{self, Unparsable};
 use crate::Side;
+use crate::config::Mode;
 use crate::untraceable::Pattern;
 
 /// The addresses of a packet that was overlooked, where they are known.
@@ -21,6 +22,9 @@ impl Tracker {
     /// Notes a packet that was not looked up, and may begin a flow.
     #[cold]
     pub fn overlook(&mut self, packet: &Packet<'_>) {
+        if self.config.mode == Mode::Off {
+            return;
+        }
         let protocol = match dissect::layer(packet) {
             Ok(layer) if is_error(packet, layer.protocol, layer.offset) => return,
             Ok(layer) => Some(layer.protocol),

@@ -109,3 +109,16 @@ fn a_flow_may_begin_with_a_packet_whose_ports_were_not_captured() {
         assert!(matches!(other, FinalVerdict::Accept(_)), "{nat} {other:?}");
     }
 }
+
+/// A packet that may not be tracked may begin a flow.
+#[test]
+fn a_flow_may_begin_with_a_packet_that_may_not_be_tracked() {
+    let text = "*raw\n-A PREROUTING -s 10.0.0.5 -m statistic --mode random --probability 0.5 -j CT --notrack\nCOMMIT\n\
+                *filter\n:FORWARD DROP\n-A FORWARD -m conntrack --ctstate NEW -j ACCEPT\nCOMMIT\n";
+    let program = Program::new([crate::ways::ruleset(text)], forwarded());
+    let mut evaluator = Evaluator::new(&program);
+    let mut sends = |(from, to)| pass(&mut evaluator, &mut udp((from, 53, to, 53)), 1).0;
+    assert_eq!(sends(("10.0.0.5", "198.51.100.7")), FinalVerdict::Unknown);
+    assert_eq!(sends(("198.51.100.7", "10.0.0.5")), FinalVerdict::Unknown);
+    assert!(matches!(sends(("198.51.100.8", "10.0.0.5")), FinalVerdict::Accept(_)));
+}

@@ -19,6 +19,7 @@ pub(crate) use matches::address_types;
 pub(crate) use misspelt::{misspelt_match, misspelt_target};
 
 pub use extension::{Alters, Answer, Course, Effect, Match, Memory, PortRanges, Target};
+pub use matches::connlimit::count_all;
 pub use kit::args::{
     ARP, Args, BRIDGE, Families, Given, IP, MatchKind, Opt, Support, TargetKind, V4, V6,
 };

@@ -184,7 +184,7 @@ impl Choice<'_> {
                 return None;
             }
         }
-        // All are taken: it keeps the last one that it tried, of a range that it searches in full.
+        // All are taken: of a range that is searched in full the last is kept.
         let last = start.wrapping_add((ports.len() - 1) as u16);
         (ports.len() <= ATTEMPTS).then(|| at(last))
     }
