@@ -9,9 +9,9 @@ use std::net::IpAddr;
 use packet::{L3, Packet, Read, icmpv4, icmpv6, ipv4, ipv6};
 
 use super::flows::Tracker;
-use crate::dissect::{self, Unparsable};
 use crate::Side;
 use crate::config::Mode;
+use crate::dissect::{self, Unparsable};
 use crate::untraceable::Pattern;
 
 /// The addresses of a packet that was overlooked, where they are known.

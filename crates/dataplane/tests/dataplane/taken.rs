@@ -40,7 +40,8 @@ fn a_destination_port_that_is_taken_moves_the_source() {
         u16::from_be_bytes([bytes[22], bytes[23]])
     };
     assert_eq!([53, 54, 55].map(&mut sends), [1, 2, 2]);
-    let mut answers = |port, to| pass(&mut evaluator, &mut udp(("10.0.0.9", port, client, to)), 2).0;
+    let mut answers =
+        |port, to| pass(&mut evaluator, &mut udp(("10.0.0.9", port, client, to)), 2).0;
     assert_eq!(answers(2, 777), FinalVerdict::Unknown);
     assert!(matches!(answers(1, 777), FinalVerdict::Accept(_)), "nobody drew a port for that one");
 }
@@ -88,15 +89,16 @@ fn a_flow_without_ports_that_may_be_there_may_clash() {
 #[test]
 fn a_flow_may_begin_with_a_packet_whose_ports_were_not_captured() {
     let filter = ":FORWARD DROP\n-A FORWARD -m conntrack --ctstate NEW -j ACCEPT";
-    for (nat, answered) in [("", "10.0.0.5"), ("-A POSTROUTING -j SNAT --to-source 192.0.2.1", "192.0.2.1")] {
+    for (nat, answered) in
+        [("", "10.0.0.5"), ("-A POSTROUTING -j SNAT --to-source 192.0.2.1", "192.0.2.1")]
+    {
         let rules = ruleset(nat, filter);
         let program = Program::new([rules], forwarded());
         let mut evaluator = Evaluator::new(&program);
         let sent = udp(("10.0.0.5", 4000, "198.51.100.7", 53));
         pass_cut(&mut evaluator, &sent, 20);
-        let verdict = |evaluator: &mut Evaluator<'_>, mut bytes: Vec<u8>| {
-            pass(evaluator, &mut bytes, 2).0
-        };
+        let verdict =
+            |evaluator: &mut Evaluator<'_>, mut bytes: Vec<u8>| pass(evaluator, &mut bytes, 2).0;
         let mut quoted = udp((answered, 4000, "198.51.100.7", 53));
         quoted[8] -= 1;
         assert_eq!(verdict(&mut evaluator, error(3, &quoted)), FinalVerdict::Unknown, "{nat}");

@@ -19,7 +19,6 @@ pub(crate) use matches::address_types;
 pub(crate) use misspelt::{misspelt_match, misspelt_target};
 
 pub use extension::{Alters, Answer, Course, Effect, Match, Memory, PortRanges, Target};
-pub use matches::connlimit::count_all;
 pub use kit::args::{
     ARP, Args, BRIDGE, Families, Given, IP, MatchKind, Opt, Support, TargetKind, V4, V6,
 };
@@ -28,6 +27,7 @@ pub(crate) use kit::named_lists::Sort;
 pub use kit::named_lists::{ListSort, ListUse, NamedLists, SharedLists};
 pub use kit::opaque::{Opaque, OpaqueWord};
 pub use kit::printer::Printer;
+pub use matches::connlimit::count_all;
 
 use kit::work::LONGEST;
 

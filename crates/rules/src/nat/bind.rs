@@ -65,11 +65,7 @@ pub fn may_move_source(transit: &mut Transit<'_, '_>, destination: Option<&Trans
 /// Whether a flow that is known may have the mapping of a flow that may begin with this packet and has no port that could be
 /// another one: the kernel then drops the packet. `made` is what a target makes of the flow.
 #[must_use]
-pub fn may_be_taken(
-    transit: &mut Transit<'_, '_>,
-    side: Side,
-    made: Option<&Translation>,
-) -> bool {
+pub fn may_be_taken(transit: &mut Transit<'_, '_>, side: Side, made: Option<&Translation>) -> bool {
     let (view, now) = (&transit.ct.view, transit.time.unwrap_or(0));
     let may_begin = view.states.may_be(CtState::New) && !view.assumed;
     if !may_begin || has_part(transit, side) {
@@ -81,8 +77,9 @@ pub fn may_be_taken(
     let current = tracker.flow(flow).and_then(|flow| flow.tuple(Direction::Reply).inverse());
     let moved = match made {
         Some(made) if made.is_vague => return true,
-        Some(Translation { range, .. }) => current
-            .and_then(|current| Choice { tracker, flow, side, range, now }.tuple(&current)),
+        Some(Translation { range, .. }) => {
+            current.and_then(|current| Choice { tracker, flow, side, range, now }.tuple(&current))
+        }
         None => current,
     };
     let reply = moved.and_then(|moved| moved.inverse());
