@@ -117,7 +117,7 @@ impl Tracker {
         }
     }
 
-    /// A packet without a tuple, or with one that is not known.
+    /// A packet whose tuple is not known, or that has none.
     #[cold]
     fn unread(&mut self, packet: &Packet<'_>, why: Unparsable) -> CtView {
         if why == Unparsable::Unknown {

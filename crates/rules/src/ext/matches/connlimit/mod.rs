@@ -114,7 +114,7 @@ impl Connlimit {
         possible.map(|(_, outcome)| outcome).reduce(Outcome::or).unwrap_or(Outcome::MAYBE)
     }
 
-    /// The same of a list that may be empty.
+    /// Compares the count of a list that may be empty.
     fn compare_all(&self, Counted { least, most }: Counted) -> Outcome {
         let (above, up_to) = (most.is_none_or(|most| most > self.limit), least <= self.limit);
         match (above, up_to) {
