@@ -5,6 +5,7 @@ mod apart;
 mod authority;
 mod demo;
 mod direct;
+mod etcd;
 mod families;
 mod killed;
 mod namespaces;

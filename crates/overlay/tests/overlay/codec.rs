@@ -124,13 +124,13 @@ fn body() -> impl Strategy<Value = Body> {
     });
     let identity = identity.boxed();
     let bits = (0..=32_u8, 0..=128_u8);
-    let membership = (identity.clone(), "[a-z.]{0,255}", bits, any::<u128>(), places(1));
+    let membership = (identity.clone(), "[a-z.]{0,255}", bits, any::<u128>(), places(4));
     prop_oneof![
         any::<[u8; 32]>().prop_map(|key| Body::Enrol { key: PublicKey::new(key) }),
         membership.prop_map(|(identity, domain, bits, address, at)| {
             let directory = ([10, 0, 0, 1].into(), address.into());
             let authority = ([10, 0, 0, 9].into(), (!address).into());
-            let directory_at = at.first().map(|at| (*at, PublicKey::new([7; 32])));
+            let directory_at = (!at.is_empty()).then_some((at, PublicKey::new([7; 32])));
             let membership =
                 Membership { identity, domain, bits, directory, authority, directory_at };
             Body::Enrolled(Box::new(membership))
