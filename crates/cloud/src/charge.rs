@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use serde_json::json;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
 use crate::control;
@@ -29,6 +29,8 @@ pub(crate) fn awaited(etcd: &Etcd, own: &str, socket: &Path) -> Result<Option<Ch
     for signal in [SIGINT, SIGTERM] {
         flag::register(signal, Arc::clone(&stop)).context("signals")?;
     }
+    // The configuration is read again once this directory is in charge.
+    flag::register(SIGHUP, Arc::default()).context("signals")?;
     let listener = control::listen(socket).with_context(|| socket.display().to_string())?;
     let (mut try_at, mut said) = (Instant::now(), String::new());
     let charge = loop {

@@ -89,6 +89,6 @@ impl<S: Store> Service<S> {
 }
 
 /// Whether a store could not be reached.
-fn is_away(error: &anyhow::Error) -> bool {
+pub(super) fn is_away(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(Trouble::Away(_)))
 }

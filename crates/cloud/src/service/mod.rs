@@ -121,9 +121,19 @@ pub(crate) fn run(config: &Path, is_apart: bool) -> Result<ExitCode> {
         return run_with(&settings, store, config);
     };
     let etcd = Arc::new(Etcd::new(etcd.clone(), &settings.network.domain));
-    match charge::awaited(&etcd, &settings.public.to_string(), &settings.control())? {
-        Some(charge) => run_with(&settings, Shared::open(etcd, charge)?, config),
-        None => Ok(ExitCode::SUCCESS),
+    let Some(charge) = charge::awaited(&etcd, &settings.public.to_string(), &settings.control())?
+    else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    // It may have changed while this directory waited.
+    let settings = Settings::read(config)?;
+    let store = Shared::open(etcd, charge);
+    match store.and_then(|store| run_with(&settings, store, config)) {
+        Err(error) if held::is_away(&error) => {
+            eprintln!("tamis-cloud: {error:#}");
+            Ok(ExitCode::from(serve::FAILED))
+        }
+        ended => ended,
     }
 }
 

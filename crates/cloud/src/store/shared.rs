@@ -5,7 +5,7 @@
 //! and line of the log that is kept, so what waits is bounded. It is lost with a cloud that is killed then, and learned again: a node
 //! offers its identity, a path is made again when a node asks. Once another cloud is in charge, nothing is written any more.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -46,6 +46,8 @@ pub(crate) struct Shared {
 /// What the thread and the cloud have in common.
 #[derive(Default)]
 struct Common {
+    /// Who writes rows has this: what is written later was said later.
+    writing: Mutex<()>,
     state: Mutex<State>,
     /// Something is to be done, or was done.
     changed: Condvar,
@@ -68,6 +70,10 @@ const WRITING: usize = 1;
 impl Common {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn writing(&self) -> MutexGuard<'_, ()> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes what came of something; returns whether it was done.
@@ -195,12 +201,16 @@ impl Store for Shared {
     fn commit(&mut self, changes: &Changes) -> Result<()> {
         self.wait(rows_of_soon(changes)?);
         let mut lines = self.line_rows(&changes.lines);
-        let mut parts = parts(rows_of_now(changes)?);
+        let mut parts = parts(once(rows_of_now(changes)?));
         match parts.first_mut() {
             Some(part) if lines.len() <= LINE_ROWS => part.extend_from_slice(&lines),
             _ => self.wait(std::mem::take(&mut lines)),
         }
         for part in parts {
+            let _writing = self.common.writing();
+            let mut state = self.common.lock();
+            part.iter().for_each(|(key, _)| drop(state.waiting.remove(key)));
+            drop(state);
             let written = self.etcd.write(&part, &self.charge);
             if !self.common.note(WRITING, written.clone()) {
                 self.wait(lines);
@@ -265,35 +275,47 @@ fn keep(etcd: &Etcd, charge: &Charge, common: &Common) {
             let waited = common.changed.wait_timeout(state, SOON);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        let (ends, is_over) = (state.ends, state.is_over);
-        let mut rows: Rows =
-            state.waiting.iter().take(ROWS).map(|(key, value)| (key.clone(), value.clone())).collect();
-        if rows.is_empty() && state.away[WRITING].is_some() {
-            rows.push(("format".to_owned(), Some(FORMAT.to_owned())));
-        }
-        drop(state);
-        if ends || is_over {
+        if state.ends || state.is_over {
+            drop(state);
             let _ = etcd.give_back(charge);
             return;
         }
+        drop(state);
         if renew_at <= Instant::now() {
             renew_at = Instant::now() + RENEW;
             common.note(LEASE, etcd.renew(charge));
         }
-        let Some(rows) = parts(rows).into_iter().next() else { continue };
-        if common.note(WRITING, etcd.write(&rows, charge)) {
-            let mut state = common.lock();
-            for (key, value) in rows {
-                // It may have changed again.
-                if state.waiting.get(&key) == Some(&value) {
-                    state.waiting.remove(&key);
-                }
-            }
-            common.changed.notify_all();
-        } else {
+        if !write_waiting(etcd, charge, common) {
             thread::sleep(SOON);
         }
     }
+}
+
+/// Writes some of the rows that wait; returns whether that was done, or there are none.
+fn write_waiting(etcd: &Etcd, charge: &Charge, common: &Common) -> bool {
+    let _writing = common.writing();
+    let state = common.lock();
+    let some = state.waiting.iter().take(ROWS).map(|(key, value)| (key.clone(), value.clone()));
+    let mut rows: Rows = some.collect();
+    if rows.is_empty() && state.away[WRITING].is_some() {
+        // Whether it can be written again.
+        rows.push(("format".to_owned(), Some(FORMAT.to_owned())));
+    }
+    drop(state);
+    let Some(rows) = parts(rows).into_iter().next() else { return true };
+    let is_written = common.note(WRITING, etcd.write(&rows, charge));
+    if is_written {
+        let mut state = common.lock();
+        for (key, value) in rows {
+            // It may have changed again.
+            if state.waiting.get(&key) == Some(&value) {
+                state.waiting.remove(&key);
+            }
+        }
+        drop(state);
+        common.changed.notify_all();
+    }
+    is_written
 }
 
 /// What follows from the end of the charge.
@@ -377,6 +399,19 @@ fn rows_of_soon(changes: &Changes) -> Result<Rows> {
         rows.push((format!("{SOURCES}{}", ends(pair)), Some(text)));
     }
     Ok(rows)
+}
+
+/// Rows with each key once, as etcd wants them: where it was first, with what it had last.
+fn once(rows: Rows) -> Rows {
+    let (mut all, mut places) = (Rows::new(), HashMap::new());
+    for (key, value) in rows {
+        let place = *places.entry(key.clone()).or_insert(all.len());
+        match all.get_mut(place) {
+            Some((_, before)) => *before = value,
+            None => all.push((key, value)),
+        }
+    }
+    all
 }
 
 /// Rows as transactions. What makes a device of a one-time key is in one: first the device, and then the key that was used.

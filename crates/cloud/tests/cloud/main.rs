@@ -16,3 +16,4 @@ mod relays;
 mod routers;
 mod speed;
 mod tcp;
+mod two;

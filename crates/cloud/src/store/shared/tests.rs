@@ -51,8 +51,15 @@ fn any_record(random: &mut fastrand::Rng) -> Record {
 
 fn any_changes(random: &mut fastrand::Rng, version: &mut u64, round: u64) -> Changes {
     let at = |number: u8| SocketAddr::from(([192, 0, 2, number], 9));
-    // One thing is changed once in a commit, as which of two is the last is not said.
-    let mut changes = Changes { records: vec![any_record(random)], ..Changes::default() };
+    let (record, mut records) = (any_record(random), Vec::new());
+    // As authority and directory both keep what was enrolled; the last word counts.
+    for number in 0..random.u8(0..3) {
+        let (name, key) = (name(random.u8(0..FEW)), key(random.u8(0..FEW)));
+        records.push(record.clone());
+        records.push(Record::Device(Device { name, key, number: number.into(), revoked: false }));
+    }
+    records.push(record);
+    let mut changes = Changes { records, ..Changes::default() };
     let (one, other) = (random.u8(0..FEW), random.u8(0..FEW));
     match random.u8(0..5) {
         0 => changes.places.push((key(one), at(other))),
