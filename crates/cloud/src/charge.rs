@@ -1,7 +1,7 @@
 //! [`awaited`]: a directory that shares its store with another one waits until it is in charge.
 //!
-//! Contract: one of the directories of a network serves; the others have no socket of the tunnel, so nodes try the next place. Whoever
-//! asks the control socket meanwhile hears who serves.
+//! Contract: one of the directories of a network serves; the others have no socket of the tunnel, so nodes try the next place. A client
+//! of the control socket hears meanwhile which one serves.
 
 use std::os::unix::net::UnixListener;
 use std::path::Path;
@@ -56,7 +56,7 @@ pub(crate) fn awaited(etcd: &Etcd, own: &str, socket: &Path) -> Result<Option<Ch
     Ok(charge)
 }
 
-/// Answers who asks a directory that is not in charge.
+/// Answers the clients of a directory that is not in charge.
 fn answer(listener: &UnixListener, why: &str) {
     while let Ok((stream, _)) = listener.accept() {
         let _ = control::request(&stream);

@@ -1,4 +1,4 @@
-//! What configurations say of directories: where those of a network are, and the etcd that they share.
+//! What configurations say of directories: where the directories of a network are, and the etcd that they share.
 
 use std::net::SocketAddr;
 
@@ -96,11 +96,13 @@ mod tests {
 
     #[test]
     fn servers_of_etcd_are_named_by_urls_without_tls() {
-        let good = servers("[\"http://10.0.0.4:2379\", \"http://etcd.lan:9/\", \"http://[::1]:1\"]");
+        let good =
+            servers("[\"http://10.0.0.4:2379\", \"http://etcd.lan:9/\", \"http://[::1]:1\"]");
         assert_eq!(good.unwrap(), ["10.0.0.4:2379", "etcd.lan:9", "[::1]:1"]);
         let found = servers("[\"https://10.0.0.4:2379\"]").unwrap_err();
         assert!(found.starts_with("cloud.toml:1:14: expected http://HOST:PORT, as TLS"), "{found}");
-        for wrong in ["10.0.0.4:2379", "http://10.0.0.4", "http://:1", "http://a:0", "http://a:1/b"] {
+        for wrong in ["10.0.0.4:2379", "http://10.0.0.4", "http://:1", "http://a:0", "http://a:1/b"]
+        {
             let found = servers(&format!("[\"{wrong}\"]")).unwrap_err();
             assert!(found.contains("expected http://HOST:PORT, found"), "{found}");
         }

@@ -10,9 +10,7 @@ use serde::Deserialize;
 use toml::Spanned;
 use tunnel::{PrivateKey, PublicKey, SystemEntropy};
 
-use crate::config::{
-    self, SIGNER, any_like, endpoint, network, secret, write_config, write_key,
-};
+use crate::config::{self, SIGNER, any_like, endpoint, network, secret, write_config, write_key};
 use crate::directories::Nms;
 use crate::policy::Wrong;
 

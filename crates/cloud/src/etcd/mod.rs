@@ -61,7 +61,7 @@ pub(crate) struct Charge {
     revision: String,
 }
 
-/// Who is in charge.
+/// The client in charge.
 #[derive(Debug)]
 pub(crate) enum Taken {
     /// We are, from now on.
@@ -150,7 +150,9 @@ impl Etcd {
         for number in (0..self.servers.len()).map(|it| (first + it) % self.servers.len()) {
             let server = &self.servers[number];
             let answer = match http::post(server, path, &body) {
-                Ok((200, answer)) => serde_json::from_str(&answer).map_err(|error| error.to_string()),
+                Ok((200, answer)) => {
+                    serde_json::from_str(&answer).map_err(|error| error.to_string())
+                }
                 Ok((status, answer)) => {
                     let error = serde_json::from_str(&answer);
                     let error =
@@ -294,7 +296,7 @@ impl Etcd {
     }
 }
 
-/// The first key after those that begin with `table`, whose last byte is less than 255.
+/// The first key after all keys that begin with `table`, whose last byte is less than 255.
 fn end(table: &str) -> String {
     let mut bytes = table.as_bytes().to_vec();
     bytes.iter_mut().next_back().into_iter().for_each(|last| *last += 1);

@@ -467,7 +467,9 @@ impl<S: Store> Server for Service<S> {
         self.store.flush().context("the database")?;
         let is_change = matches!(
             request,
-            Request::Enrol { .. } | Request::Revoke { .. } | Request::Policy(NewPolicy { text: Some(_), .. })
+            Request::Enrol { .. }
+                | Request::Revoke { .. }
+                | Request::Policy(NewPolicy { text: Some(_), .. })
         );
         if let Some(why) = self.unkept().filter(|_| is_change) {
             return Ok(json!({ "error": format!("{why}: nothing is changed") }));

@@ -12,9 +12,7 @@ use serde::Deserialize;
 use toml::Spanned;
 use tunnel::{PrivateKey, PublicKey, SystemEntropy};
 
-use crate::config::{
-    RELAY, address, any_like, ports, secret, write_config, write_key,
-};
+use crate::config::{RELAY, address, any_like, ports, secret, write_config, write_key};
 use crate::directories::Nms;
 use crate::policy::Wrong;
 

@@ -107,7 +107,7 @@ fn either_of_two_directories_may_die_and_etcd_may_be_away() {
     reaches(&hosts, "a node that begins without etcd");
     let [key, toml] = ["key", "toml"].map(|it| hosts.node_config("c").with_extension(it));
     hosts.kill("c");
-    [&key, &toml].map(|path| fs::remove_file(path).unwrap());
+    [&key, &toml].into_iter().for_each(|path| fs::remove_file(path).unwrap());
     let printed = printed.replace("# d,", "# c,");
     let joined = hosts.join_as("c", &printed);
     assert_eq!(joined.status.code(), Some(2), "{joined:?}");

@@ -13,7 +13,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use ::tunnel::{Config, Entropy, Offer, PeerConfig, Prefix, PrivateKey, SystemEntropy, Tunnel};
 use anyhow::{Context, Result, anyhow, bail};
 use live::config::Named;
-use live::config::tunnel::{CloudSettings, Endpoint, MTU, PeerSettings, TunnelSettings, private_key};
+use live::config::tunnel::{
+    CloudSettings, Endpoint, MTU, PeerSettings, TunnelSettings, private_key,
+};
 use overlay::{Carrier, Enrolment, GUESTS_DIRECTORY, JoinUrl, Membership, PORT, guest_address};
 use packet::visible;
 

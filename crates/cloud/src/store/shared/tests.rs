@@ -185,7 +185,11 @@ fn lines_that_wait_are_as_many_as_are_kept() {
         thread::sleep(SOON);
     }
     let lines = store.lines(usize::MAX).unwrap();
-    assert!(lines[0].starts_with("what was before is not here: etcd does not answer"), "{}", lines[0]);
+    assert!(
+        lines[0].starts_with("what was before is not here: etcd does not answer"),
+        "{}",
+        lines[0]
+    );
     assert_eq!(lines.last().unwrap(), "2.4999");
     server.start();
     server.wait();

@@ -1,4 +1,4 @@
-//! The cloud's process, or those of two directories, on loopback.
+//! The cloud's process, or the processes of two directories, on loopback.
 
 use std::cell::Cell;
 use std::fs;
@@ -23,7 +23,7 @@ const PORTS: u16 = 8;
 pub(crate) struct Cloud {
     folders: Vec<tempfile::TempDir>,
     running: Vec<Option<Child>>,
-    /// The one that serves.
+    /// The number of the folder whose process serves.
     serving: usize,
     pub(crate) etcd: Option<Server>,
     /// When the last two requests that it answered since its start were sent.

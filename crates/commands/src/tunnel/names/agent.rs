@@ -270,14 +270,8 @@ impl Names {
         self.reach_servers((is_tcp, is_tcp), now, peers, log);
     }
 
-    /// Makes the servers peers anew, where they are now; and all other peers, if so.
-    fn reach_servers(
-        &mut self,
-        (is_tcp, is_all): (bool, bool),
-        now: u64,
-        peers: &Peers,
-        log: Log,
-    ) {
+    /// Makes the servers peers again, where they are now; and all other peers, if so.
+    fn reach_servers(&mut self, (is_tcp, is_all): (bool, bool), now: u64, peers: &Peers, log: Log) {
         for (server, at) in &self.servers {
             let bridge = self.tcp.as_mut().filter(|_| is_tcp);
             let stand = bridge.and_then(|(bridge, _)| bridge.stand_for(*at));
