@@ -200,7 +200,7 @@ pub(crate) fn run(
     match ended {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(error) => {
-            eprintln!("tamis-cloud: {error:#}");
+            eprintln!("tamis-cloud: {}", packet::visible::word(&format!("{error:#}")));
             Ok(ExitCode::from(FAILED))
         }
     }

@@ -19,8 +19,8 @@ use serde_json::{Value, json};
 
 /// The row of who is in charge.
 const CHARGE: &str = "charge";
-/// Seconds after which who is in charge is so no longer, unless the lease is renewed.
-const LEASE: u64 = 3;
+/// Seconds after which who is in charge is so no longer, unless the lease is renewed: longer than a renewal and a server that hangs take.
+const LEASE: u64 = 5;
 /// Rows that are read at once.
 const PAGE: u64 = 512;
 /// How often reading all rows begins again where etcd compacts them meanwhile.

@@ -127,14 +127,25 @@ pub(crate) fn run(config: &Path, is_apart: bool) -> Result<ExitCode> {
     };
     // It may have changed while this directory waited.
     let settings = Settings::read(config)?;
-    let store = Shared::open(etcd, charge);
+    let store = Shared::open(etcd, charge).and_then(|store| begun(store, &settings));
     match store.and_then(|store| run_with(&settings, store, config)) {
         Err(error) if held::is_away(&error) => {
-            eprintln!("tamis-cloud: {error:#}");
+            eprintln!("tamis-cloud: {}", packet::visible::word(&format!("{error:#}")));
             Ok(ExitCode::from(serve::FAILED))
         }
         ended => ended,
     }
+}
+
+/// A store in etcd that is new begins with what is in the database of this directory, if it has one.
+fn begun(mut store: Shared, settings: &Settings) -> Result<Shared> {
+    if store.is_new() {
+        let database = settings.database();
+        let shown = || database.display().to_string();
+        let before = database.exists().then(|| Redb::open(&database).with_context(shown));
+        store.begin(before.transpose()?.as_ref())?;
+    }
+    Ok(store)
 }
 
 /// Runs them with what they keep.

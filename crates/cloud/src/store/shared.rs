@@ -22,7 +22,7 @@ use crate::etcd::{Charge, Etcd, Rows, Trouble};
 const FORMAT: &str = "tamis.cloud/1";
 /// How long rows wait that nobody waits for.
 const SOON: Duration = Duration::from_millis(100);
-/// Time between two renewals of the lease: a third of it.
+/// Time between two renewals of the lease.
 const RENEW: Duration = Duration::from_secs(1);
 /// Rows of one transaction: etcd takes 128.
 const ROWS: usize = 100;
@@ -41,6 +41,7 @@ pub(crate) struct Shared {
     thread: Option<JoinHandle<()>>,
     /// The number of the next line of the log.
     line: u64,
+    is_new: bool,
 }
 
 /// What the thread and the cloud have in common.
@@ -106,21 +107,43 @@ impl Shared {
             Some((number, _)) => number.parse::<u64>().context("the log")? + 1,
             None => 0,
         };
-        match etcd.last("format", 1)?.first() {
-            Some((_, format)) if format == FORMAT => {}
-            Some((_, other)) => bail!("expected {FORMAT} in etcd, found {other}"),
-            None => {
-                let format = vec![("format".to_owned(), Some(FORMAT.to_owned()))];
-                if !etcd.write(&format, &charge)? {
-                    return Err(over());
-                }
-            }
+        let format = etcd.last(HEAD, 1)?;
+        let is_new = format.is_empty();
+        if let Some((_, other)) = format.first().filter(|(_, format)| format != FORMAT) {
+            bail!("expected {FORMAT} in etcd, found {other}");
         }
         let common = Arc::new(Common::default());
         let keeper = (Arc::clone(&etcd), charge.clone(), Arc::clone(&common));
         let keep = move || keep(&keeper.0, &keeper.1, &keeper.2);
         let thread = Some(thread::Builder::new().name("etcd".to_owned()).spawn(keep)?);
-        Ok(Self { etcd, charge, common, thread, line })
+        Ok(Self { etcd, charge, common, thread, line, is_new })
+    }
+
+    /// Whether nothing was ever kept here.
+    pub(crate) fn is_new(&self) -> bool {
+        self.is_new
+    }
+
+    /// Begins with what another store has. Where that does not end, it is begun again.
+    pub(crate) fn begin(&mut self, before: Option<&impl Store>) -> Result<()> {
+        if let Some(before) = before {
+            let (records, policy) = (before.records()?, before.policy()?);
+            let (places, sources) = (before.places()?, before.sources()?);
+            let lines = before.lines(LINES as usize)?;
+            let changes = Changes { records, policy, places, sources, lines, ..Changes::default() };
+            self.commit(&changes)?;
+            while !self.common.lock().waiting.is_empty() {
+                self.flush()?;
+                if let Some(why) = self.stand()? {
+                    return Err(Trouble::Away(why).into());
+                }
+            }
+        }
+        self.is_new = false;
+        match self.etcd.write(&head(), &self.charge)? {
+            true => Ok(()),
+            false => Err(over()),
+        }
     }
 
     /// Has rows written soon.
@@ -252,7 +275,12 @@ impl Store for Shared {
 
     fn lines(&self, most: usize) -> Result<Vec<String>> {
         let most = most.min(LINES as usize);
-        let (mut rows, why) = match self.etcd.last(LOG, most as u64) {
+        // A server that hangs is waited for once, and not by each question.
+        let read = match self.stand()? {
+            None => self.etcd.last(LOG, most as u64).map_err(|why| why.to_string()),
+            Some(why) => Err(why),
+        };
+        let (mut rows, why) = match read {
             Ok(rows) => (rows.into_iter().collect::<BTreeMap<_, _>>(), None),
             Err(why) => (BTreeMap::new(), Some(format!("what was before is not here: {why}"))),
         };
@@ -299,7 +327,7 @@ fn write_waiting(etcd: &Etcd, charge: &Charge, common: &Common) -> bool {
     let mut rows: Rows = some.collect();
     if rows.is_empty() && state.away[WRITING].is_some() {
         // Whether it can be written again.
-        rows.push(("format".to_owned(), Some(FORMAT.to_owned())));
+        rows = head();
     }
     drop(state);
     let Some(rows) = parts(rows).into_iter().next() else { return true };
@@ -318,11 +346,17 @@ fn write_waiting(etcd: &Etcd, charge: &Charge, common: &Common) -> bool {
     is_written
 }
 
+/// The row that says what wrote the others.
+fn head() -> Rows {
+    vec![(HEAD.to_owned(), Some(FORMAT.to_owned()))]
+}
+
 /// What follows from the end of the charge.
 fn over() -> anyhow::Error {
     anyhow!("another directory is in charge: this one ends, and is to begin again, to wait")
 }
 
+const HEAD: &str = "format";
 const DEVICES: &str = "device/";
 const INVITATIONS: &str = "invitation/";
 const IDENTITIES: &str = "identity/";

@@ -169,6 +169,32 @@ fn who_is_no_longer_in_charge_writes_nothing_and_says_so() {
     assert_eq!(second.stand().unwrap(), None, "and it takes nothing with it");
 }
 
+/// A cloud that had its own disk goes on with etcd, also where it was killed in the midst of that.
+#[test]
+fn a_store_that_is_new_begins_with_what_a_disk_has() {
+    let Some(server) = Server::here() else { return };
+    server.wait();
+    let mut random = fastrand::Rng::new();
+    println!("seed {}", random.get_seed());
+    let folder = tempfile::tempdir().unwrap();
+    let mut disk = Redb::open(&folder.path().join("cloud.redb")).unwrap();
+    for round in 0..ROUNDS {
+        disk.commit(&any_changes(&mut random, &mut round.clone(), round)).unwrap();
+    }
+    let etcd = Arc::new(Etcd::new(vec![server.at().to_owned()], "home.internal"));
+    let mut store = taken(&etcd);
+    assert!(store.is_new());
+    let half = Changes { records: disk.records().unwrap(), ..Changes::default() };
+    store.commit(&half).unwrap();
+    drop(store);
+    let mut store = taken(&etcd);
+    assert!(store.is_new());
+    store.begin(Some(&disk)).unwrap();
+    assert_eq!(all(&store), all(&disk));
+    drop(store);
+    assert!(!taken(&etcd).is_new());
+}
+
 #[test]
 fn lines_that_wait_are_as_many_as_are_kept() {
     let Some(mut server) = Server::here() else { return };

@@ -62,7 +62,7 @@ fn play(cloud: Cloud, times: u64, back: Duration) -> Counts {
             }
             longest = longest.max(served.elapsed());
         }
-        if number % 2 == 1 {
+        if number % 2 == 1 && model.cloud.etcd.is_some() {
             goes_on_without_etcd(&mut model);
         }
         let within = if is_long { LATE } else { SOON };
@@ -93,4 +93,5 @@ fn goes_on_without_etcd(model: &mut Model) {
         etcd.start();
         etcd.wait();
     }
+    model.cloud.reaches_etcd();
 }

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::etcd::Server;
 
@@ -116,6 +116,17 @@ impl Cloud {
         let [_, last] = self.answered.get();
         self.answered.set([last, Some(sent)]);
         Some(answer)
+    }
+
+    /// Waits until who serves has written what waited for etcd. What it answered meanwhile it answered from memory.
+    pub(crate) fn reaches_etcd(&self) {
+        let start = Instant::now();
+        let is_there = |log: &Value| !log.to_string().contains("what was before is not here");
+        while !self.ask(&json!({ "command": "log" })).as_ref().is_some_and(is_there) {
+            assert!(start.elapsed() < PATIENCE, "etcd is not reached");
+            thread::sleep(Duration::from_millis(20));
+        }
+        self.answered.take();
     }
 
     /// A time after which the cloud has had a whole turn: what was due then is done, however slow the machine is.
