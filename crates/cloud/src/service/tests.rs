@@ -1,7 +1,10 @@
 //! Service tests without sockets: nothing is acknowledged that could not be kept.
 
 use anyhow::bail;
-use overlay::{Action, Enrolment, GUESTS_DIRECTORY, Node, Pair, SignerKey, Sources, guest_address};
+use overlay::{
+    Action, Enrolment, GUESTS_DIRECTORY, Node, NotEnrolled, Pair, Refusal, SignerKey, Sources,
+    guest_address,
+};
 use tunnel::{PeerConfig, Prefix, PrivateKey};
 
 use super::*;
@@ -156,6 +159,8 @@ struct Guest {
     carrier: Carrier,
     enrolment: Enrolment,
     key: PublicKey,
+    /// Why it is none.
+    refused: Option<NotEnrolled>,
 }
 
 impl Guest {
@@ -163,7 +168,7 @@ impl Guest {
         let guest = secret.public();
         let (carrier, signer) = carrier(settings, secret, GUESTS_DIRECTORY.into());
         let enrolment = Enrolment::new(3, node_key().public(), signer);
-        Self { carrier, enrolment, key: guest }
+        Self { carrier, enrolment, key: guest, refused: None }
     }
 
     /// Asks, and takes what comes back; whether the device is enrolled.
@@ -182,8 +187,10 @@ impl Guest {
                 let from = at("192.0.2.1:51900");
                 let carried = self.carrier.receive(&mut datagram, from, NOW.nanos).message();
                 let answer = carried.and_then(|it| self.enrolment.answered(&datagram[it.payload]));
-                if answer.is_some_and(|it| it.is_ok()) {
-                    return Ok(true);
+                match answer {
+                    Some(Ok(_)) => return Ok(true),
+                    Some(Err(why)) => self.refused = Some(why),
+                    None => {}
                 }
             }
         }
@@ -364,7 +371,9 @@ fn what_cannot_be_kept_is_refused_and_all_else_goes_on() {
     member.lives(&mut service, &mut now, 40);
     assert_eq!(state(&mut service, now), "present");
     // Who joins is refused, and who asks for a change hears why.
-    assert!(!Guest::new(&settings, secret.clone()).asks(&mut service).unwrap());
+    let mut guest = Guest::new(&settings, secret.clone());
+    assert!(!guest.asks(&mut service).unwrap() && service.held.is_none());
+    assert_eq!(guest.refused, Some(NotEnrolled::Refused(Refusal::Unkept)));
     let why = "etcd does not answer: nothing is changed";
     let names = vec!["tv".to_owned()];
     for request in [Request::Enrol { names }, Request::Revoke { name: "nas".to_owned() }] {

@@ -68,6 +68,13 @@ struct State {
 const LEASE: usize = 0;
 const WRITING: usize = 1;
 
+impl State {
+    /// Why nothing can be kept now.
+    fn why(&self) -> Option<String> {
+        self.away.iter().flatten().next().cloned()
+    }
+}
+
 impl Common {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -80,19 +87,13 @@ impl Common {
     /// Notes what came of something; returns whether it was done.
     fn note(&self, what: usize, done: Result<bool, Trouble>) -> bool {
         let mut state = self.lock();
-        match &done {
-            Ok(is_ours) => {
-                state.is_over |= !is_ours;
-                if state.away[what].take().is_some() {
-                    eprintln!("etcd answers again");
-                }
-            }
-            Err(why) => {
-                let before = state.away[what].replace(why.to_string());
-                if before.is_none() {
-                    eprintln!("warning: {}", packet::visible::word(&why.to_string()));
-                }
-            }
+        let was_away = state.why().is_some();
+        state.is_over |= done == Ok(false);
+        state.away[what] = done.as_ref().err().map(ToString::to_string);
+        match (was_away, state.why()) {
+            (false, Some(why)) => eprintln!("warning: {}", packet::visible::word(&why)),
+            (true, None) => eprintln!("etcd answers again"),
+            _ => {}
         }
         self.changed.notify_all();
         done == Ok(true)
@@ -253,7 +254,7 @@ impl Store for Shared {
         let mut state = self.common.lock();
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            let is_away = state.away.iter().any(Option::is_some);
+            let is_away = state.why().is_some();
             if state.is_over {
                 return Err(over());
             }
@@ -269,7 +270,7 @@ impl Store for Shared {
         let state = self.common.lock();
         match state.is_over {
             true => Err(over()),
-            false => Ok(state.away.iter().flatten().next().cloned()),
+            false => Ok(state.why()),
         }
     }
 
