@@ -9,6 +9,7 @@ use crate::namespaces::{Hosts, PUBLIC};
 use crate::reached::{allow, answer, join_all};
 
 const SECOND: &str = "203.0.114.1";
+const RELAY: &str = "203.0.115.1";
 /// Where etcd is asked: on the host that is between all.
 const ETCD: [&str; 2] = ["203.0.113.254:2379", "203.0.113.254:2380"];
 
@@ -19,39 +20,63 @@ fn config(hosts: &Hosts, host: &str) -> String {
     }
 }
 
-/// Two directories, the first of which serves, with nodes a, b and c, of which a may reach b.
-fn network() -> Option<(Hosts, Server)> {
-    let mut hosts = Hosts::new("two", &["a", "b", "c"])?;
+/// Two directories, the first of which serves, with nodes a, b and c, of which a may reach b, and b may reach c; the relay is of their
+/// processes, or on a host of its own.
+fn network(test: &str, is_apart: bool) -> Option<(Hosts, Server)> {
+    let mut hosts = Hosts::new(test, &["a", "b", "c"])?;
     hosts.add("second", 114);
     for (node, how) in [("a", "random"), ("b", "fully-random"), ("c", "")] {
         hosts.masquerades(node, how);
     }
     let before = ["ip", "netns", "exec", &hosts.full("net")].map(str::to_owned).to_vec();
     let etcd = Server::new(before, ETCD.map(str::to_owned))?;
-    let first = hosts.config();
-    hosts.cloud(&format!("all {first} --init --public {PUBLIC}:51900 --domain home.internal"));
+    let (first, server) = (hosts.config(), if is_apart { "nms" } else { "all" });
+    let init = format!("{server} {first} --init --public {PUBLIC}:51900 --domain home.internal");
+    let printed = hosts.cloud(&init);
     allow(&hosts, "a", "b");
+    allow(&hosts, "b", "c");
     let folder = hosts.folder.path();
     fs::create_dir_all(folder.join("second/cloud")).unwrap();
     for key in ["cloud.key", "signer.key"] {
         fs::copy(folder.join("cloud").join(key), folder.join("second/cloud").join(key)).unwrap();
     }
-    let text = fs::read_to_string(&first).unwrap();
+    let mut text = fs::read_to_string(&first).unwrap();
+    if is_apart {
+        text += &relay(&mut hosts, &printed);
+    }
     for (host, [own, other]) in [("cloud", [PUBLIC, SECOND]), ("second", [SECOND, PUBLIC])] {
         let public = format!("public = \"{own}:51900\"\nalso = [\"{other}:51900\"]");
         let with = text.replacen(&format!("public = \"{PUBLIC}:51900\""), &public, 1);
         let with = with + &format!("[etcd]\nendpoints = [\"http://{}\"]\n", ETCD[0]);
         fs::write(config(&hosts, host), with).unwrap();
     }
-    hosts.serve("cloud", "all", &first);
-    waits(&mut hosts, "second", PUBLIC);
+    hosts.serve("cloud", server, &first);
+    waits(&mut hosts, "second", (server, PUBLIC));
+    if is_apart {
+        hosts.serve("trs", "trs", &hosts.folder.path().join("trs.toml").display().to_string());
+    }
     join_all(&mut hosts);
     Some((hosts, etcd))
 }
 
+/// Makes a relay on a host of its own, which knows both directories; returns what they need of it.
+fn relay(hosts: &mut Hosts, printed: &str) -> String {
+    hosts.add("trs", 115);
+    let config = hosts.folder.path().join("trs.toml");
+    let line = printed.lines().find_map(|line| line.strip_prefix("tamis-cloud trs ")).unwrap();
+    let line = line.replacen("/etc/tamis/trs.toml", &config.display().to_string(), 1);
+    let its = hosts.cloud_on("trs", &format!("trs {}", line.replace("ADDRESS", RELAY)));
+    let text = fs::read_to_string(&config).unwrap();
+    let public = format!("public = \"{PUBLIC}:51900\"");
+    let both = format!("public = [\"{PUBLIC}:51900\", \"{SECOND}:51900\"]");
+    assert!(text.contains(&public));
+    fs::write(&config, text.replace(&public, &both)).unwrap();
+    its
+}
+
 /// Starts a directory while the other one is in charge.
-fn waits(hosts: &mut Hosts, host: &str, other: &str) {
-    hosts.begin(host, "all", &config(hosts, host));
+fn waits(hosts: &mut Hosts, host: &str, (server, other): (&str, &str)) {
+    hosts.begin(host, server, &config(hosts, host));
     let says = format!("the directory at {other}:51900 is in charge: this one waits");
     hosts.wait("a directory that waits", |hosts| hosts.log(host).contains(&says));
 }
@@ -85,7 +110,7 @@ fn reaches(hosts: &Hosts, what: &str) {
 
 #[test]
 fn either_of_two_directories_may_die_and_etcd_may_be_away() {
-    let Some((mut hosts, mut etcd)) = network() else { return };
+    let Some((mut hosts, mut etcd)) = network("two", false) else { return };
     reaches(&hosts, "the first ping");
     refused(&hosts, "second", "enrol d", &format!("{PUBLIC}:51900 is in charge"));
 
@@ -123,11 +148,32 @@ fn either_of_two_directories_may_die_and_etcd_may_be_away() {
     hosts.wait("the new node", |hosts| has_all(hosts, "second"));
 
     // The first one begins again, and takes over in its turn.
-    waits(&mut hosts, "cloud", SECOND);
+    waits(&mut hosts, "cloud", ("all", SECOND));
     refused(&hosts, "cloud", "devices", &format!("{SECOND}:51900 is in charge"));
     hosts.kill("second");
     hosts.wait("the first directory", |hosts| has_all(hosts, "cloud"));
     reaches(&hosts, "a ping by the first relay");
     let log = hosts.cloud(&format!("log --config {}", hosts.config()));
     assert!(log.contains("a was enrolled") && log.contains("d was enrolled"), "{log}");
+}
+
+#[test]
+fn a_relay_apart_follows_who_is_in_charge_and_its_paths_go_on() {
+    let Some((mut hosts, _etcd)) = network("twoapart", true) else { return };
+    reaches(&hosts, "the first ping");
+    hosts.kill("cloud");
+    let mut lost = 0;
+    hosts.wait("the second directory", |hosts| {
+        lost += u32::from(!hosts.pings("a", "10.99.0.3"));
+        has_all(hosts, "second")
+    });
+    assert_eq!(lost, 0, "pings by the relay while nobody serves");
+    // The relay carries a path that the second one has made.
+    hosts.wait("another pair", |hosts| {
+        hosts.dig("b", "c.home.internal", "A") == answer("NOERROR", "10.99.0.4")
+            && hosts.pings("b", "10.99.0.4")
+    });
+    assert!(hosts.pings("a", "10.99.0.3"));
+    let listed = String::from_utf8(asks(&hosts, "second", "devices").stdout).unwrap();
+    assert!(listed.contains(&format!("relay {RELAY}")), "{listed}");
 }
