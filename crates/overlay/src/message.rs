@@ -538,7 +538,7 @@ fn ways(from: &mut Reader<'_>) -> Result<Vec<SocketAddr>, Malformed> {
 }
 
 fn refusal(from: &mut Reader<'_>) -> Result<Refusal, Malformed> {
-    let (at, expected) = (from.at(), "a reason from 1 to 9");
+    let (at, expected) = (from.at(), "a reason from 1 to 10");
     let number = from.byte(expected)?;
     let known = Refusal::ALL.into_iter().find(|why| *why as u8 == number);
     known.ok_or(Malformed { at, expected })

@@ -230,6 +230,6 @@ fn what_is_wrong_is_said_with_its_byte() {
     assert_eq!(with(0, 2), "byte 0: expected version 1");
     assert_eq!(with(1, 23), "byte 1: expected a type from 1 to 22");
     assert_eq!(with(2, 2), "byte 2: expected the length of what follows");
-    assert_eq!(with(12, 10), "byte 12: expected a reason from 1 to 9");
+    assert_eq!(with(12, 11), "byte 12: expected a reason from 1 to 10");
     assert_eq!(Message::parse(&[]).unwrap_err().to_string(), "byte 0: expected a version");
 }
