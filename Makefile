@@ -2,7 +2,7 @@
 
 # Every system package that a test calls, in one place. Debian names.
 PACKAGES := iptables arptables ebtables nftables ipset iproute2 tcpdump tar xz-utils chromium \
-	conntrack curl dnsmasq-base bind9-dnsutils iputils-ping miniupnpd-nftables socat python3 ethtool pkg-config libdpdk-dev \
+	conntrack curl dnsmasq-base bind9-dnsutils iputils-ping miniupnpd-nftables etcd-server socat python3 ethtool pkg-config libdpdk-dev \
 	openjdk-17-jdk-headless maven patch valgrind binutils
 # What the scenes of `make lab`, `tamis-bench tunnel` and `make tunnel-netem` run besides.
 LAB_PACKAGES := nginx-light vsftpd tftpd-hpa iperf3 nmap hping3 traceroute radvd udhcpc python3-scapy ufw perl \
