@@ -2,7 +2,7 @@
 
 /// The lanes of a port, and the program by which the kernel chooses a frame's.
 ///
-/// A frame waits for those of its own lane alone. The frames of a lane keep their order.
+/// A frame waits for frames of its own lane alone. The frames of a lane keep their order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TunLanes {
     /// How many there are.

@@ -2,7 +2,7 @@
 //!
 //! Contract: a turn is [`QUANTUM`] bytes or what there is. A lane that had little in its last turn comes first when it is
 //! ready again ([`SPARSE`]); the others take turns, and what all sparse lanes together may have of a burst is a part of it,
-//! so every lane gets its turns. The first lane is the one that is written to. A port of one lane asks nobody.
+//! so every lane gets its turns. Frames are written to the first lane. A port of one lane asks nobody.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -63,7 +63,7 @@ impl Lanes {
         self.ready.as_ref().map_or_else(|| self.first().as_fd(), AsFd::as_fd)
     }
 
-    /// Bytes of a turn where there is room for so many: of the only lane, all of them.
+    /// Bytes of a turn where there is this much room: of the only lane, all of it.
     pub(super) fn most(&self, room: u64) -> u64 {
         if self.ready.is_some() { room.min(QUANTUM) } else { room }
     }
@@ -93,7 +93,7 @@ impl Lanes {
         Some(lane)
     }
 
-    /// Ends a lane's turn, in which it had so many bytes; where it may have more frames, it gets another.
+    /// Ends a lane's turn of this many bytes; where it may have more frames, it gets another.
     pub(super) fn end_turn(&mut self, lane: usize, bytes: u64, has_more: bool) {
         self.queues[lane].is_sparse = bytes <= SPARSE;
         if has_more {
@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(order, [2, 1, 0, 2, 1, 0]);
         is_ready(&mut lanes, 3);
         assert_eq!(lanes.next(), Some(3));
-        // It had too much for one that comes first.
+        // It had too much to come first.
         lanes.end_turn(3, SPARSE + 1, false);
         is_ready(&mut lanes, 3);
         assert_eq!([(); 4].map(|()| lanes.next()), [2, 1, 0, 3].map(Some));

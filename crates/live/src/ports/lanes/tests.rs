@@ -47,7 +47,7 @@ fn has_lanes(port: &mut TunPort, namespace: &Namespace) -> bool {
     has
 }
 
-/// Sends so many packets of a flow of UDP, each with its number.
+/// Sends `count` packets of a flow of UDP, each with its number.
 fn send(flow: u16, count: u32) {
     let socket = UdpSocket::bind((Ipv4Addr::new(10, 77, 0, 1), 20_000 + flow)).unwrap();
     for number in 0..count {

@@ -37,7 +37,7 @@ pub(super) struct Figures {
     pub(super) most_connections: usize,
     /// The number of connections, by protocol and state; without the connections of a worker that does not answer.
     pub(super) connections: ByState,
-    /// What the process has of memory and threads, where the system tells.
+    /// Memory and threads of the process, where the system says.
     pub(super) held: Option<Held>,
     /// Peers of tunnels.
     pub(super) peers: Vec<Peer>,

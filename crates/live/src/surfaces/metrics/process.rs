@@ -1,4 +1,4 @@
-//! [`Process`]: the file in which the kernel tells what this process has of memory, and how many threads.
+//! [`Process`]: the kernel's file about this process, with its memory and its threads.
 //!
 //! Contract: opened before privileges are given up, which take the way to it; each reading is the kernel's of that moment.
 //! Source: proc_pid_status(5).
@@ -14,7 +14,7 @@ const LONGEST: usize = 16 * 1024;
 #[derive(Debug)]
 pub(super) struct Process(File);
 
-/// What it tells.
+/// What it says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Held {
     /// Bytes that lie in memory: of no file, and of files, the program among them.
