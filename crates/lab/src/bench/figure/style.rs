@@ -15,7 +15,7 @@ const VERMILION: RGBColor = RGBColor(213, 94, 0);
 const GREY: RGBColor = RGBColor(130, 130, 130);
 
 /// Engines and layouts by name, ours in one colour; no panel holds two of one.
-const COLOURS: [(&str, RGBColor); 26] = [
+const COLOURS: [(&str, RGBColor); 32] = [
     ("tamis", VERMILION),
     ("serial", BLACK),
     ("coarse", BLACK),
@@ -41,6 +41,12 @@ const COLOURS: [(&str, RGBColor); 26] = [
     ("ip6tables-legacy", BLACK),
     ("ip6tables-nft", BLUE),
     ("nft", SKY),
+    ("conventional", BLACK),
+    ("mutex", BLUE),
+    ("wireguard-go", GREEN),
+    ("boringtun-cli", PURPLE),
+    ("gotatun", SKY),
+    ("veth", YELLOW),
     ("published", GREY),
 ];
 
