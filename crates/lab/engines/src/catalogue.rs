@@ -178,14 +178,14 @@ impl Kind {
                 shared(Box::new(matrix::AsPublished::new(addresses, default)?))
             }
             Self::CachedExact => {
-                let engine = Ours::new(addresses, default);
+                let engine = Ours::new(addresses, room, default);
                 shared(Box::new(Cached::new(engine, Invalidation::Exact)))
             }
             Self::CachedEpoch => {
-                let engine = Ours::new(addresses, default);
+                let engine = Ours::new(addresses, room, default);
                 shared(Box::new(Cached::new(engine, Invalidation::Epoch)))
             }
-            Self::Tamis => shared(Box::new(Ours::new(addresses, default))),
+            Self::Tamis => shared(Box::new(Ours::new(addresses, room, default))),
         }
     }
 }

@@ -301,5 +301,5 @@ models! {
     optimistic: Optimistic::<u32>::new(false, 4);
     tamis_words: Tamis::new(4, false).unwrap();
     tamis_lanes: Tamis::tight(4, false);
-    tamis_sparse: Sparse::new(false);
+    tamis_sparse: Sparse::new(false, 1);
 }

@@ -70,7 +70,7 @@ impl Subject {
             Choices { addresses: Some(addresses), default_accept, stripes: 2, striped_map };
         match self {
             Self::Lanes => Some(Box::new(Tamis::tight(addresses, default_accept))),
-            Self::Sparse => Some(Box::new(Sparse::new(default_accept))),
+            Self::Sparse => Some(Box::new(Sparse::new(default_accept, 1))),
             Self::Ranges(form) => Some(Box::new(Alone::new(form, default_accept, addresses))),
             Self::Engine(kind) => match kind.build(&choices) {
                 Ok(Built::Shared(engine)) => Some(engine),
