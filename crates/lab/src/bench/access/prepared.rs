@@ -3,13 +3,14 @@
 //! Contract: drawing takes no time of a run; every engine of a contest is told the same and sees the same packets.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use access::RangeSet;
 use engines::catalogue::{Built, Choices, Kind};
 use engines::striped_map;
 use engines::{Config, Packet};
 
-use crate::workload::{Preset, Stream, Variant, WarmUp};
+use crate::workload::{Parts, Preset, Stream, Variant, WarmUp};
 
 /// What comes before the packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +32,9 @@ pub struct Tuning {
     pub striped_map: striped_map::Settings,
 }
 
+/// Packets of a part: making them takes many times as long as copying the generator of the largest preset.
+const PART: usize = 1 << 16;
+
 /// A stream whose warm-up is drawn and whose packets are prepared.
 #[derive(Debug)]
 pub struct Prepared {
@@ -45,6 +49,7 @@ pub struct Prepared {
     told: Vec<Config<u32>>,
     after: Stream,
     packets: Vec<Packet<u32>>,
+    parts: OnceLock<Parts>,
 }
 
 impl Prepared {
@@ -77,7 +82,16 @@ impl Prepared {
             after.skip(told.len());
         }
         let packets = after.clone().packets().take(packets).collect();
-        Self { variant, preset: *preset, default_accept, start, told, after, packets }
+        Self {
+            variant,
+            preset: *preset,
+            default_accept,
+            start,
+            told,
+            after,
+            packets,
+            parts: OnceLock::new(),
+        }
     }
 
     /// The packets that are timed.
@@ -142,6 +156,11 @@ impl Prepared {
     /// The generator of the packets.
     pub(super) fn generator(&self) -> impl Iterator<Item = Packet<u32>> + Send + use<> {
         self.after.clone().packets().take(self.packets.len())
+    }
+
+    /// The packets in parts, for threads that make them at a time.
+    pub(super) fn parts(&self) -> &Parts {
+        self.parts.get_or_init(|| Parts::new(&self.after, self.packets.len(), PART))
     }
 
     /// A generator for each of some workers, which yield as many packets in all as the stream has. All have the one
