@@ -3,15 +3,14 @@
 //! Concurrency: a look-up takes no lock; to add an address takes one, once for each. A full table is not moved: the next
 //! one is four times as large, and look-ups begin with the newest.
 //!
-//! Linearization: an address is there once its place has its name. A look-up that finds none finds that there was
-//! none when it asked which table is the newest.
+//! Linearization: an address is there once its place has its name and the newest table is known. A look-up that finds none
+//! finds that there was none when it asked which table is the newest.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::summary::Summary;
 use crate::Address;
-use crate::sync::{AtomicU64, RwLock, pause};
+use crate::sync::{AtomicU64, Ordering, RwLock};
 
 /// Places for each address. A search that goes on beyond the first place cannot be predicted: with two places for each
 /// address decisions of preset 8 take 1.4 times as long, with eight they gain little.
@@ -38,7 +37,8 @@ impl<A> Place<A> {
 pub(super) struct Places<A> {
     new: Summary,
     tables: [OnceLock<Box<[Place<A>]>>; TABLES],
-    newest: AtomicUsize,
+    /// The number of the newest table, stored whenever an address was added.
+    newest: AtomicU64,
     /// Addresses in the newest table.
     added: RwLock<usize>,
 }
@@ -49,14 +49,13 @@ impl<A: Address> Places<A> {
         let first = table((4 * addresses).next_power_of_two(), new);
         let tables = std::array::from_fn(|_| OnceLock::new());
         let _ = tables[0].set(first);
-        Self { new, tables, newest: AtomicUsize::new(0), added: RwLock::new(0) }
+        Self { new, tables, newest: AtomicU64::new(0), added: RwLock::new(0) }
     }
 
     /// The place of an address.
     #[inline]
     pub(super) fn find(&self, address: A) -> Option<&Place<A>> {
-        pause();
-        let newest = self.newest.load(Ordering::Acquire);
+        let newest = self.newest.load(Ordering::Acquire) as usize;
         let mut tables = self.tables[..=newest].iter().rev().filter_map(OnceLock::get);
         tables.find_map(|table| look(table, address).ok())
     }
@@ -75,19 +74,19 @@ impl<A: Address> Places<A> {
         if let Some(place) = self.find(address) {
             return place;
         }
-        let mut newest = self.newest.load(Ordering::Relaxed);
+        let mut newest = self.newest.load(Ordering::Relaxed) as usize;
         let full = self.tables[newest].get().is_some_and(|table| *added >= table.len() / SPARSE);
         if full && newest + 1 < TABLES {
             let len = self.tables[newest].get().map_or(1, |table| table.len());
             newest += 1;
             self.tables[newest].get_or_init(|| table(4 * len, self.new));
-            self.newest.store(newest, Ordering::Release);
             *added = 0;
         }
         *added += 1;
         let place = self.tables[newest].get().and_then(|table| look(table, address).err()?);
         let place = place.expect("a table of 2^22 times the first is never full");
         place.address.get_or_init(|| address);
+        self.newest.store(newest as u64, Ordering::Release);
         place
     }
 

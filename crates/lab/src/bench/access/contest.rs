@@ -179,7 +179,8 @@ impl Figures {
 
 /// A row with what the engine was told, where it heeds that.
 fn tuned(row: Row, engine: Kind, tuning: Tuning) -> Row {
-    let Tuning { stripes, striped_map: Settings { initial, longest, full_percent } } = tuning;
+    let Tuning { stripes, striped_map: Settings { initial, longest, full_percent }, grain } =
+        tuning;
     match engine {
         Kind::Striped | Kind::StripedSkipList => {
             stripes.into_iter().fold(row, |row, stripes| row.with("stripes", stripes))
@@ -187,6 +188,7 @@ fn tuned(row: Row, engine: Kind, tuning: Tuning) -> Row {
         Kind::StripedMap | Kind::StripedMapAsPublished => {
             row.with("initial", initial).with("longest", longest).with("full_percent", full_percent)
         }
+        Kind::CachedExact => row.with("stamps", grain.stamps).with("block", grain.block),
         _ => row,
     }
 }

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use access::RangeSet;
+use engines::cached::Grain;
 use engines::catalogue::{Built, Choices, Kind};
 use engines::striped_map;
 use engines::{Config, Packet};
@@ -30,6 +31,8 @@ pub struct Tuning {
     pub stripes: Option<usize>,
     /// How the table of `striped_map` starts and grows.
     pub striped_map: striped_map::Settings,
+    /// How exact the invalidation of `cached_exact` is.
+    pub grain: Grain,
 }
 
 /// Packets of a part: making them takes many times as long as copying the generator of the largest preset.
@@ -143,9 +146,10 @@ impl Prepared {
     /// It refuses the address space.
     pub fn empty(&self, kind: Kind, tuning: Tuning) -> Result<Built<u32>, String> {
         let choices = self.variant.choices(&self.preset, self.default_accept);
-        let Tuning { stripes, striped_map } = tuning;
+        let Tuning { stripes, striped_map, grain } = tuning;
         let stripes = stripes.unwrap_or(choices.stripes);
-        kind.build(&Choices { stripes, striped_map, ..choices }).map_err(|error| error.to_string())
+        kind.build(&Choices { stripes, striped_map, grain, ..choices })
+            .map_err(|error| error.to_string())
     }
 
     /// Tells an engine what came before.

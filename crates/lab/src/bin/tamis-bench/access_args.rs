@@ -75,6 +75,12 @@ pub(crate) struct AccessArgs {
     /// Full buckets, in percent, that make striped_map double [default: 10]
     #[arg(long, value_name = "N", value_delimiter = ',')]
     pub(crate) full_percent: Vec<usize>,
+    /// Stamps of cached_exact: with more, a change revokes less that it does not concern [default: 262144]
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub(crate) stamps: Vec<usize>,
+    /// Sources that share a stamp of cached_exact [default: 64]
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub(crate) block: Vec<usize>,
     /// Packets after the warm-up [default: 1000000; of study1 10000000]
     #[arg(long, value_name = "N")]
     pub(crate) packets: Option<usize>,

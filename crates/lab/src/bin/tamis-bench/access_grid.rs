@@ -1,6 +1,7 @@
 //! What `tamis-bench access` runs unless an experiment is named: everything that was asked for with everything else.
 
 use anyhow::{Result, bail};
+use engines::cached::Grain;
 use engines::catalogue::Kind;
 use engines::striped_map;
 use lab::bench::access::{Origin, Setting, Track, Tuning, drivers};
@@ -16,6 +17,7 @@ pub(crate) fn settings(args: &AccessArgs) -> Result<Vec<Setting>> {
             let tunings = tunings(args, engine);
             for &threads in args.threads() {
                 for orchestration in orchestrations(args, &models, engine, threads)? {
+                    let threads = if engine.is_shared() { threads } else { 1 };
                     let of = |&tuning: &Tuning| Setting {
                         orchestration,
                         tuning,
@@ -70,6 +72,15 @@ fn tunings(args: &AccessArgs, engine: Kind) -> Vec<Tuning> {
                 }
             }
             all
+        }
+        Kind::CachedExact => {
+            let usual = Grain::default();
+            let (stamps, blocks) = (or(&args.stamps, usual.stamps), or(&args.block, usual.block));
+            let of = |&stamps: &usize| {
+                let grains = blocks.iter().map(move |&block| Grain { stamps, block });
+                grains.map(|grain| Tuning { grain, ..Tuning::default() })
+            };
+            stamps.iter().flat_map(of).collect()
         }
         _ => vec![Tuning::default()],
     }
