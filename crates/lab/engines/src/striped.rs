@@ -101,9 +101,11 @@ impl<A: Address, R: Accepts<A>> Engine<A> for Striped<A, R> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use std::sync::Barrier;
     use std::sync::atomic::{AtomicBool, Ordering};
-    use std::sync::{Barrier, Condvar, Mutex, MutexGuard};
     use std::time::Duration;
+
+    use parking_lot::{Condvar, Mutex, MutexGuard};
 
     /// Pairs of stripes that some reader takes in this order.
     fn orders(striped: &Striped<u32>) -> Vec<(usize, usize)> {
@@ -161,17 +163,18 @@ mod tests {
 
     impl Passed {
         fn read(&self) {
-            *self.readers.lock().unwrap() += 1;
+            *self.readers.lock() += 1;
         }
 
         fn leave(&self) {
-            *self.readers.lock().unwrap() -= 1;
+            *self.readers.lock() -= 1;
             self.left.notify_all();
         }
 
         fn write(&self) -> MutexGuard<'_, usize> {
-            let readers = self.readers.lock().unwrap();
-            self.left.wait_while(readers, |readers| *readers > 0).unwrap()
+            let mut readers = self.readers.lock();
+            self.left.wait_while(&mut readers, |readers| *readers > 0);
+            readers
         }
     }
 
