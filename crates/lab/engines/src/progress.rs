@@ -63,7 +63,7 @@ fn stopped(
                 }),
             );
             act(&*stops, one, 5);
-            // Whoever was not stopped says so by its end.
+            // A thread that was not stopped says so by its end.
             stop_at(STEPS, Box::new(|| ()));
         });
         if is_stopped.recv().is_err() {
@@ -95,7 +95,7 @@ fn engine(kind: Kind) -> Arc<dyn Engine<u32>> {
 #[test]
 fn progress_of_the_firewalls_is_as_they_say() {
     use Act::{Decide, Update};
-    // Whether decisions and updates go on beside a stopped update, and beside a stopped decision.
+    // Whether decisions and updates go on during a stopped update, and during a stopped decision.
     let expected = [
         (Kind::Coarse, [false, false, true, false]),
         (Kind::Striped, [false, false, true, false]),

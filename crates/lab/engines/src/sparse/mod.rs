@@ -1,4 +1,4 @@
-//! `tamis` over any addresses: a word for each address that decides most packets, and beside it a table of immutable
+//! `tamis` over any addresses: a word for each address that decides most packets, and a table of immutable
 //! entries, each with PNG, R and the count of its bans, which decides the others.
 //!
 //! Concurrency: `update` enters the address by its word ([`Summary::busy`]), replaces the entry, and releases the word with
