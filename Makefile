@@ -94,7 +94,7 @@ HISTORIES ?= 1000
 # As with loom, in a place of its own; optimised, so that what an operation does is not drowned in the recording.
 histories: ## Record histories of every engine that threads share: they overlap, and have an order (HISTORIES=N)
 	RUSTFLAGS='--cfg pauses' CARGO_TARGET_DIR=target/pauses TAMIS_HISTORIES=$(HISTORIES) \
-		cargo test --release -p tamis-lab-engines histories_overlap -- --nocapture
+		cargo test --release -p tamis-lab-engines -- histories_overlap progress_of --nocapture
 
 mutants: ## Break the code on purpose, in each of the ways of crates/lab/mutants, and have a test tell (MUTANTS="tamis matrix")
 	crates/lab/mutants/run.sh $(MUTANTS)
