@@ -35,6 +35,7 @@ const COLOURS: [(&str, RGBColor); 26] = [
     ("table_blob", BLACK),
     ("indexed_blob", BLUE),
     ("linked", SKY),
+    ("scattered", PURPLE),
     ("pooled", GREEN),
     ("packed_chain", VERMILION),
     ("revision", ORANGE),
