@@ -1,0 +1,110 @@
+//! Misses of the D-cache while rules are walked: what the study took for the reason why lists are slow, and could not count.
+//!
+//! Cachegrind runs a process for each layout that walks the study's rules, and one that walks them [`TIMES`] more often; what
+//! the second has more is the walks'. It models the caches of the machine it runs on, two levels and nothing fetched ahead,
+//! so counts are those of programs, whatever the machine does at the time.
+
+use std::io;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::layouts::Kind;
+use rules::model::Family;
+use serde_json::json;
+
+use super::plan::{params, row};
+use super::walk::Laying;
+use super::workload::Linear;
+use crate::bench::document::{Row, Runs};
+
+/// Walks whose counts are kept.
+const TIMES: usize = 4;
+/// What is counted: its line of cachegrind's summary, and the name of its rows.
+const COUNTS: [(&str, &str); 4] = [
+    ("D refs:", "rules.walked.accesses"),
+    ("D1 misses:", "rules.walked.first_level_misses"),
+    ("LLd misses:", "rules.walked.last_level_misses"),
+    ("I refs:", "rules.walked.instructions"),
+];
+
+fn linear() -> Linear {
+    Linear::study(Family::Ipv6, true)
+}
+
+/// Walks a layout so often, as `asked` says by `LAYOUT:TIMES`; whether it names one.
+#[must_use]
+pub fn child(asked: &str) -> bool {
+    let Some((layout, times)) = asked.split_once(':') else { return false };
+    let kind = Kind::ALL.into_iter().find(|kind| kind.name() == layout);
+    let (Some(kind), Ok(times)) = (kind, times.parse()) else { return false };
+    Laying::new(linear(), kind).walk(times);
+    true
+}
+
+/// A row for each layout and count, by `program`, which is asked as [`child`] expects.
+///
+/// # Errors
+/// There is no valgrind, or it does not answer with counts.
+pub(super) fn rows(program: &Path) -> io::Result<Vec<Row>> {
+    let walked = linear().run_per_packet() * TIMES;
+    let mut found = Vec::new();
+    for kind in Kind::ALL {
+        let [once, often] = [1, 1 + TIMES].map(|times| counts(program, kind, times));
+        let (once, often) = (once?, often?);
+        for ((_, name), (once, often)) in COUNTS.into_iter().zip(once.into_iter().zip(often)) {
+            let each = Runs::of(vec![often.saturating_sub(once) as f64 / walked as f64]);
+            let of =
+                params(json!({ "rules": linear().chains * linear().rules, "counters": "none" }));
+            found.push(row(name, kind.name(), of, each, "1/rule"));
+        }
+    }
+    Ok(found)
+}
+
+fn counts(program: &Path, kind: Kind, times: usize) -> io::Result<[u64; COUNTS.len()]> {
+    let mut command = Command::new("valgrind");
+    command.args(["--tool=cachegrind", "--cache-sim=yes", "--cachegrind-out-file=/dev/null"]);
+    let asked = format!("{}:{times}", kind.name());
+    let ran = command.arg(program).args(["rules", "--walked", &asked]).output()?;
+    read(&ran)
+}
+
+/// The counts of cachegrind's summary.
+fn read(ran: &Output) -> io::Result<[u64; COUNTS.len()]> {
+    let said = String::from_utf8_lossy(&ran.stderr);
+    let mut counts = [0; COUNTS.len()];
+    for ((line, _), count) in COUNTS.into_iter().zip(&mut counts) {
+        let words = |said: &str| said.split_whitespace().collect::<Vec<_>>().join(" ");
+        let of = |said: &str| {
+            Some(words(said).split_once(line)?.1.split_whitespace().next()?.replace(',', ""))
+        };
+        let number = said.lines().find_map(of).and_then(|number| number.parse().ok());
+        *count = number
+            .ok_or_else(|| io::Error::other(format!("expected {line} of cachegrind: {said}")))?;
+    }
+    Ok(counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    fn said(text: &str) -> Output {
+        let status = std::process::ExitStatus::from_raw(0);
+        Output { status, stdout: Vec::new(), stderr: text.into() }
+    }
+
+    #[test]
+    fn a_summary_of_cachegrind_is_read() {
+        let text = "==7== I refs:        1,300,123\n==7== D refs:          400,001  (300,000 rd + 100,001 wr)\n\
+            ==7== D1  misses:       12,345  ( 12,000 rd + 345 wr)\n==7== LLd misses:        2,345  ( 2,000 rd + 345 wr)\n";
+        assert_eq!(read(&said(text)).unwrap(), [400_001, 12_345, 2_345, 1_300_123]);
+        assert!(read(&said("valgrind: not found")).is_err());
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_walked() {
+        assert!(["linked", "nothing:1", "linked:some"].into_iter().all(|asked| !child(asked)));
+    }
+}

@@ -1,0 +1,123 @@
+//! The study's own measure: round trips of `ping6 -A` to loopback, whose request and answer both run INPUT, over the rules of
+//! the last table's drivers in the kernel: counters alone, and one and two quotas a rule.
+//!
+//! Beside each stands the walk of a datagram, as in the other parts, which runs INPUT once, and ours in turn with it.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use rules::model::Family;
+use serde_json::json;
+
+use super::Bench;
+use super::link::Loop;
+use super::tool::{Tool, finish};
+use crate::bench::document::{Row, Runs};
+use crate::bench::limit;
+use crate::bench::rules::count::Counting;
+use crate::bench::rules::plan::{params, row};
+use crate::bench::rules::walk::Laying;
+use crate::bench::rules::workload::Linear;
+use crate::layouts::Kind;
+use crate::oracle::netns;
+
+/// Echo requests are ignored in the oracle's namespaces.
+const IGNORES: &str = "/proc/sys/net/ipv6/icmp/echo_ignore_all";
+/// A quota that nothing uses up.
+const QUOTA: &str = " -m quota --quota 1000000000000000";
+
+/// How ours counts with so many quotas.
+const COUNTED: [Counting; 3] = [Counting::Local, Counting::Locked, Counting::LockedTwice];
+
+/// Rows of each driver that this tool has.
+pub(super) fn rows(bench: &Bench<'_>) -> io::Result<Vec<Row>> {
+    let linear = Linear::study(Family::Ipv6, true);
+    let quotas: &[usize] = if bench.back.tool == Tool::Legacy { &[0, 1, 2] } else { &[0] };
+    let mut found = Vec::new();
+    for quotas in quotas {
+        let text = bench.back.text(linear);
+        let file = bench.scratch.join(format!("quotas-{quotas}"));
+        fs::write(&file, with_quotas(&text, *quotas))?;
+        found.extend(netns::in_fresh(|| driver(bench, linear, *quotas, &file))?);
+    }
+    Ok(found)
+}
+
+/// The rules of chains, each with so many quotas.
+fn with_quotas(text: &str, quotas: usize) -> String {
+    let line = |line: &str| match line.starts_with("-A c") {
+        true => format!("{line}{}\n", QUOTA.repeat(quotas)),
+        false => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
+}
+
+fn driver(bench: &Bench<'_>, linear: Linear, quotas: usize, file: &Path) -> io::Result<Vec<Row>> {
+    fs::write(IGNORES, "0")?;
+    let link = Loop::new(linear.family)?;
+    let bare = Runs::of((0..5).map(|_| link.seconds()).collect::<io::Result<_>>()?).value;
+    let times = if bench.plan.quick { 50 } else { 500 };
+    let without = ping(times)?;
+    finish(&mut bench.back.load(file, false), bench.scratch)?;
+    let laying = Laying::new(linear, Kind::PackedChain);
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for _ in limit::rounds(bench.plan.runs()) {
+        ours.push(laying.nanos(COUNTED[quotas]));
+        theirs.push((link.seconds()? - bare) * 1e9 / linear.run_per_packet() as f64);
+    }
+    let with = ping(times)?;
+    let name = bench.back.name();
+    let of = |rules: usize| params(json!({ "rules": rules, "quotas": quotas }));
+    let rules = linear.chains * linear.rules;
+    let [ours, theirs] = [ours, theirs].map(Runs::of);
+    let mut rows = vec![
+        row("rules.ping", name, of(0), Runs::of(without), "ms"),
+        row("rules.ping", name, of(rules), Runs::of(with), "ms"),
+        row("rules.ping.walk", name, of(rules), theirs, "ns/rule"),
+    ];
+    if bench.back.tool == Tool::Legacy {
+        rows.push(row("rules.ping.walk", Kind::PackedChain.name(), of(rules), ours, "ns/rule"));
+    }
+    Ok(rows)
+}
+
+/// Milliseconds of each answer.
+fn ping(times: usize) -> io::Result<Vec<f64>> {
+    let mut ping = Command::new("ping");
+    ping.args(["-6", "-n", "-A", "-c", &times.to_string(), "::1"]).stdin(Stdio::null());
+    let ran = ping.env("LC_ALL", "C").output()?;
+    let found = answers(&String::from_utf8_lossy(&ran.stdout));
+    match found.len() * 10 >= times * 9 {
+        true => Ok(found),
+        false => Err(io::Error::other(format!("ping: {} of {times} answered", found.len()))),
+    }
+}
+
+fn answers(said: &str) -> Vec<f64> {
+    let time = |line: &str| line.split_once("time=")?.1.split(' ').next()?.parse().ok();
+    said.lines().filter_map(time).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_rule_of_a_chain_has_its_quotas_and_no_jump_has() {
+        let linear = Linear { chains: 2, rules: 3, ..Linear::study(Family::Ipv6, true) };
+        let text = with_quotas(&linear.text(), 2);
+        assert_eq!(text.matches(QUOTA).count(), 12);
+        assert!(
+            text.lines().filter(|line| line.contains(QUOTA)).all(|line| line.starts_with("-A c"))
+        );
+        assert_eq!(with_quotas(&linear.text(), 0), linear.text());
+    }
+
+    #[test]
+    fn answers_of_ping_are_read() {
+        let said = "64 bytes from ::1: icmp_seq=1 ttl=64 time=1.25 ms\nrtt min/avg = 1/2 ms\n";
+        assert_eq!(answers(said), [1.25]);
+    }
+}
