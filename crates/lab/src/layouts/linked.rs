@@ -39,9 +39,9 @@ pub struct Node<P: Piece> {
 }
 
 /// The words of one test of a rule, apart from its node.
-pub trait Piece: Debug + Sized {
+pub trait Piece: Debug + Send + Sync + Sized {
     /// Where a rule's head lies.
-    type Head: Debug;
+    type Head: Debug + Send + Sync;
 
     /// Lays words out.
     fn new(words: &[u64]) -> Self;

@@ -15,7 +15,7 @@ const VERMILION: RGBColor = RGBColor(213, 94, 0);
 const GREY: RGBColor = RGBColor(130, 130, 130);
 
 /// Engines and layouts by name, ours in one colour; no panel holds two of one.
-const COLOURS: [(&str, RGBColor); 26] = [
+const COLOURS: [(&str, RGBColor); 27] = [
     ("tamis", VERMILION),
     ("serial", BLACK),
     ("coarse", BLACK),
