@@ -1,8 +1,8 @@
 //! Misses of the D-cache while rules are walked: what the study took for the reason why lists are slow, and could not count.
 //!
 //! Cachegrind runs a process for each layout that walks the study's rules, and one that walks them [`TIMES`] more often; what
-//! the second has more is the walks'. It models the caches of the machine it runs on, two levels and nothing fetched ahead,
-//! so counts are those of programs, whatever the machine does at the time.
+//! the second has more is the walks'. It models two levels of caches, a core's own of today ([`CACHES`]), and fetches nothing
+//! ahead: counts are those of programs, on whatever machine and whatever else it does.
 
 use std::io;
 use std::path::Path;
@@ -19,11 +19,13 @@ use crate::bench::document::{Row, Runs};
 
 /// Walks whose counts are kept.
 const TIMES: usize = 4;
+/// 48 KiB of 12 ways, and 1 MiB of 16, in lines of 64 bytes.
+const CACHES: [&str; 2] = ["--D1=49152,12,64", "--LL=1048576,16,64"];
 /// What is counted: its line of cachegrind's summary, and the name of its rows.
 const COUNTS: [(&str, &str); 4] = [
     ("D refs:", "rules.walked.accesses"),
     ("D1 misses:", "rules.walked.first_level_misses"),
-    ("LLd misses:", "rules.walked.last_level_misses"),
+    ("LLd misses:", "rules.walked.second_level_misses"),
     ("I refs:", "rules.walked.instructions"),
 ];
 
@@ -64,6 +66,7 @@ pub(super) fn rows(program: &Path) -> io::Result<Vec<Row>> {
 fn counts(program: &Path, kind: Kind, times: usize) -> io::Result<[u64; COUNTS.len()]> {
     let mut command = Command::new("valgrind");
     command.args(["--tool=cachegrind", "--cache-sim=yes", "--cachegrind-out-file=/dev/null"]);
+    command.args(CACHES);
     let asked = format!("{}:{times}", kind.name());
     let ran = command.arg(program).args(["rules", "--walked", &asked]).output()?;
     read(&ran)
