@@ -16,7 +16,6 @@ use crate::bench::recorded::{Measured, Recorded, runs};
 /// A picture cannot be written.
 pub fn draw(recorded: &Recorded, directory: &Path) -> Result<(), String> {
     drivers(recorded, &directory.join("xtables2-table.svg"))?;
-    kernel(recorded, &directory.join("xtables2-kernel.svg"))?;
     linear(recorded, &directory.join("xtables2-linear.svg"))?;
     layouts(recorded, &directory.join("xtables2-layouts.svg"))?;
     memory(recorded, &directory.join("xtables2-memory.svg"))?;
@@ -85,35 +84,6 @@ fn drivers(recorded: &Recorded, path: &Path) -> Result<(), String> {
         ("times xt1 +2s, or table_blob", Scale::Logarithmic),
         drawn.collect(),
     )
-}
-
-/// The last table's drivers in the kernel, and ours with the same counters, by the first one; what the study published of its
-/// K7 as rings.
-fn kernel(recorded: &Recorded, path: &Path) -> Result<(), String> {
-    let of = |engine: &str, quotas: f64| {
-        let is = |row: &&Measured| row.engine == engine && row.number("quotas") == quotas;
-        recorded.named("rules.ping.walk").find(is)
-    };
-    let Some(first) = of("ip6tables-legacy", 0.0) else { return Ok(()) };
-    let drawn = [
-        ("xt1 +2s", "ip6tables-legacy", 0.0),
-        ("xt1 +1Q", "ip6tables-legacy", 1.0),
-        ("xt1 +2Q", "ip6tables-legacy", 2.0),
-        ("nft +2s", "nft", 0.0),
-        ("xt2-proto4 +2s", "packed_chain", 0.0),
-        ("xt2-proto4 +2Q", "packed_chain", 2.0),
-    ];
-    let drawn = drawn.into_iter().filter_map(|(driver, engine, quotas)| {
-        let row = of(engine, quotas)?;
-        let mut one = Strip::of(format!("{driver}: {engine}"), row);
-        one.values.iter_mut().for_each(|value| *value /= first.value);
-        let published = DRIVERS.iter().find(|one| one.name == driver);
-        one.published = published.map(|one| one.k7 / DRIVERS[0].k7).into_iter().collect();
-        Some((one, row))
-    });
-    let words = ("the last slide's drivers in the kernel", "100,000 matching IPv6 rules");
-    let axis = ("times xt1 +2s", Scale::Logarithmic);
-    strips(recorded, path, words, axis, drawn.collect())
 }
 
 /// Nanoseconds a rule beside the kernel's, where that was measured.

@@ -1,7 +1,5 @@
 //! The study's own measure: round trips of `ping6 -A` to loopback, whose request and answer both run INPUT, over the rules of
 //! the last table's drivers in the kernel: counters alone, and one and two quotas a rule.
-//!
-//! Beside each stands the walk of a datagram, as in the other parts, which runs INPUT once, and ours in turn with it.
 
 use std::fs;
 use std::io;
@@ -12,24 +10,16 @@ use rules::model::Family;
 use serde_json::json;
 
 use super::Bench;
-use super::link::Loop;
 use super::tool::{Tool, finish};
 use crate::bench::document::{Row, Runs};
-use crate::bench::limit;
-use crate::bench::rules::count::Counting;
 use crate::bench::rules::plan::{params, row};
-use crate::bench::rules::walk::Laying;
 use crate::bench::rules::workload::Linear;
-use crate::layouts::Kind;
 use crate::oracle::netns;
 
 /// Echo requests are ignored in the oracle's namespaces.
 const IGNORES: &str = "/proc/sys/net/ipv6/icmp/echo_ignore_all";
 /// A quota that nothing uses up.
 const QUOTA: &str = " -m quota --quota 1000000000000000";
-
-/// How ours counts with so many quotas.
-const COUNTED: [Counting; 3] = [Counting::Local, Counting::Locked, Counting::LockedTwice];
 
 /// Rows of each driver that this tool has.
 pub(super) fn rows(bench: &Bench<'_>) -> io::Result<Vec<Row>> {
@@ -56,31 +46,15 @@ fn with_quotas(text: &str, quotas: usize) -> String {
 
 fn driver(bench: &Bench<'_>, linear: Linear, quotas: usize, file: &Path) -> io::Result<Vec<Row>> {
     fs::write(IGNORES, "0")?;
-    let link = Loop::new(linear.family)?;
-    let bare = Runs::of((0..5).map(|_| link.seconds()).collect::<io::Result<_>>()?).value;
     let times = if bench.plan.quick { 50 } else { 500 };
     let without = ping(times)?;
     finish(&mut bench.back.load(file, false), bench.scratch)?;
-    let laying = Laying::new(linear, Kind::PackedChain);
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    for _ in limit::rounds(bench.plan.runs()) {
-        ours.push(laying.nanos(COUNTED[quotas]));
-        theirs.push((link.seconds()? - bare) * 1e9 / linear.run_per_packet() as f64);
-    }
     let with = ping(times)?;
-    let name = bench.back.name();
-    let of = |rules: usize| params(json!({ "rules": rules, "quotas": quotas }));
-    let rules = linear.chains * linear.rules;
-    let [ours, theirs] = [ours, theirs].map(Runs::of);
-    let mut rows = vec![
-        row("rules.ping", name, of(0), Runs::of(without), "ms"),
-        row("rules.ping", name, of(rules), Runs::of(with), "ms"),
-        row("rules.ping.walk", name, of(rules), theirs, "ns/rule"),
-    ];
-    if bench.back.tool == Tool::Legacy {
-        rows.push(row("rules.ping.walk", Kind::PackedChain.name(), of(rules), ours, "ns/rule"));
-    }
-    Ok(rows)
+    let of = |rules: usize, times| {
+        let of = params(json!({ "rules": rules, "quotas": quotas }));
+        row("rules.ping", bench.back.name(), of, Runs::of(times), "ms")
+    };
+    Ok(vec![of(0, without), of(linear.chains * linear.rules, with)])
 }
 
 /// Milliseconds of each answer.
