@@ -2,7 +2,8 @@
 //!
 //! Cachegrind runs a process for each layout that walks the study's rules, and one that walks them [`TIMES`] more often; what
 //! the second has more is the walks'. It models two levels of caches, a core's own of today ([`CACHES`]), and fetches nothing
-//! ahead: counts are those of programs, on whatever machine and whatever else it does.
+//! ahead: counts are those of programs, on whatever machine and whatever else it does. What the walks take on this one stands
+//! with them, of all rules and of so few that they stay in near caches: the difference is waiting for memory.
 
 use std::io;
 use std::path::Path;
@@ -12,13 +13,17 @@ use crate::layouts::Kind;
 use rules::model::Family;
 use serde_json::json;
 
+use super::count::Counting;
 use super::plan::{params, row};
-use super::walk::Laying;
+use super::walk::{IN_CACHE, Laying};
 use super::workload::Linear;
 use crate::bench::document::{Row, Runs};
+use crate::bench::limit;
 
 /// Walks whose counts are kept.
 const TIMES: usize = 4;
+/// Times that a walk is timed.
+const RUNS: usize = 7;
 /// 48 KiB of 12 ways, and 1 MiB of 16, in lines of 64 bytes.
 const CACHES: [&str; 2] = ["--D1=49152,12,64", "--LL=1048576,16,64"];
 /// What is counted: its line of cachegrind's summary, and the name of its rows.
@@ -51,13 +56,19 @@ pub(super) fn rows(program: &Path) -> io::Result<Vec<Row>> {
     let walked = linear().run_per_packet() * TIMES;
     let mut found = Vec::new();
     for kind in Kind::ALL {
+        let of =
+            || params(json!({ "rules": linear().chains * linear().rules, "counters": "none" }));
         let [once, often] = [1, 1 + TIMES].map(|times| counts(program, kind, times));
         let (once, often) = (once?, often?);
         for ((_, name), (once, often)) in COUNTS.into_iter().zip(once.into_iter().zip(often)) {
             let each = Runs::of(vec![often.saturating_sub(once) as f64 / walked as f64]);
-            let of =
-                params(json!({ "rules": linear().chains * linear().rules, "counters": "none" }));
-            found.push(row(name, kind.name(), of, each, "1/rule"));
+            found.push(row(name, kind.name(), of(), each, "1/rule"));
+        }
+        let near = Linear { chains: 1, rules: IN_CACHE, ..linear() };
+        for (name, linear) in [("rules.walked.time", linear()), ("rules.walked.time_near", near)] {
+            let laying = Laying::new(linear, kind);
+            let nanos = limit::rounds(RUNS).map(|_| laying.nanos(Counting::None)).collect();
+            found.push(row(name, kind.name(), of(), Runs::of(nanos), "ns/rule"));
         }
     }
     Ok(found)

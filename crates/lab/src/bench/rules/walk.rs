@@ -23,7 +23,7 @@ use crate::bench::rows::Rows;
 use crate::studies::counters::{Elsewhere, Shared, Uncounted};
 
 /// Rules that stay in caches close by in every layout, and enough of them that the packet itself costs little.
-const IN_CACHE: usize = 800;
+pub(super) const IN_CACHE: usize = 800;
 /// What walks are timed for.
 const BUDGET: Duration = Duration::from_millis(30);
 
