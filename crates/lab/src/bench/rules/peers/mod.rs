@@ -71,7 +71,7 @@ impl Bench<'_> {
             }
             let has_drivers = is_match && family == Family::Ipv6 && self.back.tool != Tool::Compat;
             if has_drivers && self.has(Part::Ping, out) {
-                self.keep(out, ping::rows(self));
+                self.keep(out, ping::rows(self.back, self.plan.quick, self.scratch));
             }
             if is_match && self.has(Part::Load, out) {
                 self.keep(out, netns::in_fresh(|| self.load(&files)));

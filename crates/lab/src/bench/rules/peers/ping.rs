@@ -9,8 +9,7 @@ use std::process::{Command, Stdio};
 use rules::model::Family;
 use serde_json::json;
 
-use super::Bench;
-use super::tool::{Tool, finish};
+use super::tool::{BackEnd, Tool, finish};
 use crate::bench::document::{Row, Runs};
 use crate::bench::rules::plan::{params, row};
 use crate::bench::rules::workload::Linear;
@@ -21,16 +20,25 @@ const IGNORES: &str = "/proc/sys/net/ipv6/icmp/echo_ignore_all";
 /// A quota that nothing uses up.
 const QUOTA: &str = " -m quota --quota 1000000000000000";
 
-/// Rows of each driver that this tool has.
-pub(super) fn rows(bench: &Bench<'_>) -> io::Result<Vec<Row>> {
+/// Rows of each driver that this tool has; rules are written into `scratch`.
+pub(super) fn rows(back: BackEnd, is_quick: bool, scratch: &Path) -> io::Result<Vec<Row>> {
     let linear = Linear::study(Family::Ipv6, true);
-    let quotas: &[usize] = if bench.back.tool == Tool::Legacy { &[0, 1, 2] } else { &[0] };
+    let times = if is_quick { 50 } else { 500 };
+    let quotas: &[usize] = if back.tool == Tool::Legacy { &[0, 1, 2] } else { &[0] };
     let mut found = Vec::new();
     for quotas in quotas {
-        let text = bench.back.text(linear);
-        let file = bench.scratch.join(format!("quotas-{quotas}"));
-        fs::write(&file, with_quotas(&text, *quotas))?;
-        found.extend(netns::in_fresh(|| driver(bench, linear, *quotas, &file))?);
+        let file = scratch.join(format!("quotas-{quotas}"));
+        fs::write(&file, with_quotas(&back.text(linear), *quotas))?;
+        let [without, with] = netns::in_fresh(|| {
+            fs::write(IGNORES, "0")?;
+            let without = ping(times)?;
+            finish(&mut back.load(&file, false), scratch)?;
+            Ok([without, ping(times)?])
+        })?;
+        for (rules, times) in [(0, without), (linear.chains * linear.rules, with)] {
+            let of = params(json!({ "rules": rules, "quotas": quotas }));
+            found.push(row("rules.ping", back.name(), of, Runs::of(times), "ms"));
+        }
     }
     Ok(found)
 }
@@ -42,19 +50,6 @@ fn with_quotas(text: &str, quotas: usize) -> String {
         false => format!("{line}\n"),
     };
     text.lines().map(line).collect()
-}
-
-fn driver(bench: &Bench<'_>, linear: Linear, quotas: usize, file: &Path) -> io::Result<Vec<Row>> {
-    fs::write(IGNORES, "0")?;
-    let times = if bench.plan.quick { 50 } else { 500 };
-    let without = ping(times)?;
-    finish(&mut bench.back.load(file, false), bench.scratch)?;
-    let with = ping(times)?;
-    let of = |rules: usize, times| {
-        let of = params(json!({ "rules": rules, "quotas": quotas }));
-        row("rules.ping", bench.back.name(), of, Runs::of(times), "ms")
-    };
-    Ok(vec![of(0, without), of(linear.chains * linear.rules, with)])
 }
 
 /// Milliseconds of each answer.
