@@ -56,19 +56,20 @@ pub(super) fn rows(program: &Path) -> io::Result<Vec<Row>> {
     let walked = linear().run_per_packet() * TIMES;
     let mut found = Vec::new();
     for kind in Kind::ALL {
-        let of =
-            || params(json!({ "rules": linear().chains * linear().rules, "counters": "none" }));
+        let of = |Linear { chains, rules, .. }: Linear| {
+            params(json!({ "rules": chains * rules, "counters": "none" }))
+        };
         let [once, often] = [1, 1 + TIMES].map(|times| counts(program, kind, times));
         let (once, often) = (once?, often?);
         for ((_, name), (once, often)) in COUNTS.into_iter().zip(once.into_iter().zip(often)) {
             let each = Runs::of(vec![often.saturating_sub(once) as f64 / walked as f64]);
-            found.push(row(name, kind.name(), of(), each, "1/rule"));
+            found.push(row(name, kind.name(), of(linear()), each, "1/rule"));
         }
         let near = Linear { chains: 1, rules: IN_CACHE, ..linear() };
         for (name, linear) in [("rules.walked.time", linear()), ("rules.walked.time_near", near)] {
             let laying = Laying::new(linear, kind);
             let nanos = limit::rounds(RUNS).map(|_| laying.nanos(Counting::None)).collect();
-            found.push(row(name, kind.name(), of(), Runs::of(nanos), "ns/rule"));
+            found.push(row(name, kind.name(), of(linear), Runs::of(nanos), "ns/rule"));
         }
     }
     Ok(found)
