@@ -90,6 +90,9 @@ runs="--runs ${RUNS:-3}"
 	measure study2-settings access --profile study2 --only settings $runs
 	measure access-tables access --engine fine,split_ordered --preset 1,3,8
 }
-for part in linear layouts memory fan growth; do
+for part in linear layouts misses memory fan growth; do
 	measure "xtables2-$part" rules --only "$part"
 done
+# Deletions were measured apart once; now they are in xtables2-growth.json.
+rm -f "$here/xtables2-deleted.json"
+measure xtables2-ping rules --peers --only ping

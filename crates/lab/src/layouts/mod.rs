@@ -5,13 +5,14 @@
 //! | [`TableBlob`] | the offset of the chain in the blob | the table, twice: bytes moved, jumps changed |
 //! | [`IndexedBlob`] | the chain's index in a table of offsets | the table's bytes and its chains |
 //! | [`Linked`] | the chain's index; rules and tests are small allocations | the rules before it |
+//! | [`Scattered`] | likewise; ten small allocations a rule, each found by way of another | the rules before it |
 //! | [`Pooled`] | likewise; rules and addresses come from a pool for each type | the rules before it |
 //! | [`PackedChains`] | the chain's index; each chain is a blob of its own | the chain, at most a segment |
 //!
 //! All of them hold rules as [`rules::layout::code`] writes them and are read by the walk of [`rules::eval`], so they differ
 //! in where rules lie and in nothing else. The last one is what tamis walks.
 //!
-//! Source: "Xtables2: Love for blobs" (Engelhardt, NFWS 2010), which measured the first four.
+//! Source: "Xtables2: Love for blobs" (Engelhardt, NFWS 2010), which measured the first five.
 
 mod indexed_blob;
 mod layout;
@@ -24,7 +25,7 @@ use std::sync::Arc;
 
 pub use indexed_blob::IndexedBlob;
 pub use layout::Layout;
-pub use linked::Linked;
+pub use linked::{Linked, Scattered};
 pub use pooled::Pooled;
 pub use rules::layout::{Corrupt, Footprint, PackedChains};
 pub use table_blob::TableBlob;
@@ -44,6 +45,8 @@ pub enum Kind {
     IndexedBlob,
     /// [`Linked`].
     Linked,
+    /// [`Scattered`].
+    Scattered,
     /// [`Pooled`].
     Pooled,
     /// [`PackedChains`].
@@ -53,8 +56,14 @@ pub enum Kind {
 
 impl Kind {
     /// Every layout, in the order of the table above.
-    pub const ALL: [Self; 5] =
-        [Self::TableBlob, Self::IndexedBlob, Self::Linked, Self::Pooled, Self::PackedChain];
+    pub const ALL: [Self; 6] = [
+        Self::TableBlob,
+        Self::IndexedBlob,
+        Self::Linked,
+        Self::Scattered,
+        Self::Pooled,
+        Self::PackedChain,
+    ];
 
     /// Returns the layout's name on the command line and in JSON.
     #[must_use]
@@ -63,6 +72,7 @@ impl Kind {
             Self::TableBlob => "table_blob",
             Self::IndexedBlob => "indexed_blob",
             Self::Linked => "linked",
+            Self::Scattered => "scattered",
             Self::Pooled => "pooled",
             Self::PackedChain => "packed_chain",
         }
@@ -79,6 +89,8 @@ pub enum Laid {
     IndexedBlob(IndexedBlob),
     /// Small allocations.
     Linked(Linked),
+    /// Many small allocations.
+    Scattered(Scattered),
     /// Small pieces from pools.
     Pooled(Pooled),
     /// A blob for each chain.
@@ -92,6 +104,7 @@ macro_rules! each {
             Laid::TableBlob($layout) => $call,
             Laid::IndexedBlob($layout) => $call,
             Laid::Linked($layout) => $call,
+            Laid::Scattered($layout) => $call,
             Laid::Pooled($layout) => $call,
             Laid::PackedChain($layout) => $call,
         }
@@ -107,6 +120,7 @@ impl Laid {
             Kind::TableBlob => Self::TableBlob(TableBlob::encode(table, is_v6)),
             Kind::IndexedBlob => Self::IndexedBlob(IndexedBlob::encode(table, is_v6)),
             Kind::Linked => Self::Linked(Linked::encode(table, is_v6)),
+            Kind::Scattered => Self::Scattered(Scattered::encode(table, is_v6)),
             Kind::Pooled => Self::Pooled(Pooled::encode(table, is_v6)),
             Kind::PackedChain => Self::PackedChain(PackedChains::encode(table, is_v6)),
         }

@@ -29,6 +29,7 @@ pub struct Pooled {
 
 #[derive(Debug)]
 struct Node {
+    head: u64,
     /// Tests by their place in the pool.
     parts: Parts<u32>,
     rule: Arc<Rule>,
@@ -68,11 +69,8 @@ impl Pooled {
     }
 
     fn add_node(&mut self, rule: &Arc<Rule>, next: u32) -> u32 {
-        let Parts { head, first, destination, ports } = Parts::of(rule, self.is_v6);
-        let [first, destination, ports] =
-            [first, destination, ports].map(|words| words.map(|words| self.add_test(&words)));
-        let parts = Parts { head, first, destination, ports };
-        let node = Node { parts, rule: Arc::clone(rule), next };
+        let (head, parts) = Parts::of(rule, self.is_v6, |words| self.add_test(words));
+        let node = Node { head, parts, rule: Arc::clone(rule), next };
         put(&mut self.nodes, &mut self.free_nodes, node)
     }
 
@@ -195,7 +193,7 @@ impl<'r> Source<'r> for &'r Pooled {
 impl<'r> Stored<'r> for Piece<'r> {
     #[inline]
     fn test(&self, key: &Key<'_>) -> HeaderTest {
-        self.node.parts.test(key, |at| &self.tests[*at as usize])
+        self.node.parts.test(self.node.head, key, |at| &self.tests[*at as usize])
     }
 
     fn rule(&self) -> &'r Rule {
@@ -208,11 +206,11 @@ impl<'r> Stored<'r> for Piece<'r> {
 
     #[inline]
     fn only_counts(&self) -> bool {
-        code::only_counts(self.node.parts.head)
+        code::only_counts(self.node.head)
     }
 
     #[inline]
     fn slot(&self) -> u32 {
-        code::slot(self.node.parts.head)
+        code::slot(self.node.head)
     }
 }

@@ -3,6 +3,7 @@
 mod aimed;
 mod bench;
 mod cases;
+mod claims;
 mod conversations;
 mod corpora;
 mod documents;

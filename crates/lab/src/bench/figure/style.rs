@@ -15,7 +15,7 @@ const VERMILION: RGBColor = RGBColor(213, 94, 0);
 const GREY: RGBColor = RGBColor(130, 130, 130);
 
 /// Engines and layouts by name, ours in one colour; no panel holds two of one.
-const COLOURS: [(&str, RGBColor); 32] = [
+const COLOURS: [(&str, RGBColor); 33] = [
     ("tamis", VERMILION),
     ("serial", BLACK),
     ("coarse", BLACK),
@@ -35,6 +35,7 @@ const COLOURS: [(&str, RGBColor); 32] = [
     ("table_blob", BLACK),
     ("indexed_blob", BLUE),
     ("linked", SKY),
+    ("scattered", PURPLE),
     ("pooled", GREEN),
     ("packed_chain", VERMILION),
     ("revision", ORANGE),

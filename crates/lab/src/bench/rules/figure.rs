@@ -20,7 +20,13 @@ pub fn draw(recorded: &Recorded, directory: &Path) -> Result<(), String> {
     layouts(recorded, &directory.join("xtables2-layouts.svg"))?;
     memory(recorded, &directory.join("xtables2-memory.svg"))?;
     fan(recorded, &directory.join("xtables2-fan.svg"))?;
-    growth(recorded, &directory.join("xtables2-growth.svg"))
+    let words = (
+        "how changes grow",
+        "100 chains where rules are added, chains of 100 rules where they are loaded",
+    );
+    growth(recorded, words, &GROWTH, &directory.join("xtables2-growth.svg"))?;
+    let words = ("how deletions grow", "all of as many rules, in 100 chains; a batch: in one");
+    growth(recorded, words, &DELETED, &directory.join("xtables2-deleted.svg"))
 }
 
 /// The row of a layout and a kind of counter, all IPv6 rules matching.
@@ -161,7 +167,10 @@ fn fan(recorded: &Recorded, path: &Path) -> Result<(), String> {
 }
 
 /// What grows: the name of the rows, what it is, and the parameter along the axis.
-const GROWTH: [(&str, &str, &str); 6] = [
+type Grows = (&'static str, &'static str, &'static str);
+
+/// Changes.
+const GROWTH: [Grows; 6] = [
     ("rules.growth.loaded", "one rule in, by rules loaded", "loaded"),
     ("rules.growth.chain", "one rule in, by rules a chain", "per_chain"),
     ("rules.growth.chain_deleted", "a chain deleted, by rules loaded", "loaded"),
@@ -170,8 +179,20 @@ const GROWTH: [(&str, &str, &str); 6] = [
     ("rules.growth.chains", "rules added chain by chain", "added"),
 ];
 
-fn growth(recorded: &Recorded, path: &Path) -> Result<(), String> {
-    let panel = |(name, title, along): &(&str, &str, &str)| {
+/// Deletions.
+const DELETED: [Grows; 3] = [
+    ("rules.growth.deleted_singly", "rules deleted singly", "added"),
+    ("rules.growth.deleted_batch", "rules deleted in one batch", "added"),
+    ("rules.growth.deleted_chains", "rules deleted chain by chain", "added"),
+];
+
+fn growth(
+    recorded: &Recorded,
+    (title, how): (&str, &str),
+    grows: &[Grows],
+    path: &Path,
+) -> Result<(), String> {
+    let panel = |(name, title, along): &Grows| {
         let mut series: Vec<Series> = Vec::new();
         for row in recorded.named(name) {
             let point = Point::of(row.number(along), row, 1e6);
@@ -186,13 +207,12 @@ fn growth(recorded: &Recorded, path: &Path) -> Result<(), String> {
         }
         Panel { title: (*title).to_owned(), series }
     };
-    let panels: Vec<_> = GROWTH.iter().map(panel).filter(|one| !one.series.is_empty()).collect();
+    let panels: Vec<_> = grows.iter().map(panel).filter(|one| !one.series.is_empty()).collect();
     if panels.is_empty() {
         return Ok(());
     }
-    let how = "100 chains where rules are added, chains of 100 rules where they are loaded";
     let caption = Caption {
-        title: "Xtables2: how changes grow".to_owned(),
+        title: format!("Xtables2: {title}"),
         note: recorded.note(&format!("{how}; whiskers: least and most")),
     };
     let axes = Axes { x: ("rules", Scale::Logarithmic), y: ("µs", Scale::Logarithmic) };

@@ -1,5 +1,5 @@
 //! How the cost of changes grows: with the rules loaded, with the rules of a chain, and with the number of rules
-//! added singly, in one reserved batch, and chain by chain.
+//! added or deleted singly, in one batch, and chain by chain.
 //!
 //! The layouts are changed in place; the revision pays for its transaction and its text as well, and leaves the
 //! rules before it as they were.
@@ -128,7 +128,7 @@ fn sampled(mut one: impl FnMut() -> f64) -> Runs {
 /// Chains that rules are added to, one after the other.
 const CHAINS: usize = 100;
 
-/// `count` rules into 100 chains that were empty, in three ways.
+/// `count` rules into 100 chains that were empty, in three ways, and out of them again.
 fn many_changes(count: usize, rows: &mut Rows) {
     let empty = shape(CHAINS, 0);
     let ruleset = empty.ruleset();
@@ -141,9 +141,22 @@ fn many_changes(count: usize, rows: &mut Rows) {
                 Runs::of((0..3).map(|_| clock::once(|| add(fresh(), &rules)).0).collect());
             rows.push(row(name, kind.name(), params(), seconds, "s"));
         }
+        for (name, add, delete) in WAYS_BACK {
+            let one = || {
+                let mut laid = add(fresh(), &rules);
+                clock::once(|| delete(&mut laid, count)).0
+            };
+            let seconds = Runs::of((0..3).map(|_| one()).collect());
+            rows.push(row(name, kind.name(), params(), seconds, "s"));
+        }
     }
     for (name, texts) in texts(count) {
-        let seconds = Runs::of((0..3).map(|_| applied(&ruleset, &texts)).collect());
+        let seconds = Runs::of((0..3).map(|_| applied(&ruleset, &[], &texts)).collect());
+        rows.push(row(name, REVISION, params(), seconds, "s"));
+    }
+    let [_, (_, batch), (_, chains)] = texts(count);
+    for (name, added, texts) in texts_back(count, &batch, &chains) {
+        let seconds = Runs::of((0..3).map(|_| applied(&ruleset, added, &texts)).collect());
         rows.push(row(name, REVISION, params(), seconds, "s"));
     }
 }
@@ -170,7 +183,39 @@ const WAYS: [(&str, Add); 3] = [
     }),
 ];
 
-/// The same as texts, each one transaction.
+type Delete = fn(&mut Laid, usize);
+
+/// The ways to delete them, each with what was added: the first one of each chain in turn; all of one chain; each chain's.
+const WAYS_BACK: [(&str, Add, Delete); 3] = [
+    ("rules.growth.deleted_singly", WAYS[2].1, |laid, count| {
+        for index in 0..count {
+            laid.splice((3 + index % CHAINS) as u32, 0, 1, &[]);
+        }
+    }),
+    ("rules.growth.deleted_batch", WAYS[1].1, |laid, count| laid.splice(3, 0, count, &[])),
+    ("rules.growth.deleted_chains", WAYS[2].1, |laid, count| {
+        for chain in 0..CHAINS {
+            laid.splice((3 + chain) as u32, 0, count.div_ceil(CHAINS), &[]);
+        }
+    }),
+];
+
+/// The same as texts.
+fn texts_back<'t>(
+    count: usize,
+    batch: &'t [String],
+    chains: &'t [String],
+) -> [(&'static str, &'t [String], Vec<String>); 3] {
+    let singly = (0..count).map(|rule| format!("*filter\n-D c{} 1\nCOMMIT\n", rule % CHAINS));
+    let flush = |chain: usize| format!("*filter\n-F c{chain}\nCOMMIT\n");
+    [
+        (WAYS_BACK[0].0, chains, singly.collect()),
+        (WAYS_BACK[1].0, batch, vec![flush(0)]),
+        (WAYS_BACK[2].0, chains, (0..CHAINS).map(flush).collect()),
+    ]
+}
+
+/// The additions as texts, each one transaction.
 fn texts(count: usize) -> [(&'static str, Vec<String>); 3] {
     let one = |chain: usize, rules: std::ops::Range<usize>| {
         let mut text = String::from("*filter\n");
@@ -189,8 +234,12 @@ fn texts(count: usize) -> [(&'static str, Vec<String>); 3] {
     ]
 }
 
-fn applied(ruleset: &Ruleset, texts: &[String]) -> f64 {
+/// Seconds of changes that follow others, which are not timed.
+fn applied(ruleset: &Ruleset, before: &[String], texts: &[String]) -> f64 {
     let mut live = Live::new(ruleset);
+    for text in before {
+        live.change(text);
+    }
     texts.iter().map(|text| live.change(text)).sum()
 }
 

@@ -11,6 +11,7 @@ pub mod fan;
 pub mod figure;
 mod growth;
 mod memory;
+mod misses;
 #[cfg(target_os = "linux")]
 mod peers;
 mod plan;
@@ -26,6 +27,7 @@ use std::path::Path;
 
 use crate::bench::rows::Rows;
 
+pub use misses::child as walked;
 pub use plan::{Part, Plan};
 pub use resident::child as resident;
 
@@ -46,6 +48,13 @@ pub fn run(itself: &Path, peers: Option<&Path>, plan: Plan, out: &mut Rows) -> i
     alone(plan, out);
     if plan.has(Part::Memory) && out.begins("rules.resident") {
         out.extend(resident::rows(itself)?);
+    }
+    // Minutes under cachegrind.
+    if plan.only == Some(Part::Misses) && out.begins("rules, part misses") {
+        match misses::rows(itself) {
+            Ok(rows) => out.extend(rows),
+            Err(error) => out.lacks("valgrind", error.to_string()),
+        }
     }
     Ok(())
 }
@@ -70,6 +79,8 @@ fn alone(plan: Plan, rows: &mut Rows) {
             Part::Update => update::all(plan, rows),
             Part::Bulk => update::bulk(plan, rows),
             Part::Growth => growth::all(plan, rows),
+            // By processes of their own, or the kernel's, in `run`.
+            Part::Misses | Part::Ping => {}
             Part::Readers => {
                 readers::rows(plan, rows);
                 readers::shared_rows(plan, rows);

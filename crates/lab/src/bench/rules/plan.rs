@@ -20,8 +20,12 @@ pub enum Part {
     Linear,
     /// The same in every layout with every kind of counter.
     Layouts,
+    /// Misses of the D-cache while that is walked.
+    Misses,
     /// Bytes and allocations.
     Memory,
+    /// The study's own ping through the kernel's rules.
+    Ping,
     /// From text to rules.
     Load,
     /// Single changes.
@@ -40,10 +44,12 @@ pub enum Part {
 
 impl Part {
     /// Every part, with its name on the command line and what it measures.
-    pub const ALL: [(Self, &'static str, &'static str); 10] = [
+    pub const ALL: [(Self, &'static str, &'static str); 12] = [
         (Self::Linear, "linear", "100 chains of 1,000 rules, matching or not"),
         (Self::Layouts, "layouts", "The same in every layout with every kind of counter"),
+        (Self::Misses, "misses", "Misses of the D-cache, by cachegrind; only if asked for"),
         (Self::Memory, "memory", "Bytes and allocations"),
+        (Self::Ping, "ping", "Round trips through the kernel's rules, and quotas; with --peers"),
         (Self::Load, "load", "From text to rules"),
         (Self::Update, "update", "Single changes"),
         (Self::Bulk, "bulk", "10,000 bans in one transaction"),

@@ -23,7 +23,7 @@ use crate::bench::rows::Rows;
 use crate::studies::counters::{Elsewhere, Shared, Uncounted};
 
 /// Rules that stay in caches close by in every layout, and enough of them that the packet itself costs little.
-const IN_CACHE: usize = 800;
+pub(super) const IN_CACHE: usize = 800;
 /// What walks are timed for.
 const BUDGET: Duration = Duration::from_millis(30);
 
@@ -56,6 +56,16 @@ impl Walks {
     }
 
     fn with<T: Tally>(&self, laid: &Laid) -> f64 {
+        self.walked::<T, _>(laid, |walk| clock::least(BUDGET, walk)) / self.packets.len() as f64
+    }
+
+    /// Walks so many times, without counters.
+    pub(super) fn times(&self, laid: &Laid, times: usize) {
+        self.walked::<Uncounted, _>(laid, |walk| (0..times).for_each(|_| walk()));
+    }
+
+    /// What `run` makes of the walk of all packets.
+    fn walked<T: Tally, R>(&self, laid: &Laid, run: impl FnOnce(&mut dyn FnMut()) -> R) -> R {
         let counters = &T::new(self.slots);
         let host = Host::default();
         let mut bytes = self.packets.clone();
@@ -67,15 +77,14 @@ impl Walks {
         let mut packets: Vec<Packet<'_>> = bytes.iter_mut().map(parse).collect();
         let mut memories = Memories::default();
         let len = self.packets.first().map_or(0, Vec::len) as u64;
-        let all = clock::least(BUDGET, || {
+        run(&mut || {
             for packet in &mut packets {
                 let mut transit = Transit::new(packet, self.family, self.hook, &host);
                 let mut observer = Counted { counters, bytes: len };
                 let entry = Alive::Certain;
                 black_box(laid.walk(0, &mut transit, entry, &mut memories, &mut observer));
             }
-        });
-        all / self.packets.len() as f64
+        })
     }
 }
 
@@ -96,6 +105,11 @@ impl Laying {
         let walks = Walks::new(ruleset, Hook::Input, vec![linear.packet()]);
         let laid = Laid::encode(kind, &ruleset.tables[0], linear.family);
         Self { linear, walks, laid }
+    }
+
+    /// Walks so many times, without counters.
+    pub(super) fn walk(&self, times: usize) {
+        self.walks.times(&self.laid, times);
     }
 
     /// Nanoseconds a rule.

@@ -37,6 +37,9 @@ pub(crate) struct RulesArgs {
     /// Print the bytes by which a process grows for one layout
     #[arg(long, value_name = "LAYOUT:NUMBER", hide = true)]
     resident: Option<String>,
+    /// Walk one layout so many times
+    #[arg(long, value_name = "LAYOUT:TIMES", hide = true)]
+    walked: Option<String>,
     /// One part of it
     #[arg(long, value_name = "PART", value_parser = parts())]
     only: Option<Part>,
@@ -53,10 +56,14 @@ fn parts() -> impl TypedValueParser<Value = Part> {
 
 /// Measures, draws and prints.
 pub(crate) fn run(args: &RulesArgs) -> Result<ExitCode> {
-    let RulesArgs { peers, quick, output, figure, resident, only } = args;
+    let RulesArgs { peers, quick, output, figure, resident, walked, only } = args;
     if let Some(asked) = resident {
         let bytes = rules::resident(asked).ok_or_else(|| anyhow!("--resident: not known here"))?;
         show(&bytes);
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(asked) = walked {
+        anyhow::ensure!(rules::walked(asked), "--walked: not known here");
         return Ok(ExitCode::SUCCESS);
     }
     let plan = Plan { quick: *quick, only: *only };

@@ -4,6 +4,7 @@
 //! once. What that takes without rules is taken off. Everything else is whole commands, from start to end.
 
 mod link;
+mod ping;
 mod tool;
 
 use std::fs;
@@ -67,6 +68,10 @@ impl Bench<'_> {
             let files = self.write(linear)?;
             if self.has(Part::Linear, out) {
                 self.keep(out, netns::in_fresh(|| self.linear(linear, &files)));
+            }
+            let has_drivers = is_match && family == Family::Ipv6 && self.back.tool != Tool::Compat;
+            if has_drivers && self.has(Part::Ping, out) {
+                self.keep(out, ping::rows(self.back, self.plan.quick, self.scratch));
             }
             if is_match && self.has(Part::Load, out) {
                 self.keep(out, netns::in_fresh(|| self.load(&files)));
