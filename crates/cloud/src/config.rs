@@ -23,7 +23,7 @@ use toml::Spanned;
 use tunnel::{Entropy, PrivateKey, PublicKey, SystemEntropy};
 use zeroize::Zeroizing;
 
-use crate::directories;
+use crate::directories::{self, endpoint, key};
 use crate::policy::{Allow, Groups, Test, Written, Wrong, wrong};
 
 /// Ports of the relay where none are given: a node has at most one path by each.
@@ -275,15 +275,6 @@ pub(crate) fn any_like(address: IpAddr) -> IpAddr {
 
 pub(crate) fn address(text: &Spanned<String>) -> std::result::Result<IpAddr, Wrong> {
     text.get_ref().parse().map_err(|_| wrong(text, "an address, such as \"203.0.113.2\""))
-}
-
-pub(crate) fn key(text: &Spanned<String>) -> std::result::Result<PublicKey, Wrong> {
-    text.get_ref().parse().map_err(|_| wrong(text, "a public key of 44 characters"))
-}
-
-pub(crate) fn endpoint(text: &Spanned<String>) -> std::result::Result<SocketAddr, Wrong> {
-    let read = text.get_ref().parse().ok().filter(|at: &SocketAddr| at.port() != 0);
-    read.ok_or_else(|| wrong(text, "ADDRESS:PORT or [ADDRESS]:PORT"))
 }
 
 /// An address of this host alone: the page asks nobody who they are.

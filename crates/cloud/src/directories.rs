@@ -1,4 +1,4 @@
-//! What configurations say of directories: where the directories of a network are, and the etcd that they share.
+//! What configurations say of directories: where the directories of a network are, their key, and the etcd that they share.
 
 use std::net::SocketAddr;
 
@@ -7,7 +7,6 @@ use serde::Deserialize;
 use toml::Spanned;
 use tunnel::PublicKey;
 
-use crate::config::{endpoint, key};
 use crate::policy::{Wrong, wrong};
 
 /// `[nms]` of a relay or an authority: its directory, at one place or at each of several.
@@ -66,6 +65,17 @@ impl Etcd {
         }
         given.iter().map(server).collect()
     }
+}
+
+/// A public key.
+pub(crate) fn key(text: &Spanned<String>) -> Result<PublicKey, Wrong> {
+    text.get_ref().parse().map_err(|_| wrong(text, "a public key of 44 characters"))
+}
+
+/// Where a server is.
+pub(crate) fn endpoint(text: &Spanned<String>) -> Result<SocketAddr, Wrong> {
+    let read = text.get_ref().parse().ok().filter(|at: &SocketAddr| at.port() != 0);
+    read.ok_or_else(|| wrong(text, "ADDRESS:PORT or [ADDRESS]:PORT"))
 }
 
 fn server(url: &Spanned<String>) -> Result<String, Wrong> {

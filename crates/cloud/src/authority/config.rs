@@ -10,8 +10,8 @@ use serde::Deserialize;
 use toml::Spanned;
 use tunnel::{PrivateKey, PublicKey, SystemEntropy};
 
-use crate::config::{self, SIGNER, any_like, endpoint, network, secret, write_config, write_key};
-use crate::directories::Nms;
+use crate::config::{self, SIGNER, any_like, network, secret, write_config, write_key};
+use crate::directories::{Nms, endpoint};
 use crate::policy::Wrong;
 
 /// A configuration.

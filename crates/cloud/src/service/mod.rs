@@ -3,7 +3,7 @@
 //!
 //! Contract: no sockets and no clock. Of all that came in a turn, what is to be kept is committed at once, before anything
 //! that follows from it is sent. An error of the store ends it: nothing is acknowledged that is not kept. While a store that is shared is
-//! away, it goes on from memory ([`held`]).
+//! away, it goes on from memory ([`keeping`]).
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -35,6 +35,7 @@ use held::Held;
 use policy::InForce;
 
 mod held;
+mod keeping;
 mod overview;
 mod policy;
 
