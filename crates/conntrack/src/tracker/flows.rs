@@ -1,8 +1,8 @@
 //! [`Tracker`]: the flows, and everything that belongs to them.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::overlook::Overlooked;
 use crate::chance::Chance;
 use crate::config::Config;
 use crate::expect::Expectations;
@@ -32,8 +32,8 @@ pub struct Tracker {
     pub(crate) crowded: Option<Handle>,
     /// Replies whose flow could not be found.
     pub(crate) untraceable: Untraceable,
-    /// The packet under way, where it was not looked up.
-    pub(super) overlooked: Option<Overlooked>,
+    /// The addresses of the packet under way, where it was not looked up and they are known.
+    pub(super) overlooked: Option<[IpAddr; 2]>,
     /// Flows with a helper among them.
     pub(crate) masters: Masters,
     pub(crate) sources: Sources,

@@ -14,10 +14,6 @@ use crate::config::Mode;
 use crate::dissect::{self, Unparsable};
 use crate::untraceable::Pattern;
 
-/// The addresses of a packet that was overlooked, where they are known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Overlooked([IpAddr; 2]);
-
 impl Tracker {
     /// Notes a packet that was not looked up, and may begin a flow.
     #[cold]
@@ -32,7 +28,7 @@ impl Tracker {
             Err(Unparsable::Unknown) => None,
         };
         let ends = addresses(packet);
-        self.overlooked = ends.map(Overlooked);
+        self.overlooked = ends;
         match (ends, protocol) {
             (Some([from, to]), Some(protocol)) => {
                 self.untraceable.expect_once(Pattern::Between(protocol, from, Some(to)));
@@ -45,7 +41,7 @@ impl Tracker {
 
     /// The packet under way was overlooked, and this end of it may be translated: answers come from, or go to, who knows whom.
     pub fn lose_overlooked(&mut self, side: Side) {
-        let Some(Overlooked([from, to])) = self.overlooked else { return };
+        let Some([from, to]) = self.overlooked else { return };
         let known = if side == Side::Source { to } else { from };
         self.untraceable.expect_once(Pattern::With(known));
     }

@@ -6,6 +6,7 @@ use std::io;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use conntrack::{dissect, verify};
 use dataplane::counters::HitCount;
 use packet::{Checksums, L3, L4, Link, Packet, Read, ipv6_ext};
 use rules::model::Family;
@@ -326,8 +327,23 @@ fn lacks_sctp_sum(packet: &Packet<'_>) -> bool {
     }
 }
 
-/// Whether what becomes of a packet is compared: not where its length or its checksum is 0 (in a capture its card was to write
-/// them, on a wire they are wrong), nor with options where [`Ending::Kept`] says so, nor where it is somebody else's frame.
+/// Whether the checksum is the sum of the pseudo header alone: left to the card.
+fn is_unfinished(packet: &Packet<'_>) -> bool {
+    let Ok(layer) = dissect::layer(packet) else { return false };
+    let at = match layer.protocol {
+        6 => 16,
+        17 => 6,
+        58 => 2,
+        _ => return false,
+    };
+    let len = packet.headers().end.saturating_sub(layer.offset);
+    let stored = packet.read::<2>(layer.offset + at).known().map(u16::from_be_bytes);
+    let is_sum = |len| stored.is_some() && verify::pseudo(packet, &layer, len).known() == stored;
+    is_sum(len) || is_sum(0)
+}
+
+/// Whether what becomes of a packet is compared: not where its length or its checksum is 0, or its checksum is not finished (in a
+/// capture its card was to write them, on a wire they are wrong), nor with options where [`Ending::Kept`] says so, nor where it is somebody else's frame.
 #[must_use]
 pub fn is_compared(terms: Terms, frame: &[u8]) -> bool {
     let (mut bytes, len, scene) = (frame.to_vec(), frame.len(), terms.scene());
@@ -340,5 +356,6 @@ pub fn is_compared(terms: Terms, frame: &[u8]) -> bool {
     }
     let headers = packet.headers();
     let has_options = matches!(headers.l3, L3::Ipv4 { header_len } if header_len != 20);
-    !(headers.offload || lacks_sctp_sum(&packet) || terms.ending == Ending::Kept && has_options)
+    let is_left = headers.offload || lacks_sctp_sum(&packet) || is_unfinished(&packet);
+    !(is_left || terms.ending == Ending::Kept && has_options)
 }
