@@ -140,6 +140,11 @@ fn half_a_change() -> Program {
     }
 }
 
+/// The same change, of which the acceptance is asked for first: who sees it sees the ban lifted.
+fn the_other_half() -> Program {
+    Program { reader: vec![(1, 0), (0, 1)], ..half_a_change() }
+}
+
 /// A range across two words of a bit table.
 fn two_words() -> Program {
     Program {
@@ -369,6 +374,11 @@ macro_rules! models {
             #[test]
             fn half_a_change() {
                 explore(|_| $make, super::half_a_change());
+            }
+
+            #[test]
+            fn the_other_half() {
+                explore(|_| $make, super::the_other_half());
             }
 
             #[test]

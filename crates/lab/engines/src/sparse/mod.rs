@@ -1,7 +1,7 @@
 //! `tamis` over any addresses: a word for each address that decides most packets, and a table of immutable
 //! entries, each with PNG, R and the count of its bans, which decides the others.
 //!
-//! Concurrency: `update` enters the address by its word ([`Summary::busy`]), replaces the entry, and releases the word with
+//! Concurrency: `update` enters the address by its word (`Summary::busy`), replaces the entry, and releases the word with
 //! what is true of the entry now; a second writer of the same address waits, and who names an address for the first time
 //! waits for others who do. `decide` takes no lock and never starts again: word of the source, word of the destination,
 //! the source's once more, and the entry instead of a word that is busy, or of one that does not tell. Replaced entries
