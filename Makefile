@@ -2,7 +2,7 @@
 
 # Every system package that a test calls, in one place. Debian names.
 PACKAGES := iptables arptables ebtables nftables ipset iproute2 tcpdump tar xz-utils chromium \
-	conntrack curl dnsmasq-base bind9-dnsutils iputils-ping miniupnpd-nftables socat python3 ethtool pkg-config libdpdk-dev \
+	conntrack curl dnsmasq-base bind9-dnsutils iputils-ping miniupnpd-nftables etcd-server socat python3 ethtool pkg-config libdpdk-dev \
 	openjdk-17-jdk-headless maven patch valgrind binutils
 # What the scenes of `make lab`, `tamis-bench tunnel` and `make tunnel-netem` run besides.
 LAB_PACKAGES := nginx-light vsftpd tftpd-hpa iperf3 nmap hping3 traceroute radvd udhcpc python3-scapy ufw perl \
@@ -94,7 +94,7 @@ HISTORIES ?= 1000
 # As with loom, in a place of its own; optimised, so that what an operation does is not drowned in the recording.
 histories: ## Record histories of every engine that threads share: they overlap, and have an order (HISTORIES=N)
 	RUSTFLAGS='--cfg pauses' CARGO_TARGET_DIR=target/pauses TAMIS_HISTORIES=$(HISTORIES) \
-		cargo test --release -p tamis-lab-engines histories_overlap -- --nocapture
+		cargo test --release -p tamis-lab-engines -- histories_overlap progress_of --nocapture
 
 mutants: ## Break the code on purpose, in each of the ways of crates/lab/mutants, and have a test tell (MUTANTS="tamis matrix")
 	crates/lab/mutants/run.sh $(MUTANTS)

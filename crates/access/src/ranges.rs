@@ -42,6 +42,16 @@ impl<A: Address> RangeSet<A> {
         self.flips.splice(first..last, begins.into_iter().chain(ends));
     }
 
+    /// Returns the set as [`Self::set`] would leave it, in memory of its size.
+    #[must_use]
+    pub fn after(&self, begin: A, end: Option<A>, member: bool) -> Self {
+        let mut flips = Vec::with_capacity(self.flips.len() + 2);
+        flips.extend_from_slice(&self.flips);
+        let mut set = Self { default: self.default, flips };
+        set.set(begin, end, member);
+        set
+    }
+
     /// Makes all changes as [`Self::set`] would one by one, in the time that sorting them takes and a copy of the set.
     pub fn set_all(&mut self, changes: &[(A, Option<A>, bool)]) {
         let mut starts: Vec<usize> = (0..changes.len()).collect();
@@ -79,6 +89,20 @@ impl<A: Address> RangeSet<A> {
             new.extend_from_slice(old);
         }
         self.flips = new;
+    }
+
+    /// Whether it has all addresses from `begin` to before `end`, or none of them.
+    #[must_use]
+    pub fn is_all(&self, begin: A, end: A, member: bool) -> bool {
+        let first = self.flips.partition_point(|&flip| flip <= begin);
+        let changes = self.flips.get(first).is_some_and(|&flip| flip < end);
+        end <= begin || (self.default ^ odd(first)) == member && !changes
+    }
+
+    /// The last place where membership changes.
+    #[must_use]
+    pub fn last_flip(&self) -> Option<A> {
+        self.flips.last().copied()
     }
 
     /// How many places membership changes at.
@@ -156,7 +180,9 @@ mod tests {
             let mut set = RangeSet::new(default);
             let mut plain = [default; 40];
             for (begin, end, member) in changes {
+                let after = set.after(begin, Some(end), member);
                 set.set(begin, Some(end), member);
+                prop_assert_eq!(&after, &set);
                 for address in begin..end {
                     plain[address as usize] = member;
                 }
@@ -165,6 +191,13 @@ mod tests {
                 prop_assert_eq!(set.contains(address as u32), member);
             }
             prop_assert!(set.flips.is_sorted_by(|a, b| a < b));
+            for (begin, end) in (0..40).flat_map(|begin| (0..40).map(move |end| (begin, end))) {
+                let part = plain.iter().take(end as usize).skip(begin as usize);
+                let is_all = [true, false].map(|member| part.clone().all(|&is| is == member));
+                prop_assert_eq!([true, false].map(|member| set.is_all(begin, end, member)), is_all);
+            }
+            let above = (set.last_flip().unwrap_or(0)..40).all(|at| plain[at as usize] == plain[39]);
+            prop_assert!(above, "no flip after the last");
         }
 
         #[test]

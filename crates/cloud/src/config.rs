@@ -23,6 +23,7 @@ use toml::Spanned;
 use tunnel::{Entropy, PrivateKey, PublicKey, SystemEntropy};
 use zeroize::Zeroizing;
 
+use crate::directories;
 use crate::policy::{Allow, Groups, Test, Written, Wrong, wrong};
 
 /// Ports of the relay where none are given: a node has at most one path by each.
@@ -44,6 +45,10 @@ pub(crate) struct Settings {
     pub(crate) public: SocketAddr,
     /// Where the tunnel receives.
     pub(crate) listen: SocketAddr,
+    /// Where nodes reach the other directories of the network, which share the store and the keys.
+    pub(crate) also: Vec<SocketAddr>,
+    /// The servers of etcd, `HOST:PORT`, where the store is shared.
+    pub(crate) etcd: Option<Vec<String>>,
     /// The TCP port of nodes whose UDP is blocked.
     pub(crate) tcp: Option<u16>,
     /// Where the page is served, to browsers on this host.
@@ -65,6 +70,7 @@ struct File {
     relay: Vec<Apart>,
     #[serde(rename = "as")]
     authority: Option<Signing>,
+    etcd: Option<directories::Etcd>,
     #[serde(default)]
     groups: Groups,
     #[serde(default)]
@@ -79,6 +85,8 @@ struct Cloud {
     domain: Spanned<String>,
     public: Spanned<String>,
     public6: Option<Spanned<String>>,
+    #[serde(default)]
+    also: Vec<Spanned<String>>,
     listen: Option<Spanned<String>>,
     relay: Option<Spanned<String>>,
     tcp: Option<u16>,
@@ -115,7 +123,7 @@ impl Settings {
     }
 
     fn from_text(path: &Path, text: &str) -> std::result::Result<Self, Wrong> {
-        let File { cloud, relay, authority, groups, allow, test } = toml::from_str(text)?;
+        let File { cloud, relay, authority, etcd, groups, allow, test } = toml::from_str(text)?;
         let public = endpoint(&cloud.public)?;
         let any = any_like(cloud.public6.as_ref().map(address).transpose()?.unwrap_or(public.ip()));
         let others = others(&cloud, &relay)?;
@@ -129,12 +137,16 @@ impl Settings {
         let policy = Written::of_tables(&groups, &allow, &test)?;
         let (relays, relay, tcp) = (relays(&relay)?, (public.ip(), ports), cloud.tcp);
         let page = cloud.page.as_ref().map(of_loopback).transpose()?;
+        let also = directories::also(&cloud.also)?;
+        let etcd = etcd.as_ref().map(directories::Etcd::servers).transpose()?;
         Ok(Self {
             network,
             relay,
             policy,
             public,
             listen,
+            also,
+            etcd,
             tcp,
             page,
             others,
@@ -166,7 +178,9 @@ impl Settings {
 
     /// The URL by which devices join, where the authority is of this process.
     pub(crate) fn url(&self, key: &PrivateKey, signer: SignerKey) -> JoinUrl {
-        JoinUrl { endpoint: self.public.to_string(), key: key.public(), signer }
+        let places = std::iter::once(&self.public).chain(&self.also);
+        let endpoints = places.map(ToString::to_string).collect();
+        JoinUrl { endpoints, key: key.public(), signer }
     }
 }
 

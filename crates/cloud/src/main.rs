@@ -7,10 +7,13 @@
 #![forbid(unsafe_code)]
 
 mod authority;
+mod charge;
 mod clock;
 mod command;
 mod config;
 mod control;
+mod directories;
+mod etcd;
 mod identities;
 mod overview;
 mod page;

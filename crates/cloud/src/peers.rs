@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use overlay::{Carrier, GUESTS_DIRECTORY, Now, PORT, guest_address};
 use tunnel::{Config, Offer, PeerConfig, Prefix, PrivateKey, PublicKey, SystemEntropy, Tunnel};
 
@@ -34,6 +34,19 @@ pub(crate) fn dismiss(carrier: &mut Carrier, key: &PublicKey) {
     if let Some(peer) = carrier.tunnel().find(key) {
         carrier.tunnel_mut().remove_peer(peer);
     }
+}
+
+/// Makes the directory of a server apart a peer, without a session, at the first of its places, which is the last one from then on.
+pub(crate) fn call(carrier: &mut Carrier, nms: &mut (Vec<SocketAddr>, PublicKey)) -> Result<()> {
+    let (places, key) = nms;
+    dismiss(carrier, key);
+    let allowed = vec![Prefix::new(GUESTS_DIRECTORY.into(), 128)?];
+    let endpoint = places.first().copied();
+    let peer = PeerConfig { endpoint, allowed, ..PeerConfig::new(*key) };
+    let added = carrier.tunnel_mut().add_peer(&peer);
+    added.map_err(|error| anyhow!("the directory as a peer: {error:?}"))?;
+    places.rotate_left(1);
+    Ok(())
 }
 
 /// Whether a peer has this address for the link alone: with a one-time key it is no node yet, else it is a server.

@@ -33,7 +33,7 @@ const TICKS: u64 = overlay::limits::SECOND / 100;
 /// Nanoseconds between two looks for what is too old.
 const SWEEP: u64 = overlay::limits::SECOND;
 /// Exit code where a socket or the database failed.
-const FAILED: u8 = 1;
+pub(crate) const FAILED: u8 = 1;
 
 /// What serves: datagrams in, datagrams out.
 pub(crate) trait Server {
@@ -200,7 +200,7 @@ pub(crate) fn run(
     match ended {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(error) => {
-            eprintln!("tamis-cloud: {error:#}");
+            eprintln!("tamis-cloud: {}", packet::visible::word(&format!("{error:#}")));
             Ok(ExitCode::from(FAILED))
         }
     }

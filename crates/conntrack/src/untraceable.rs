@@ -82,12 +82,12 @@ impl Untraceable {
 
     /// Exactly this reply may come, to a flow that may be there.
     pub(crate) fn expect_reply(&mut self, reply: &Tuple) {
-        self.add_once(Pattern::Both(reply.in_zone(0)));
+        self.expect_once(Pattern::Both(reply.in_zone(0)));
     }
 
     /// Replies come from here, if there is a flow.
     pub(crate) fn expect_from(&mut self, protocol: u8, source: IpAddr, port: u16) {
-        self.add_once(Pattern::From(protocol, source, port));
+        self.expect_once(Pattern::From(protocol, source, port));
     }
 
     /// A helper may expect this, once or more often.
@@ -98,7 +98,8 @@ impl Untraceable {
         }
     }
 
-    fn add_once(&mut self, pattern: Pattern) {
+    /// Packets like this may be of a flow that was overlooked.
+    pub(crate) fn expect_once(&mut self, pattern: Pattern) {
         if !self.0.contains_key(&pattern) {
             self.add(pattern);
         }

@@ -1,7 +1,7 @@
 //! What a device is enrolled with: the [`JoinUrl`] says where a network's directory is and pins its keys, the one-time key
 //! says which node the device will be; [`Enrolment`] is its question.
 //!
-//! `tamis://HOST:PORT/DIRECTORY.SIGNER`: the directory's key in the tunnel and the key that identities are signed with,
+//! `tamis://HOST:PORT/DIRECTORY.SIGNER`, with more of `HOST:PORT` after commas where the directory may be elsewhere: the directory's key in the tunnel and the key that identities are signed with,
 //! each 43 characters of base64 for URLs.
 
 use std::fmt;
@@ -17,8 +17,8 @@ const SCHEME: &str = "tamis://";
 /// Where a network's directory is, and its keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JoinUrl {
-    /// Address or name, and port.
-    pub endpoint: String,
+    /// Address or name, and port, of each place; at least one.
+    pub endpoints: Vec<String>,
     /// The directory's key in the tunnel.
     pub key: PublicKey,
     /// The key that identities are signed with.
@@ -42,17 +42,18 @@ impl FromStr for JoinUrl {
 
     fn from_str(text: &str) -> Result<Self, NotAJoinUrl> {
         let rest = text.strip_prefix(SCHEME).ok_or(NotAJoinUrl)?;
-        let (endpoint, keys) = rest.split_once('/').ok_or(NotAJoinUrl)?;
+        let (places, keys) = rest.split_once('/').ok_or(NotAJoinUrl)?;
         let (key, signer) = keys.split_once('.').ok_or(NotAJoinUrl)?;
         let key = url_key(key).map(PublicKey::new).ok_or(NotAJoinUrl)?;
         let signer = signer.parse().map_err(|_| NotAJoinUrl)?;
-        Ok(Self { endpoint: endpoint.to_owned(), key, signer })
+        Ok(Self { endpoints: places.split(',').map(str::to_owned).collect(), key, signer })
     }
 }
 
 impl fmt::Display for JoinUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{SCHEME}{}/{}.{}", self.endpoint, url_text(self.key.as_bytes()), self.signer)
+        let places = self.endpoints.join(",");
+        write!(f, "{SCHEME}{places}/{}.{}", url_text(self.key.as_bytes()), self.signer)
     }
 }
 
@@ -130,7 +131,7 @@ mod tests {
     #[test]
     fn a_url_is_read_as_it_is_written() {
         let url = JoinUrl {
-            endpoint: "[2001:db8::1]:51900".to_owned(),
+            endpoints: ["[2001:db8::1]:51900", "nms.example:9"].map(str::to_owned).to_vec(),
             key: PublicKey::new([3; 32]),
             signer: Signer::of_seed(&[1; 32]).unwrap().key(),
         };

@@ -78,6 +78,9 @@ pub const IDENTITY: u64 = 12 * 3_600;
 /// Seconds for which a one-time key holds.
 pub const INVITATION: u64 = 24 * 3_600;
 
+/// Places of a directory: of the directories of a network, which share what they know, one serves.
+pub const DIRECTORIES: usize = 4;
+
 /// Relays on hosts of their own, each of which carries all paths.
 pub const RELAYS: usize = 4;
 

@@ -17,7 +17,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use tunnel::PublicKey;
 
 use crate::identity::Identity;
-use crate::limits::{self, SECOND};
+use crate::limits::{self, DIRECTORIES, SECOND};
 use crate::members::{Certifying, Following, prefix_lengths};
 use crate::name::Name;
 use crate::orders::{Join, Relaying, Series};
@@ -188,8 +188,8 @@ pub struct Membership {
     pub directory: (Ipv4Addr, Ipv6Addr),
     /// Addresses of the authority inside the tunnel, which are the directory's where they are one process.
     pub authority: (Ipv4Addr, Ipv6Addr),
-    /// Where a directory is that is another process, and its key in the tunnel.
-    pub directory_at: Option<(SocketAddr, PublicKey)>,
+    /// Where a directory may be that is another process, at least one place and at most [`DIRECTORIES`], and its key in the tunnel.
+    pub directory_at: Option<(Vec<SocketAddr>, PublicKey)>,
 }
 
 /// Why a question is refused.
@@ -214,10 +214,12 @@ pub enum Refusal {
     KeyTaken = 8,
     /// The directory knows no identity of the node that holds: the node asks its authority, and registers again.
     Uncertified = 9,
+    /// What the authority has to keep of it cannot be kept now: it may be asked later.
+    Unkept = 10,
 }
 
 impl Refusal {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::NotRegistered,
         Self::NoSuchName,
         Self::Offline,
@@ -227,6 +229,7 @@ impl Refusal {
         Self::Busy,
         Self::KeyTaken,
         Self::Uncertified,
+        Self::Unkept,
     ];
 }
 
@@ -242,6 +245,7 @@ impl std::fmt::Display for Refusal {
             Self::Busy => "this node has too many questions that wait",
             Self::KeyTaken => "the key is another node's: make a new one",
             Self::Uncertified => "the directory has no identity of this node that holds",
+            Self::Unkept => "nothing can be kept now of who joins: try again later",
         })
     }
 }
@@ -489,7 +493,7 @@ impl Membership {
         for (v4, v6) in [self.directory, self.authority] {
             to.bytes(&v4.octets()).bytes(&v6.octets());
         }
-        to.endpoints(self.directory_at.as_ref().map(|(at, _)| *at).as_slice());
+        to.endpoints(self.directory_at.as_ref().map(|(at, _)| &**at).unwrap_or_default());
         if let Some((_, key)) = &self.directory_at {
             to.bytes(key.as_bytes());
         }
@@ -504,9 +508,10 @@ impl Membership {
             Ok::<_, Malformed>((v4, from.array::<16>("an IPv6 address")?.into()))
         };
         let (directory, authority) = (addresses()?, addresses()?);
-        let directory_at = match from.endpoints(1, "at most one address and port")?.pop() {
-            Some(at) => Some((at, PublicKey::new(from.array("a public key of 32 bytes")?))),
-            None => None,
+        let places = from.endpoints(DIRECTORIES, "at most 4 places of a directory")?;
+        let directory_at = match places.is_empty() {
+            false => Some((places, PublicKey::new(from.array("a public key of 32 bytes")?))),
+            true => None,
         };
         Ok(Self { identity, domain, bits, directory, authority, directory_at })
     }
@@ -533,7 +538,7 @@ fn ways(from: &mut Reader<'_>) -> Result<Vec<SocketAddr>, Malformed> {
 }
 
 fn refusal(from: &mut Reader<'_>) -> Result<Refusal, Malformed> {
-    let (at, expected) = (from.at(), "a reason from 1 to 9");
+    let (at, expected) = (from.at(), "a reason from 1 to 10");
     let number = from.byte(expected)?;
     let known = Refusal::ALL.into_iter().find(|why| *why as u8 == number);
     known.ok_or(Malformed { at, expected })

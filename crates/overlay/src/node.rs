@@ -525,9 +525,7 @@ impl Node {
         if why == Refusal::NotRegistered {
             // The question is asked again in a moment.
             self.recall.heard();
-            return if self.registered.is_some() {
-                self.register(now)
-            };
+            return self.register(now);
         }
         if why == Refusal::Uncertified && transaction == self.registration {
             if self.certificate.is_missed() {

@@ -56,7 +56,7 @@ struct Path {
     /// Attempts of the two to reach each other directly, and when the last one began.
     attempts: u32,
     attempted: Option<u64>,
-    /// One of the two has begun again since: routers have nothing of its socket.
+    /// One of the two has begun again since, and routers have nothing of its socket, or has not heard of the last attempt.
     is_fresh: bool,
     /// The version of the policy from which on the two may begin what they may.
     since: u64,
@@ -139,6 +139,21 @@ impl Paths {
         path.is_fresh = false;
         (path.attempts, path.attempted) = (before.wrapping_add(1), Some(now));
         Some(before)
+    }
+
+    /// What was said to one of two nodes since then has not arrived: returns whether an attempt was.
+    pub(crate) fn lost(&mut self, pair: &Pair, since: u64) -> bool {
+        let path = self.paths.get_mut(pair);
+        let Some(path) = path.filter(|it| it.attempted.is_some_and(|at| at >= since)) else {
+            return false;
+        };
+        path.is_fresh = true;
+        true
+    }
+
+    /// Whether one of two nodes has begun again, or has not heard of the last attempt, and no attempt began since.
+    pub(crate) fn is_fresh(&self, pair: &Pair) -> bool {
+        self.paths.get(pair).is_some_and(|path| path.is_fresh)
     }
 
     /// One of two nodes has begun again.

@@ -11,6 +11,8 @@
 mod af_packet;
 #[cfg(target_os = "linux")]
 mod af_xdp;
+#[cfg(target_os = "linux")]
+mod bpf;
 mod burst;
 #[cfg(target_os = "linux")]
 pub mod datagram;
@@ -35,6 +37,7 @@ mod socket;
 mod timestamp;
 #[cfg(target_os = "linux")]
 mod tun;
+mod tun_lanes;
 #[cfg(target_os = "linux")]
 mod vnet;
 mod xdp_mode;
@@ -44,6 +47,8 @@ mod xdp_sockets;
 pub use af_packet::{AfPacketConfig, AfPacketPort, Fanout, FanoutKind, FilterInstruction};
 #[cfg(target_os = "linux")]
 pub use af_xdp::{AfXdpConfig, AfXdpPort, Attached, SHORTEST_RINGS, Umem, XdpLacking, XdpLosses};
+#[cfg(target_os = "linux")]
+pub use bpf::instruction as bpf_instruction;
 pub use burst::Burst;
 pub use envelope::{Envelope, Lost};
 pub use fault::{FaultCounts, FaultPort, FaultRates};
@@ -65,5 +70,6 @@ pub use readiness::{Bell, Readiness};
 pub use timestamp::Timestamp;
 #[cfg(target_os = "linux")]
 pub use tun::{Offloads, TunConfig, TunPort};
+pub use tun_lanes::TunLanes;
 pub use xdp_mode::XdpMode;
 pub use xdp_sockets::XdpSockets;

@@ -11,6 +11,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 
+use crate::tun_lanes::TunLanes;
 use crate::xdp_mode::XdpMode;
 use crate::xdp_sockets::XdpSockets;
 
@@ -28,6 +29,16 @@ pub trait Opener: fmt::Debug + Send + Sync {
     /// # Errors
     /// The kernel refuses, or there is nobody to ask.
     fn tun_queue(&self, name: &str, is_only: bool) -> io::Result<(OwnedFd, String)>;
+
+    /// The lanes of the only queue of the TUN device `name`, which is made if there is none, and the name that it has: one
+    /// where the kernel has no such program for us, or a device of one queue is there. Takes `CAP_NET_ADMIN`, and `CAP_BPF`
+    /// for more than one.
+    ///
+    /// # Errors
+    /// The kernel refuses, or there is nobody to ask.
+    fn tun_lanes(&self, name: &str, _: &TunLanes) -> io::Result<(Vec<OwnedFd>, String)> {
+        self.tun_queue(name, true).map(|(queue, name)| (vec![queue], name))
+    }
 
     /// Attaches a program to the interface `name`, which has `channels` queues: it hands the frames of each of the
     /// first `queues` to a socket of its own. Takes `CAP_NET_RAW`, `CAP_NET_ADMIN` and `CAP_BPF`. The sockets have yet
@@ -67,6 +78,10 @@ impl Opener for InProcess {
 
     fn tun_queue(&self, name: &str, is_only: bool) -> io::Result<(OwnedFd, String)> {
         crate::tun::queue::open(name, is_only)
+    }
+
+    fn tun_lanes(&self, name: &str, lanes: &TunLanes) -> io::Result<(Vec<OwnedFd>, String)> {
+        crate::tun::queue::open_lanes(name, lanes)
     }
 
     fn xdp_sockets(

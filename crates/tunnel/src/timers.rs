@@ -60,10 +60,12 @@ impl Timers {
         self.keepalive.get_or_insert(now.saturating_add(KEEPALIVE_TIMEOUT));
     }
 
-    /// Keepalives go after this silence from now on; 0 for none.
+    /// Keepalives go after this silence from now on; 0 for none. One that is due sooner stays due then: the first one, at once.
     pub(crate) fn set_interval(&mut self, interval: u64, now: u64) {
         self.interval = Some(interval).filter(|interval| *interval > 0);
+        let due = self.persistent;
         self.restart_persistent(now);
+        self.persistent = self.persistent.map(|next| due.map_or(next, |due| due.min(next)));
     }
 
     fn restart_persistent(&mut self, now: u64) {
@@ -86,4 +88,23 @@ impl Timers {
 /// Whether a deadline has come; it is cleared then.
 pub(crate) fn comes(deadline: &mut Option<u64>, now: u64) -> bool {
     deadline.take_if(|at| *at <= now).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_interval_puts_no_keepalive_off() {
+        let mut timers = Timers::new(Some(25));
+        timers.set_interval(1, 100);
+        assert_eq!(timers.persistent, Some(0), "the first one is due at once");
+        timers.anything_sent(100);
+        timers.set_interval(25, 100);
+        assert_eq!(timers.persistent, Some(101));
+        timers.set_interval(0, 100);
+        assert_eq!(timers.persistent, None);
+        timers.set_interval(2, 100);
+        assert_eq!(timers.persistent, Some(102));
+    }
 }

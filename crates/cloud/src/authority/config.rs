@@ -10,9 +10,8 @@ use serde::Deserialize;
 use toml::Spanned;
 use tunnel::{PrivateKey, PublicKey, SystemEntropy};
 
-use crate::config::{
-    self, SIGNER, any_like, endpoint, key, network, secret, write_config, write_key,
-};
+use crate::config::{self, SIGNER, any_like, endpoint, network, secret, write_config, write_key};
+use crate::directories::Nms;
 use crate::policy::Wrong;
 
 /// A configuration.
@@ -25,8 +24,8 @@ pub(crate) struct Settings {
     pub(crate) listen: SocketAddr,
     /// The TCP port of devices and nodes whose UDP is blocked.
     pub(crate) tcp: Option<u16>,
-    /// Where the directory is, and its key.
-    pub(crate) nms: (SocketAddr, PublicKey),
+    /// Where the directory may be, and its key.
+    pub(crate) nms: (Vec<SocketAddr>, PublicKey),
     state: PathBuf,
 }
 
@@ -48,13 +47,6 @@ struct Authority {
     v4: Spanned<String>,
     v6: Spanned<String>,
     state: Option<PathBuf>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Nms {
-    public: Spanned<String>,
-    key: Spanned<String>,
 }
 
 /// What a first configuration is made of.
@@ -86,7 +78,7 @@ impl Settings {
             public,
             listen: listen.unwrap_or(any),
             tcp: authority.tcp,
-            nms: (endpoint(&nms.public)?, key(&nms.key)?),
+            nms: nms.read()?,
             state: folder.join(authority.state.unwrap_or_else(|| PathBuf::from("as"))),
         })
     }
@@ -162,7 +154,8 @@ mod tests {
         let path = folder.path().join("as.toml");
         let (own, signer) = init(&path, &first()).unwrap();
         let settings = Settings::read(&path).unwrap();
-        assert_eq!((settings.public, settings.nms), (first().public, first().nms));
+        let (at, nms) = first().nms;
+        assert_eq!((settings.public, &settings.nms), (first().public, &(vec![at], nms)));
         assert_eq!(settings.key().unwrap().public(), own);
         assert_eq!(settings.signer().unwrap().key(), signer);
         assert_eq!(settings.network.authority().0.to_string(), "10.99.255.254");

@@ -8,12 +8,10 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow};
-use overlay::{
-    Authority, Came, Carrier, Effect, GUESTS_DIRECTORY, JoinUrl, Now, PORT, guest_address,
-};
+use anyhow::{Context, Result};
+use overlay::{Authority, Came, Carrier, Effect, JoinUrl, Now, PORT, guest_address};
 use serde_json::{Value, json};
-use tunnel::{PeerConfig, Prefix, PublicKey, SystemEntropy};
+use tunnel::{PublicKey, SystemEntropy};
 
 pub(crate) use config::{First, Settings, init};
 
@@ -34,8 +32,8 @@ struct Signing<S> {
     own: PublicKey,
     /// The authority's address inside the tunnel.
     inside: std::net::IpAddr,
-    /// Where the directory is, and its key.
-    nms: (SocketAddr, PublicKey),
+    /// Where the directory may be, where it is tried next first, and its key.
+    nms: (Vec<SocketAddr>, PublicKey),
     url: String,
     tcp: Option<u16>,
 }
@@ -56,12 +54,13 @@ pub(crate) fn run(config: &Path) -> Result<ExitCode> {
 
 impl<S: Store> Signing<S> {
     fn new(settings: &Settings, store: S, now: Now) -> Result<Self> {
-        let (key, signer, nms) = (settings.key()?, settings.signer()?, settings.nms);
+        let (key, signer, nms) = (settings.key()?, settings.signer()?, settings.nms.clone());
         let (own, network) = (key.public(), settings.network.clone());
-        let url = JoinUrl { endpoint: settings.public.to_string(), key: own, signer: signer.key() };
+        let endpoints = vec![settings.public.to_string()];
+        let url = JoinUrl { endpoints, key: own, signer: signer.key() };
         let entropy = Box::new(SystemEntropy::new());
         let mut authority = Authority::new(network, (signer, own), store.records()?, entropy)?;
-        authority.directory_apart(nms.0, nms.1);
+        authority.directory_apart(nms.0.clone(), nms.1);
         let inside = settings.network.authority().0.into();
         let carrier = Carrier::new(end(key, now)?);
         let mut signing = Self {
@@ -79,15 +78,9 @@ impl<S: Store> Signing<S> {
         Ok(signing)
     }
 
-    /// Makes the directory a peer of the tunnel, without a session.
+    /// Makes the directory a peer of the tunnel, without a session, at its next place.
     fn call(&mut self) -> Result<()> {
-        let (endpoint, key) = self.nms;
-        peers::dismiss(&mut self.carrier, &key);
-        let allowed = vec![Prefix::new(GUESTS_DIRECTORY.into(), 128)?];
-        let peer = PeerConfig { endpoint: Some(endpoint), allowed, ..PeerConfig::new(key) };
-        let added = self.carrier.tunnel_mut().add_peer(&peer);
-        added.map_err(|error| anyhow!("the directory as a peer: {error:?}"))?;
-        Ok(())
+        peers::call(&mut self.carrier, &mut self.nms)
     }
 
     fn carry_out(&mut self, effect: Effect, now: Now) {

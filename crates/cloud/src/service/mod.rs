@@ -2,33 +2,39 @@
 //! datagrams in, datagrams out.
 //!
 //! Contract: no sockets and no clock. Of all that came in a turn, what is to be kept is committed at once, before anything
-//! that follows from it is sent. An error of the store ends it: nothing is acknowledged that is not on disk.
+//! that follows from it is sent. An error of the store ends it: nothing is acknowledged that is not kept. While a store that is shared is
+//! away, it goes on from memory ([`held`]).
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use overlay::{
     Authority, Came, Carrier, Directory, Effect, Now, PORT, Record, Relay, limits::SECOND,
 };
 use serde_json::{Value, json};
 use tunnel::{PeerId, PublicKey, SystemEntropy};
 
+use crate::charge;
 use crate::clock::Clock;
 use crate::config::Settings;
-use crate::control::Request;
+use crate::control::{NewPolicy, Request};
+use crate::etcd::Etcd;
 use crate::identities;
 use crate::page::Page;
 use crate::paths;
 use crate::peers::{self, end, is_guest, time};
 use crate::policy::Written;
 use crate::serve::{self, Places, Server};
-use crate::store::{Changes, Place, Redb, Store};
+use crate::store::{Changes, Place, Redb, Shared, Store};
 use crate::workers::Relaying;
+use held::Held;
 use policy::InForce;
 
+mod held;
 mod overview;
 mod policy;
 
@@ -44,6 +50,8 @@ pub(crate) struct Service<S> {
     directory: Directory,
     /// Nothing where the authority is on a host of its own.
     authority: Option<Authority>,
+    /// The key of one on a host of its own.
+    authority_apart: Option<PublicKey>,
     carrier: Carrier,
     /// Nothing where the relay is on a host of its own.
     relay: Option<Relay>,
@@ -60,6 +68,8 @@ pub(crate) struct Service<S> {
     /// Nodes that are to hear that this cloud began again.
     calls: Vec<PeerId>,
     policy: InForce,
+    /// What cannot be kept now.
+    held: Option<Held>,
     url: String,
     tcp: Option<u16>,
 }
@@ -102,10 +112,46 @@ pub(crate) fn run(config: &Path, is_apart: bool) -> Result<ExitCode> {
         }
         _ => {}
     }
+    let page = settings.page.map(|at| Page::open(at, &settings.control())).transpose()?;
+    // It asks the control socket, which is there by the time that anybody asks for the page.
+    page.map(Page::start).transpose()?;
+    let Some(etcd) = &settings.etcd else {
+        let database = settings.database();
+        let store = Redb::open(&database).with_context(|| database.display().to_string())?;
+        return run_with(&settings, store, config);
+    };
+    let etcd = Arc::new(Etcd::new(etcd.clone(), &settings.network.domain));
+    let Some(charge) = charge::awaited(&etcd, &settings.public.to_string(), &settings.control())?
+    else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    // It may have changed while this directory waited.
+    let settings = Settings::read(config)?;
+    let store = Shared::open(etcd, charge).and_then(|store| begun(store, &settings));
+    match store.and_then(|store| run_with(&settings, store, config)) {
+        Err(error) if held::is_away(&error) => {
+            eprintln!("tamis-cloud: {}", packet::visible::word(&format!("{error:#}")));
+            Ok(ExitCode::from(serve::FAILED))
+        }
+        ended => ended,
+    }
+}
+
+/// A store in etcd that is new begins with what is in the database of this directory, if it has one.
+fn begun(mut store: Shared, settings: &Settings) -> Result<Shared> {
+    if store.is_new() {
+        let database = settings.database();
+        let shown = || database.display().to_string();
+        let before = database.exists().then(|| Redb::open(&database).with_context(shown));
+        store.begin(before.transpose()?.as_ref())?;
+    }
+    Ok(store)
+}
+
+/// Runs them with what they keep.
+fn run_with<S: Store>(settings: &Settings, store: S, config: &Path) -> Result<ExitCode> {
     let clock = Clock::start();
-    let database = settings.database();
-    let store = Redb::open(&database).with_context(|| database.display().to_string())?;
-    let mut service = Service::new(&settings, store, clock.now())?;
+    let mut service = Service::new(settings, store, clock.now())?;
     let relay = service.relay.as_ref().map(|relay| Relaying {
         ports: settings.relay.1.clone(),
         workers: 1,
@@ -113,10 +159,7 @@ pub(crate) fn run(config: &Path, is_apart: bool) -> Result<ExitCode> {
     });
     let (tunnel, tcp) = (settings.listen, settings.tcp);
     let places = Places { tunnel, relay, tcp, control: Some(settings.control()) };
-    let page = settings.page.map(|at| Page::open(at, &settings.control())).transpose()?;
     let says = format!("{} is served at {}", settings.network.domain, settings.public);
-    // It asks the control socket, which is there by the time that anybody asks for the page.
-    page.map(Page::start).transpose()?;
     serve::run(&mut service, &places, (clock, config), &says)
 }
 
@@ -150,6 +193,7 @@ impl<S: Store> Service<S> {
         let mut service = Self {
             directory,
             authority,
+            authority_apart: settings.authority.map(|(key, _)| key),
             carrier,
             relay: relay.then(Relay::default),
             own_relay: settings.relay.0,
@@ -160,6 +204,7 @@ impl<S: Store> Service<S> {
             strays: Vec::new(),
             calls: Vec::new(),
             policy,
+            held: None,
             url,
             tcp: settings.tcp,
         };
@@ -286,11 +331,17 @@ impl<S: Store> Service<S> {
         let line = format!("version {version} of the policy is in force, by {by}: {changed}");
         let lines = vec![format!("{} {line}", time(now.unix))];
         let changes = Changes { policy: Some(next.to_keep()), lines, ..Changes::default() };
-        self.store.commit(&changes).context("the database")?;
         eprintln!("{}", packet::visible::word(&line));
+        if self.keep(changes, &mut Vec::new(), Some(&next))? {
+            self.enforce(next);
+        }
+        Ok(json!({ "version": version, "changed": changed }))
+    }
+
+    /// Puts a policy in force that is kept.
+    fn enforce(&mut self, next: InForce) {
         self.directory.set_policy(next.policy().clone());
         self.policy = next;
-        Ok(json!({ "version": version, "changed": changed }))
     }
 
     fn devices(&self, now: Now) -> Value {
@@ -338,6 +389,7 @@ impl<S: Store> Server for Service<S> {
         };
         let Some(status) = self.carrier.tunnel().status(peer) else { return };
         match payload {
+            Some(payload) if self.declines(&status.key, payload) => {}
             Some(payload) => {
                 let authority = self.authority.as_mut();
                 if !authority.is_some_and(|it| it.receive(&status.key, payload, now)) {
@@ -401,7 +453,8 @@ impl<S: Store> Server for Service<S> {
 
     /// Carries out what is wanted: first what is to be kept.
     fn settle(&mut self, now: Now) -> Result<()> {
-        let effects = self.effects();
+        self.keep_held(now)?;
+        let mut effects = self.effects();
         let mut changes = Changes::default();
         effects.iter().for_each(|effect| self.note(effect, &mut changes, now));
         if now.nanos.saturating_sub(self.kept) >= SOON {
@@ -413,8 +466,8 @@ impl<S: Store> Server for Service<S> {
                 self.store.commit_soon(soon).context("the database")?;
             }
         }
-        if changes != Changes::default() {
-            self.store.commit(&changes).context("the database")?;
+        if changes != Changes::default() && !self.keep(changes, &mut effects, None)? {
+            return Ok(());
         }
         effects.into_iter().for_each(|effect| self.carry_out(effect, now));
         Ok(())
@@ -423,6 +476,15 @@ impl<S: Store> Server for Service<S> {
     fn answer(&mut self, request: Request, now: Now) -> Result<Value> {
         // An answer comes after all that was to be kept by then.
         self.store.flush().context("the database")?;
+        let is_change = matches!(
+            request,
+            Request::Enrol { .. }
+                | Request::Revoke { .. }
+                | Request::Policy(NewPolicy { text: Some(_), .. })
+        );
+        if let Some(why) = self.unkept().filter(|_| is_change) {
+            return Ok(json!({ "error": format!("{why}: nothing is changed") }));
+        }
         let answer = match request {
             Request::Enrol { names } => match &mut self.authority {
                 Some(authority) => {
@@ -450,11 +512,12 @@ impl<S: Store> Server for Service<S> {
             }
         };
         self.settle(now)?;
-        Ok(answer)
+        Ok(self.held_answer().filter(|_| is_change).unwrap_or(answer))
     }
 
     fn reload(&mut self, config: &Path, now: Now) -> Result<()> {
-        match Settings::read(config) {
+        let unkept = self.unkept().map_or(Ok(()), |why| Err(anyhow!(why)));
+        match unkept.and_then(|()| Settings::read(config)) {
             Ok(settings) => self.configured(&settings.policy, now),
             Err(error) => {
                 eprintln!("warning: what is allowed stays as it was: {error:#}");

@@ -12,7 +12,7 @@ use crate::policy::{Written, difference};
 use crate::store::{KeptPolicy, Store};
 
 /// The policy in force, as it is kept. Version 0 comes before all of them, and allows nothing.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct InForce {
     kept: KeptPolicy,
     policy: Policy,

@@ -1,15 +1,19 @@
 //! Service tests without sockets: nothing is acknowledged that could not be kept.
 
 use anyhow::bail;
-use overlay::{Action, Enrolment, GUESTS_DIRECTORY, Node, Pair, SignerKey, Sources, guest_address};
+use overlay::{
+    Action, Enrolment, GUESTS_DIRECTORY, Node, NotEnrolled, Pair, Refusal, SignerKey, Sources,
+    guest_address,
+};
 use tunnel::{PeerConfig, Prefix, PrivateKey};
 
 use super::*;
 use crate::config;
 use crate::control::NewPolicy;
+use crate::etcd::Trouble;
 use crate::store::KeptPolicy;
 
-/// A store whose disk is full, once it is said to be.
+/// A store whose disk is full, or whose servers are away, once it is said to be.
 #[derive(Default)]
 struct Memory {
     records: Vec<Record>,
@@ -18,7 +22,13 @@ struct Memory {
     policy: Option<KeptPolicy>,
     lines: Vec<String>,
     is_full: bool,
+    /// The servers are away, and the store knows it.
+    is_away: [bool; 2],
 }
+
+/// The places in `is_away`.
+const AWAY: usize = 0;
+const KNOWN: usize = 1;
 
 impl Store for Memory {
     fn records(&self) -> Result<Vec<Record>> {
@@ -41,12 +51,23 @@ impl Store for Memory {
         if self.is_full {
             bail!("no space left");
         }
+        let is_soon =
+            |record: &Record| !matches!(record, Record::Device(_) | Record::Invitation(_));
+        let waits = changes.policy.is_none() && changes.records.iter().all(is_soon);
+        self.lines.extend_from_slice(&changes.lines);
+        if self.is_away[AWAY] && !waits {
+            self.is_away[KNOWN] = true;
+            return Err(Trouble::Away("nobody".to_owned()).into());
+        }
         self.records.extend_from_slice(&changes.records);
         self.places.extend_from_slice(&changes.places);
         self.sources.extend_from_slice(&changes.sources);
         self.policy = changes.policy.clone().or(self.policy.take());
-        self.lines.extend_from_slice(&changes.lines);
         Ok(())
+    }
+
+    fn stand(&self) -> Result<Option<String>> {
+        Ok(self.is_away[KNOWN].then(|| "etcd does not answer".to_owned()))
     }
 
     fn lines(&self, most: usize) -> Result<Vec<String>> {
@@ -138,6 +159,8 @@ struct Guest {
     carrier: Carrier,
     enrolment: Enrolment,
     key: PublicKey,
+    /// Why it is none.
+    refused: Option<NotEnrolled>,
 }
 
 impl Guest {
@@ -145,7 +168,7 @@ impl Guest {
         let guest = secret.public();
         let (carrier, signer) = carrier(settings, secret, GUESTS_DIRECTORY.into());
         let enrolment = Enrolment::new(3, node_key().public(), signer);
-        Self { carrier, enrolment, key: guest }
+        Self { carrier, enrolment, key: guest, refused: None }
     }
 
     /// Asks, and takes what comes back; whether the device is enrolled.
@@ -164,8 +187,10 @@ impl Guest {
                 let from = at("192.0.2.1:51900");
                 let carried = self.carrier.receive(&mut datagram, from, NOW.nanos).message();
                 let answer = carried.and_then(|it| self.enrolment.answered(&datagram[it.payload]));
-                if answer.is_some_and(|it| it.is_ok()) {
-                    return Ok(true);
+                match answer {
+                    Some(Ok(_)) => return Ok(true),
+                    Some(Err(why)) => self.refused = Some(why),
+                    None => {}
                 }
             }
         }
@@ -321,4 +346,73 @@ fn a_policy_that_could_not_be_kept_is_not_in_force() {
     assert!(service.answer(Request::Policy(new), NOW).is_err());
     let [phone, nas] = ["phone", "nas"].map(|name| name.parse().unwrap());
     assert!(!service.policy.policy().allows(&phone, &nas));
+}
+
+/// What the store says once it is away, and once it is back.
+fn set_away(service: &mut Service<Memory>, is_away: bool) {
+    service.store.is_away = [is_away; 2];
+}
+
+fn devices(service: &Service<Memory>) -> usize {
+    service.store.records.iter().filter(|it| matches!(it, Record::Device(_))).count()
+}
+
+#[test]
+fn what_cannot_be_kept_is_refused_and_all_else_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (settings, mut service) = service(folder.path());
+    let secret = invited(&mut service);
+    assert!(Guest::new(&settings, secret).asks(&mut service).unwrap());
+    let secret = invited(&mut service);
+    let kept = service.store.records.len();
+    set_away(&mut service, true);
+    // A node registers, and has no part in it.
+    let (mut member, mut now) = (Member::new(&settings), NOW);
+    member.lives(&mut service, &mut now, 40);
+    assert_eq!(state(&mut service, now), "present");
+    // Who joins is refused, and who asks for a change hears why.
+    let mut guest = Guest::new(&settings, secret.clone());
+    assert!(!guest.asks(&mut service).unwrap() && service.held.is_none());
+    assert_eq!(guest.refused, Some(NotEnrolled::Refused(Refusal::Unkept)));
+    let why = "etcd does not answer: nothing is changed";
+    let names = vec!["tv".to_owned()];
+    for request in [Request::Enrol { names }, Request::Revoke { name: "nas".to_owned() }] {
+        assert_eq!(service.answer(request, NOW).unwrap()["error"], why);
+    }
+    assert_eq!(policy(&mut service, Some(POLICY), None)["error"], why);
+    let new = service.store.records[kept..].iter().filter(|it| !matches!(it, Record::Identity(_)));
+    assert_eq!(new.count(), 0);
+    set_away(&mut service, false);
+    assert!(Guest::new(&settings, secret).asks(&mut service).unwrap());
+    assert_eq!(policy(&mut service, Some(POLICY), None)["version"], 2);
+}
+
+#[test]
+fn what_was_being_kept_when_the_store_went_away_is_kept_once_and_then_acknowledged() {
+    let folder = tempfile::tempdir().unwrap();
+    let (settings, mut service) = service(folder.path());
+    let secret = invited(&mut service);
+    let (kept, lines) = (devices(&service), service.store.lines.len());
+    service.store.is_away[AWAY] = true;
+    let mut guest = Guest::new(&settings, secret);
+    assert!(!guest.asks(&mut service).unwrap(), "it is not kept");
+    assert!(!guest.asks(&mut service).unwrap(), "nor by asking again, as if the answer was lost");
+    assert_eq!(devices(&service), kept);
+    set_away(&mut service, false);
+    service.settle(NOW).unwrap();
+    assert!(devices(&service) > kept && service.held.is_none());
+    assert_eq!(service.store.lines.len(), lines + 1, "its line is there once");
+    assert!(guest.asks(&mut service).unwrap());
+
+    // A policy is in force once it is kept, and not before.
+    service.store.is_away[AWAY] = true;
+    let answer = policy(&mut service, Some(POLICY), Some(1));
+    let why =
+        "etcd does not answer: it is done once it can be kept, unless this directory ends before";
+    assert_eq!(answer["error"], why);
+    assert_eq!(policy(&mut service, None, None)["version"], 1);
+    set_away(&mut service, false);
+    service.settle(NOW).unwrap();
+    assert_eq!(policy(&mut service, None, None)["version"], 2);
+    assert_eq!(service.store.policy.as_ref().unwrap().version, 2);
 }

@@ -12,9 +12,8 @@ use serde::Deserialize;
 use toml::Spanned;
 use tunnel::{PrivateKey, PublicKey, SystemEntropy};
 
-use crate::config::{
-    RELAY, address, any_like, endpoint, key, ports, secret, write_config, write_key,
-};
+use crate::config::{RELAY, address, any_like, ports, secret, write_config, write_key};
+use crate::directories::Nms;
 use crate::policy::Wrong;
 
 /// Most threads that forward.
@@ -36,8 +35,8 @@ pub(crate) struct Settings {
     pub(crate) workers: usize,
     /// Bytes that a path may forward each second, both ways together; 0 for any number.
     pub(crate) rate: u64,
-    /// Where the directory is, and its key.
-    pub(crate) nms: (SocketAddr, PublicKey),
+    /// Where the directory may be, and its key.
+    pub(crate) nms: (Vec<SocketAddr>, PublicKey),
     state: PathBuf,
 }
 
@@ -68,13 +67,6 @@ enum Workers {
     Word(String),
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Nms {
-    public: Spanned<String>,
-    key: Spanned<String>,
-}
-
 impl Settings {
     /// Reads a configuration.
     pub(crate) fn read(path: &Path) -> Result<Self> {
@@ -95,7 +87,7 @@ impl Settings {
             tcp: relay.tcp,
             workers: relay.workers.as_ref().map_or(Ok(1), workers)?,
             rate: relay.path_mbit.as_ref().map_or(Ok(0), rate)?,
-            nms: (endpoint(&nms.public)?, key(&nms.key)?),
+            nms: nms.read()?,
             state: folder.join(relay.state.unwrap_or_else(|| PathBuf::from("trs"))),
         })
     }
@@ -184,7 +176,7 @@ mod tests {
         let public = "192.0.2.2".parse().unwrap();
         let own = init(&path, public, nms).unwrap();
         let settings = Settings::read(&path).unwrap();
-        assert_eq!((settings.public, settings.nms), (public, nms));
+        assert_eq!((settings.public, &settings.nms), (public, &(vec![nms.0], nms.1)));
         assert_eq!(settings.key().unwrap().public(), own);
         assert!(init(&path, public, nms).is_err(), "nothing is written over");
     }

@@ -7,19 +7,19 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use overlay::{
     Came, Carrier, GUESTS_DIRECTORY, Now, Outpost, PORT, Record, guest_address, limits::SECOND,
 };
 use serde_json::{Value, json};
-use tunnel::{PeerConfig, Prefix, PublicKey, SystemEntropy};
+use tunnel::{PublicKey, SystemEntropy};
 
 pub(crate) use config::{Settings, init};
 
 use crate::clock::Clock;
 use crate::control::Request;
 use crate::paths;
-use crate::peers::end;
+use crate::peers::{self, end};
 use crate::serve::{self, Places, Server};
 use crate::store::{Changes, Redb, Store};
 use crate::workers::Relaying;
@@ -35,8 +35,8 @@ struct Trs<S> {
     carrier: Carrier,
     store: S,
     own: PublicKey,
-    /// Where the directory is, and its key.
-    nms: (SocketAddr, PublicKey),
+    /// Where the directory may be, where it is tried next first, and its key.
+    nms: (Vec<SocketAddr>, PublicKey),
     kept: u64,
 }
 
@@ -64,23 +64,15 @@ impl<S: Store> Trs<S> {
         let entropy = &mut SystemEntropy::new();
         let outpost = Outpost::new(settings.ports.clone(), store.sources()?, entropy)?;
         let carrier = Carrier::new(end(key, now)?);
-        let (nms, kept) = (settings.nms, now.nanos);
+        let (nms, kept) = (settings.nms.clone(), now.nanos);
         let mut trs = Self { outpost, carrier, store, own, nms, kept };
         trs.call()?;
         Ok(trs)
     }
 
-    /// Makes the directory a peer of the tunnel, without a session.
+    /// Makes the directory a peer of the tunnel, without a session, at its next place.
     fn call(&mut self) -> Result<()> {
-        let (endpoint, key) = self.nms;
-        let tunnel = self.carrier.tunnel_mut();
-        if let Some(peer) = tunnel.find(&key) {
-            tunnel.remove_peer(peer);
-        }
-        let allowed = vec![Prefix::new(GUESTS_DIRECTORY.into(), 128)?];
-        let peer = PeerConfig { endpoint: Some(endpoint), allowed, ..PeerConfig::new(key) };
-        tunnel.add_peer(&peer).map_err(|error| anyhow!("the directory as a peer: {error:?}"))?;
-        Ok(())
+        peers::call(&mut self.carrier, &mut self.nms)
     }
 }
 

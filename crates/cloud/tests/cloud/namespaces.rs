@@ -77,7 +77,8 @@ impl Hosts {
         self.does(name, &format!("ip route replace default via {net}.254"));
     }
 
-    fn full(&self, name: &str) -> String {
+    /// The name of a host's namespace.
+    pub(crate) fn full(&self, name: &str) -> String {
         format!("{}-{name}", self.test)
     }
 
@@ -195,8 +196,18 @@ impl Hosts {
 
     /// Starts a server on a host, and waits until it says that it serves.
     pub(crate) fn serve(&mut self, host: &str, server: &str, config: &str) {
-        self.start(host, CLOUD, &[server, config]);
+        self.begin(host, server, config);
         self.wait(server, |hosts| hosts.log(host).contains("is served"));
+    }
+
+    /// Starts a server on a host.
+    pub(crate) fn begin(&mut self, host: &str, server: &str, config: &str) {
+        self.start(host, CLOUD, &[server, config]);
+    }
+
+    /// Asks a server on a host, which may refuse.
+    pub(crate) fn asks_cloud_on(&self, host: &str, line: &str) -> Output {
+        self.says(host, &format!("{CLOUD} {line}"))
     }
 
     /// What the program prints on a host.

@@ -13,7 +13,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use ::tunnel::{Config, Entropy, Offer, PeerConfig, Prefix, PrivateKey, SystemEntropy, Tunnel};
 use anyhow::{Context, Result, anyhow, bail};
 use live::config::Named;
-use live::config::tunnel::{CloudSettings, MTU, PeerSettings, TunnelSettings, private_key};
+use live::config::tunnel::{
+    CloudSettings, Endpoint, MTU, PeerSettings, TunnelSettings, private_key,
+};
 use overlay::{Carrier, Enrolment, GUESTS_DIRECTORY, JoinUrl, Membership, PORT, guest_address};
 use packet::visible;
 
@@ -75,8 +77,8 @@ pub(crate) fn run(args: &JoinArgs) -> Result<ExitCode> {
     fs::create_dir_all(&args.out).with_context(|| args.out.display().to_string())?;
     let key_file = args.out.join(format!("{}.key", args.name));
     let key = own_key(&key_file)?;
-    let membership = enrolled(args, &key)?;
-    let settings = settings(args, &file, (key, key_file), &membership)?;
+    let (membership, at) = enrolled(args, &key)?;
+    let settings = settings(args, &file, (key, key_file), (&membership, at))?;
     let text = settings.to_toml();
     let shown = file.display().to_string();
     let mut open = OpenOptions::new();
@@ -101,12 +103,27 @@ fn own_key(file: &Path) -> Result<PrivateKey> {
     Ok(key)
 }
 
-/// Asks the authority until it answers.
-fn enrolled(args: &JoinArgs, own: &PrivateKey) -> Result<Membership> {
+/// Asks the authority at each of its places until it answers; returns the place that did, too.
+fn enrolled(args: &JoinArgs, own: &PrivateKey) -> Result<(Membership, usize)> {
+    let mut silent = Vec::new();
+    for (number, place) in args.url.endpoints.iter().enumerate() {
+        let mut found = place.to_socket_addrs().with_context(|| place.clone())?;
+        let endpoint = found.next().with_context(|| format!("{place}: no address"))?;
+        match enrolled_at(endpoint, args, own)? {
+            Ok(membership) => return Ok((membership, number)),
+            Err(why) => silent.push(why),
+        }
+    }
+    bail!("{}", silent.join("; "))
+}
+
+/// Asks the authority at one place until it answers, or says why it does not.
+fn enrolled_at(
+    endpoint: SocketAddr,
+    args: &JoinArgs,
+    own: &PrivateKey,
+) -> Result<std::result::Result<Membership, String>> {
     let JoinArgs { url, key: one_time, tcp, .. } = args;
-    let endpoint = url.endpoint.to_socket_addrs().with_context(|| url.endpoint.clone())?;
-    let mut endpoints = endpoint;
-    let endpoint = endpoints.next().with_context(|| format!("{}: no address", url.endpoint))?;
     let any: IpAddr = match endpoint {
         SocketAddr::V4(_) => [0; 4].into(),
         SocketAddr::V6(_) => [0; 16].into(),
@@ -141,18 +158,18 @@ fn enrolled(args: &JoinArgs, own: &PrivateKey) -> Result<Membership> {
         let length = match socket.recv(&mut buffer) {
             Ok(length) => length,
             Err(error) if error.kind() == ErrorKind::ConnectionRefused && tcp.is_none() => {
-                bail!("{endpoint}: nobody is there (is tamis-cloud running?)")
+                return Ok(Err(format!("{endpoint}: nobody is there (is tamis-cloud running?)")));
             }
             Err(_) => continue,
         };
         let carried = carrier.receive(&mut buffer[..length], endpoint, now).message();
         let answer = carried.and_then(|carried| enrolment.answered(buffer.get(carried.payload)?));
         if let Some(answer) = answer {
-            return answer.map_err(|why| anyhow!("{endpoint}: {why}"));
+            return answer.map(Ok).map_err(|why| anyhow!("{endpoint}: {why}"));
         }
     }
     let by = if tcp.is_some() { "neither UDP nor TCP reaches it" } else { "UDP does not reach it" };
-    bail!("{endpoint}: no answer: {by}, or it does not know the one-time key")
+    Ok(Err(format!("{endpoint}: no answer: {by}, or it does not know the one-time key")))
 }
 
 /// A bridge to a server by this TCP port, and the socket that speaks by it.
@@ -192,11 +209,13 @@ fn settings(
     args: &JoinArgs,
     file: &Path,
     (key, key_file): (PrivateKey, PathBuf),
-    membership: &Membership,
+    (membership, at): (&Membership, usize),
 ) -> Result<TunnelSettings> {
     let Membership { identity, domain, bits, directory, authority, directory_at } = membership;
     let claims = &identity.claims;
-    let joined = args.url.endpoint.parse().map_err(|error| anyhow!("{}: {error}", args.url))?;
+    let parsed = |place: &String| place.parse().map_err(|error| anyhow!("{place}: {error}"));
+    let mut places = args.url.endpoints.iter().map(parsed).collect::<Result<Vec<Endpoint>>>()?;
+    let joined = places.remove(at);
     let server = |name: &str, key, endpoint, (v4, v6): (Ipv4Addr, Ipv6Addr)| {
         let allowed = [Prefix::new(v4.into(), 32), Prefix::new(v6.into(), 128)];
         PeerSettings {
@@ -206,16 +225,18 @@ fn settings(
         }
     };
     let keepalive = Some(KEEPALIVE);
-    let peers = match directory_at {
+    let (peers, also) = match directory_at {
         None => {
             let cloud = server(CLOUD, args.url.key, joined, *directory);
-            vec![PeerSettings { keepalive, ..cloud }]
+            let also = places.iter().filter_map(Endpoint::address).collect();
+            (vec![PeerSettings { keepalive, ..cloud }], also)
         }
-        Some((at, key)) => {
-            let cloud = server(CLOUD, *key, (*at).into(), *directory);
+        Some((all, key)) => {
+            let (first, also) = all.split_first().context("a directory without a place")?;
+            let cloud = server(CLOUD, *key, (*first).into(), *directory);
             // It is spoken to twice a day.
             let authority = server(AUTHORITY, args.url.key, joined, *authority);
-            vec![PeerSettings { keepalive, ..cloud }, authority]
+            (vec![PeerSettings { keepalive, ..cloud }, authority], also.to_vec())
         }
     };
     Ok(TunnelSettings {
@@ -227,6 +248,7 @@ fn settings(
             name: claims.name.clone(),
             domain: domain.clone(),
             directory: directory.0,
+            also,
             authority: directory_at.is_some().then_some(authority.0),
             signer: args.url.signer,
             tcp: args.tcp,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::overlook::Overlooked;
 use crate::chance::Chance;
 use crate::config::Config;
 use crate::expect::Expectations;
@@ -31,6 +32,8 @@ pub struct Tracker {
     pub(crate) crowded: Option<Handle>,
     /// Replies whose flow could not be found.
     pub(crate) untraceable: Untraceable,
+    /// The packet under way, where it was not looked up.
+    pub(super) overlooked: Option<Overlooked>,
     /// Flows with a helper among them.
     pub(crate) masters: Masters,
     pub(crate) sources: Sources,
@@ -71,6 +74,7 @@ impl Tracker {
             loose_end: None,
             crowded: None,
             untraceable: Untraceable::default(),
+            overlooked: None,
             masters: Masters::default(),
             sources: Sources::default(),
             moves_ports: false,

@@ -10,7 +10,8 @@
 //! ([`Doubt::Existence`](crate::Doubt::Existence)): its packets are what the flow makes of them or what they would be without it.
 //! Once another packet of it passed ([`Doubt::History`](crate::Doubt::History)), they may be part of an established flow or, in
 //! protocols with a state machine, INVALID as well. A flow in doubt lives as long as its protocol's longest
-//! timeout. A packet of which not even the ports were captured is unknown and changes no flow.
+//! timeout. A packet of which not even the ports were captured is unknown and changes no flow; it may begin
+//! one, and what may belong to that is unknown as well.
 //!
 //! Source: Linux 6.18 `nf_conntrack_core.c` (`nf_conntrack_in`, `resolve_normal_ct`, `init_conntrack`,
 //! `__nf_conntrack_confirm`).
@@ -23,6 +24,7 @@ mod help;
 mod keep;
 mod leave;
 mod life;
+mod overlook;
 mod proxied;
 mod query;
 mod start;

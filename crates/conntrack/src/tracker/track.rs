@@ -47,6 +47,7 @@ impl Tracker {
     pub fn track(&mut self, packet: &Packet<'_>, visit: &Visit) -> CtView {
         self.tie_up();
         self.crowded = None;
+        self.overlooked = None;
         if self.config.mode == Mode::Off {
             return CtView::UNKNOWN;
         }
@@ -84,7 +85,7 @@ impl Tracker {
     fn resolve(&mut self, packet: &Packet<'_>, visit: &Visit) -> CtView {
         let layer = match dissect::layer(packet) {
             Ok(layer) => layer,
-            Err(why) => return why.into(),
+            Err(why) => return self.unread(packet, why),
         };
         if self.is_unmodelled(layer.protocol) {
             return unmodelled(packet, &layer);
@@ -104,7 +105,7 @@ impl Tracker {
         let tuple = dissect::tuple_here(packet, &layer);
         let tuple = match &tuple {
             Ok(tuple) => tuple,
-            Err(why) => return (*why).into(),
+            Err(why) => return self.unread(packet, *why),
         };
         match &Upper::read(packet, &layer, verify) {
             Ok(upper) => self.normal(packet, &layer, tuple, upper, visit),
@@ -114,6 +115,15 @@ impl Tracker {
             }
             Err(Unparsable::Unknown) => self.half_known(tuple, visit),
         }
+    }
+
+    /// A packet whose tuple is not known, or that has none.
+    #[cold]
+    fn unread(&mut self, packet: &Packet<'_>, why: Unparsable) -> CtView {
+        if why == Unparsable::Unknown {
+            self.overlook(packet);
+        }
+        why.into()
     }
 
     /// Whether the kernel has a tracker for a protocol that is not modelled.

@@ -161,6 +161,15 @@ impl Tracker {
         }
     }
 
+    /// Whether another flow in the table, which may not be there, has this reply.
+    pub fn meets(&mut self, reply: &Tuple, own: Handle, now: u64) -> bool {
+        let Some(flow) = self.table.flow(own) else { return false };
+        let (original, zone) = (flow.original, flow.reply.zone());
+        let met = self.table.find_in(&reply.in_zone(zone), [original.zone(), zone], now);
+        let met = met.and_then(|(other, _)| Some((other, self.table.flow(other)?)));
+        met.is_some_and(|(other, flow)| other != own && flow.original != original)
+    }
+
     /// Whether the flow that has this reply is `own` seen from its other side, untranslated: then datagrams keep
     /// their tuple, and the clash is left to their confirmation (`nf_nat_used_tuple_new`).
     pub fn is_reverse(&mut self, reply: &Tuple, own: Handle, now: u64) -> bool {
@@ -182,6 +191,12 @@ impl Tracker {
     /// Notes that there may be no tuple left for the flow of the packet under way.
     pub fn crowd(&mut self, handle: Handle) {
         self.crowded = Some(handle);
+    }
+
+    /// Whether that was noted of it.
+    #[must_use]
+    pub fn is_crowded(&self, handle: Handle) -> bool {
+        self.crowded == Some(handle)
     }
 
     /// How many flows may wait for this reply whose translation is not known.

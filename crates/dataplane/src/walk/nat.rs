@@ -161,6 +161,8 @@ impl Walk<'_, '_, '_> {
         self.note_source(claim, side);
         let may_move = claim == Claim::None && side == Side::Source && self.moved.moves_source;
         if (may_move || !self.bind(claim, side)) && !self.bind_drawn(side) {
+            // A destination that others have makes the kernel draw a source port.
+            self.moved.moves_source |= side == Side::Destination && nat::is_crowded(self.transit);
             nat::forget(self.transit, side);
             self.lose_translation(side);
         }
@@ -186,6 +188,13 @@ impl Walk<'_, '_, '_> {
     /// A rule that may translate the packet's flow may give it a mapping that another flow has, unless what was seen tells.
     fn may_clash(&mut self, draws: bool, side: Side) {
         if (draws || !nat::has_part(self.transit, side)) && self.recorded.drawn.is_none() {
+            nat::crowd(self.transit);
+        }
+    }
+
+    /// Another flow may have the one mapping of a flow without ports, unless what was seen tells.
+    fn may_be_taken(&mut self, side: Side, made: Option<&Translation>) {
+        if self.recorded.drawn.is_none() && nat::may_be_taken(self.transit, side, made) {
             nat::crowd(self.transit);
         }
     }
@@ -237,11 +246,12 @@ impl Walk<'_, '_, '_> {
         }
         match claim {
             Claim::Open { draws, .. } => self.may_clash(draws, side),
-            // Which mapping it may be given is not known.
-            Claim::By(at) if self.translation(at).is_some_and(|made| made.is_vague) => {
-                self.may_clash(false, side);
+            Claim::By(at) => {
+                let made = self.translation(at);
+                self.may_be_taken(side, made.as_ref());
             }
-            Claim::By(_) | Claim::None => {}
+            Claim::None if side == Side::Source => self.may_be_taken(side, None),
+            Claim::None => {}
         }
         // What may answer a flow that is indeterminate is no flow of its own, or one that the rules decide.
         let answers_any = self.tables.translates && nat::answers_any(self.transit);
@@ -280,8 +290,9 @@ impl Walk<'_, '_, '_> {
 
     pub(super) fn lose_translation(&mut self, side: Side) {
         let Connection { tracker: Some(tracker), view, .. } = &mut self.transit.ct else { return };
-        if let Some(flow) = view.flow {
-            tracker.lose_translation(flow, view.direction, side);
+        match view.flow {
+            Some(flow) => tracker.lose_translation(flow, view.direction, side),
+            None => tracker.lose_overlooked(side),
         }
     }
 

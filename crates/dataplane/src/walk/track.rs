@@ -72,6 +72,9 @@ impl Walk<'_, '_, '_> {
             Request::Untracked | Request::Attached => return,
             Request::Unknown => {
                 self.transit.ct.view = CtView::UNKNOWN;
+                if let Some(tracker) = &mut self.transit.ct.tracker {
+                    tracker.overlook(self.transit.packet);
+                }
                 return;
             }
         };

@@ -16,6 +16,7 @@ mod observed;
 mod publish;
 mod recorded;
 mod shared;
+mod taken;
 mod ways;
 
 use rules::eval::Nobody;

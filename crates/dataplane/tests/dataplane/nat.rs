@@ -19,7 +19,7 @@ use rules::save::{LoadOptions, load};
 use crate::Nobody;
 use crate::ways::{Hits, arrival, routed};
 
-fn ruleset(nat: &str, filter: &str) -> Arc<Ruleset> {
+pub(crate) fn ruleset(nat: &str, filter: &str) -> Arc<Ruleset> {
     let text = format!("*nat\n{nat}\nCOMMIT\n*filter\n{filter}\nCOMMIT\n");
     let options = LoadOptions { family: Some(Family::Ipv4), ..LoadOptions::default() };
     Arc::new(load(&text, &options).expect("rules").ruleset)
@@ -29,7 +29,7 @@ fn network(text: &str) -> Network {
     Network::parse(text).expect("a network")
 }
 
-fn config() -> Config {
+pub(crate) fn config() -> Config {
     let local = network("192.0.2.1");
     Config {
         nets: vec![
@@ -47,13 +47,13 @@ fn config() -> Config {
 }
 
 /// Source, destination, ports.
-type Ends = (&'static str, u16, &'static str, u16);
+pub(crate) type Ends = (&'static str, u16, &'static str, u16);
 
-fn udp((source, from, destination, to): Ends) -> Vec<u8> {
+pub(crate) fn udp((source, from, destination, to): Ends) -> Vec<u8> {
     frame(source, destination, Message::udp(from, to))
 }
 
-fn frame(source: &str, destination: &str, message: Message) -> Vec<u8> {
+pub(crate) fn frame(source: &str, destination: &str, message: Message) -> Vec<u8> {
     let address = |text: &str| text.parse::<IpAddr>().expect("an address");
     let addresses = Addresses::new(address(source), address(destination)).expect("one family");
     let mut craft = Craft::new(addresses, message);
@@ -62,7 +62,7 @@ fn frame(source: &str, destination: &str, message: Message) -> Vec<u8> {
     craft.frame()
 }
 
-fn pass(
+pub(crate) fn pass(
     evaluator: &mut Evaluator<'_>,
     bytes: &mut [u8],
     number: u64,
@@ -196,7 +196,7 @@ fn a_redirected_packet_comes_to_the_host() {
 }
 
 /// An error that the router 198.51.100.1 sends to the host about a packet that it quotes.
-fn error(kind: u8, quoted: &[u8]) -> Vec<u8> {
+pub(crate) fn error(kind: u8, quoted: &[u8]) -> Vec<u8> {
     let mut header = vec![kind, 1, 0, 0, 0, 0, 0, 0];
     header.extend_from_slice(quoted);
     let sum = !checksum::sum(&header);

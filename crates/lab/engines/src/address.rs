@@ -7,6 +7,9 @@ pub trait Address: access::Address + Hash {
     /// Its number, if that fits; engines that lay out a whole space use it.
     fn index(self) -> Option<usize>;
 
+    /// Its highest 24 bits, which order addresses in coarse steps.
+    fn high(self) -> u32;
+
     /// A well-spread number made of it.
     fn spread(self) -> u64;
 }
@@ -18,6 +21,11 @@ impl Address for u32 {
     }
 
     #[inline]
+    fn high(self) -> u32 {
+        self >> 8
+    }
+
+    #[inline]
     fn spread(self) -> u64 {
         mixed(u64::from(self))
     }
@@ -26,6 +34,10 @@ impl Address for u32 {
 impl Address for u128 {
     fn index(self) -> Option<usize> {
         usize::try_from(self).ok()
+    }
+
+    fn high(self) -> u32 {
+        (self >> 104) as u32
     }
 
     fn spread(self) -> u64 {

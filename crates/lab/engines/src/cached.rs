@@ -21,16 +21,29 @@ use super::sync::{AtomicU64, Ordering};
 
 /// Decisions that each worker remembers.
 const REMEMBERED: usize = 1 << 16;
-/// Stamps of exact invalidation.
-const STAMPS: usize = 1 << 18;
-/// Sources of one block.
-const BLOCK: usize = 64;
+/// A change of a longer range than this revokes every stamp.
+const LONGEST: usize = 1 << 18;
+
+/// How exact invalidation is: more stamps and smaller blocks revoke less that a change does not concern, and cost more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grain {
+    /// Stamps; rounded up to a power of two.
+    pub stamps: usize,
+    /// Sources of one block, at least one.
+    pub block: usize,
+}
+
+impl Default for Grain {
+    fn default() -> Self {
+        Self { stamps: 1 << 18, block: 64 }
+    }
+}
 
 /// What a change revokes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Invalidation {
     /// The pairs it may concern.
-    Exact,
+    Exact(Grain),
     /// All.
     Epoch,
 }
@@ -46,25 +59,30 @@ impl<E> Cached<E> {
     /// Remembers what this engine decides.
     #[must_use]
     pub fn new(engine: E, invalidation: Invalidation) -> Self {
-        let count = match invalidation {
-            Invalidation::Exact => STAMPS,
-            Invalidation::Epoch => 1,
+        let (count, block) = match invalidation {
+            // One stamp for all is what an epoch is.
+            Invalidation::Exact(Grain { stamps, block }) => (stamps.max(2), block.max(1)),
+            Invalidation::Epoch => (1, 1),
         };
-        Self { engine, stamps: Stamps((0..count).map(|_| AtomicU64::new(0)).collect()) }
+        let words = (0..count.next_power_of_two()).map(|_| AtomicU64::new(0)).collect();
+        Self { engine, stamps: Stamps { words, block } }
     }
 }
 
 /// Counters of changes: those under way in the lowest 16 bits, no more than there are threads; above them those that
 /// ended.
 #[derive(Debug)]
-struct Stamps(Box<[AtomicU64]>);
+struct Stamps {
+    words: Box<[AtomicU64]>,
+    block: usize,
+}
 
 const UNDER_WAY: u64 = 1;
 const ENDED: u64 = 1 << 16;
 
 impl Stamps {
     fn at(&self, hash: u64) -> &AtomicU64 {
-        &self.0[hash as usize & (self.0.len() - 1)]
+        &self.words[hash as usize & (self.words.len() - 1)]
     }
 
     fn png<A: Address>(&self, source: A) -> &AtomicU64 {
@@ -75,29 +93,29 @@ impl Stamps {
         self.at((destination.spread() ^ block.wrapping_mul(0x9e37_79b9_7f4a_7c15)).rotate_left(17))
     }
 
+    /// The block of a source; sources without a number share one.
+    fn block_of<A: Address>(&self, source: A) -> u64 {
+        source.index().map_or(u64::MAX, |source| (source / self.block) as u64)
+    }
+
     /// Calls `each` with the stamps of what a change may concern.
     fn of_change<A: Address>(&self, config: &Config<A>, mut each: impl FnMut(&AtomicU64)) {
-        if self.0.len() == 1 {
-            return each(&self.0[0]);
+        if self.words.len() == 1 {
+            return each(&self.words[0]);
         }
         each(self.png(config.address));
         if config.begin >= config.end {
             return;
         }
         match (config.begin.index(), config.end.index()) {
-            (Some(begin), Some(end)) if end - begin <= STAMPS => {
-                let blocks = begin / BLOCK..=(end - 1) / BLOCK;
+            (Some(begin), Some(end)) if end - begin <= LONGEST => {
+                let blocks = begin / self.block..=(end - 1) / self.block;
                 blocks.for_each(|block| each(self.accepts(config.address, block as u64)));
             }
             // Too long to name its blocks: every stamp.
-            _ => self.0.iter().for_each(each),
+            _ => self.words.iter().for_each(each),
         }
     }
-}
-
-/// The block of a source; sources without a number share one.
-fn block<A: Address>(source: A) -> u64 {
-    source.index().map_or(u64::MAX, |source| (source / BLOCK) as u64)
 }
 
 fn is_quiet(stamp: u64) -> bool {
@@ -120,7 +138,7 @@ impl<A: Address, E: Engine<A>> Engine<A> for Cached<E> {
     }
 
     fn bytes(&self) -> usize {
-        self.engine.bytes() + self.stamps.0.len() * 8 + REMEMBERED * size_of::<Memory<A>>()
+        self.engine.bytes() + self.stamps.words.len() * 8 + REMEMBERED * size_of::<Memory<A>>()
     }
 
     fn retries(&self) -> u64 {
@@ -153,7 +171,8 @@ struct Worker<'e, A, E> {
 impl<A: Address, E: Engine<A>> Decide<A> for Worker<'_, A, E> {
     fn decide(&mut self, source: A, destination: A) -> bool {
         let Cached { engine, stamps } = self.cached;
-        let (png, accepts) = (stamps.png(source), stamps.accepts(destination, block(source)));
+        let (png, accepts) =
+            (stamps.png(source), stamps.accepts(destination, stamps.block_of(source)));
         let now = (png.load(Ordering::SeqCst), accepts.load(Ordering::SeqCst));
         let at = source.spread().wrapping_add(destination.spread().rotate_left(7));
         let slot = &mut self.memory[at as usize & (REMEMBERED - 1)];

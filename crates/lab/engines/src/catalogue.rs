@@ -1,6 +1,6 @@
 //! The engines by name.
 
-use super::cached::{Cached, Invalidation};
+use super::cached::{Cached, Grain, Invalidation};
 use super::coarse::Coarse;
 use super::fine::Fine;
 use super::matrix_unlocked::MatrixUnlocked;
@@ -57,6 +57,8 @@ pub struct Choices {
     pub stripes: usize,
     /// Of `striped_map`.
     pub striped_map: Settings,
+    /// Of `cached_exact`.
+    pub grain: Grain,
 }
 
 /// An engine, made.
@@ -143,7 +145,7 @@ impl Kind {
     /// # Errors
     /// It lays out the address space, which does not fit.
     pub fn build<A: Address>(self, choices: &Choices) -> Result<Built<A>, TooLarge> {
-        let Choices { addresses, default_accept: default, stripes, striped_map: settings } =
+        let Choices { addresses, default_accept: default, stripes, striped_map: settings, grain } =
             *choices;
         let shared = |engine: Box<dyn Engine<A>>| Ok(Built::Shared(engine));
         let room = addresses.unwrap_or(ROOM).min(ROOM);
@@ -178,14 +180,14 @@ impl Kind {
                 shared(Box::new(matrix::AsPublished::new(addresses, default)?))
             }
             Self::CachedExact => {
-                let engine = Ours::new(addresses, default);
-                shared(Box::new(Cached::new(engine, Invalidation::Exact)))
+                let engine = Ours::new(addresses, room, default);
+                shared(Box::new(Cached::new(engine, Invalidation::Exact(grain))))
             }
             Self::CachedEpoch => {
-                let engine = Ours::new(addresses, default);
+                let engine = Ours::new(addresses, room, default);
                 shared(Box::new(Cached::new(engine, Invalidation::Epoch)))
             }
-            Self::Tamis => shared(Box::new(Ours::new(addresses, default))),
+            Self::Tamis => shared(Box::new(Ours::new(addresses, room, default))),
         }
     }
 }
@@ -197,6 +199,7 @@ impl Default for Choices {
             default_accept: false,
             stripes: 10_000,
             striped_map: Settings::default(),
+            grain: Grain::default(),
         }
     }
 }

@@ -26,6 +26,7 @@ fn config(address: u32, png: bool, begin: u32, end: u32, accept: bool) -> Config
 
 /// A program: changes that came before, what a writer does, and the pairs that a reader asks for.
 struct Program {
+    default: bool,
     before: Vec<Config<u32>>,
     writers: Vec<Vec<Config<u32>>>,
     reader: Vec<(u32, u32)>,
@@ -36,7 +37,7 @@ struct Program {
 fn orders(program: &Program) -> Vec<Vec<bool>> {
     let mut found = Vec::new();
     let mut done = vec![0; program.writers.len()];
-    let mut model = crate::model::Model::new(false);
+    let mut model = crate::model::Model::new(program.default);
     program.before.iter().for_each(|change| crate::Decide::update(&mut model, change));
     merge(program, &model, &mut done, &mut Vec::new(), &mut found);
     found
@@ -70,7 +71,7 @@ fn merge(
 
 /// At most three times in a run is a thread interrupted where it did not wait.
 fn explore<E: Engine<u32> + 'static>(
-    make: impl Fn() -> E + Send + Sync + 'static,
+    make: impl Fn(bool) -> E + Send + Sync + 'static,
     program: Program,
 ) {
     explore_to(3, make, program);
@@ -79,7 +80,7 @@ fn explore<E: Engine<u32> + 'static>(
 /// Or more often.
 fn explore_to<E: Engine<u32> + 'static>(
     interruptions: usize,
-    make: impl Fn() -> E + Send + Sync + 'static,
+    make: impl Fn(bool) -> E + Send + Sync + 'static,
     program: Program,
 ) {
     let allowed = orders(&program);
@@ -88,7 +89,7 @@ fn explore_to<E: Engine<u32> + 'static>(
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(interruptions);
     builder.check(move || {
-        let engine = Arc::new(make());
+        let engine = Arc::new(make(program.default));
         program.before.iter().for_each(|change| engine.update(change));
         let writers: Vec<_> = program
             .writers
@@ -112,6 +113,7 @@ fn explore_to<E: Engine<u32> + 'static>(
 /// permit what no moment permits.
 fn one_change() -> Program {
     Program {
+        default: false,
         before: vec![config(0, false, 0, 1, true)],
         writers: vec![vec![config(0, true, 0, 1, false), config(0, false, 0, 2, true)]],
         reader: vec![(0, 0), (1, 0)],
@@ -121,6 +123,7 @@ fn one_change() -> Program {
 /// First the source is banned, then the destination accepts: never both fine at a time.
 fn two_addresses() -> Program {
     Program {
+        default: false,
         before: vec![config(1, false, 0, 2, false), config(0, false, 0, 1, true)],
         writers: vec![vec![config(0, true, 0, 0, true), config(1, false, 0, 1, true)]],
         reader: vec![(0, 1), (0, 0)],
@@ -130,6 +133,7 @@ fn two_addresses() -> Program {
 /// One change lifts a ban and accepts a source: who saw the first sees the second.
 fn half_a_change() -> Program {
     Program {
+        default: false,
         before: vec![config(1, false, 0, 1, true), config(0, true, 0, 2, false)],
         writers: vec![vec![config(0, false, 0, 2, true)]],
         reader: vec![(0, 1), (1, 0)],
@@ -139,6 +143,7 @@ fn half_a_change() -> Program {
 /// A range across two words of a bit table.
 fn two_words() -> Program {
     Program {
+        default: false,
         before: vec![],
         writers: vec![vec![config(2, false, 63, 65, true)]],
         reader: vec![(63, 2), (64, 2)],
@@ -147,12 +152,13 @@ fn two_words() -> Program {
 
 #[test]
 fn tamis_words_two_words() {
-    explore(|| Tamis::new(65, false).unwrap(), two_words());
+    explore(|_| Tamis::new(65, false).unwrap(), two_words());
 }
 
 /// Two writers of one address.
 fn two_writers() -> Program {
     Program {
+        default: false,
         before: vec![],
         writers: vec![vec![config(0, false, 0, 2, true)], vec![config(0, true, 1, 3, false)]],
         reader: vec![(0, 0), (1, 0)],
@@ -162,12 +168,18 @@ fn two_writers() -> Program {
 /// Two writers of one address, each of a range of its own: what is there once stays.
 fn two_ranges() -> Program {
     let accepts = |begin| vec![config(0, false, begin, begin + 1, true)];
-    Program { before: vec![], writers: vec![accepts(0), accepts(1)], reader: vec![(0, 0), (0, 0)] }
+    Program {
+        default: false,
+        before: vec![],
+        writers: vec![accepts(0), accepts(1)],
+        reader: vec![(0, 0), (0, 0)],
+    }
 }
 
 /// Who has seen the second change has seen the first, whatever it remembers.
 fn asked_again() -> Program {
     Program {
+        default: false,
         before: vec![config(1, false, 0, 1, true)],
         writers: vec![vec![config(1, false, 0, 1, false), config(2, false, 0, 1, true)]],
         reader: vec![(0, 1), (0, 2), (0, 1)],
@@ -177,6 +189,7 @@ fn asked_again() -> Program {
 /// While a change is under way, nothing is remembered: who has seen one half of it sees the other one.
 fn asked_while_it_changes() -> Program {
     Program {
+        default: false,
         before: vec![config(1, false, 0, 2, true)],
         writers: vec![vec![config(1, false, 0, 2, false)]],
         reader: vec![(0, 1), (1, 1), (0, 1)],
@@ -188,6 +201,7 @@ fn a_ban_that_came_and_went() -> Program {
     let bans = |png| config(0, png, 0, 0, true);
     let accepts = |accept| config(1, false, 0, 1, accept);
     Program {
+        default: false,
         before: vec![config(2, false, 0, 1, true)],
         writers: vec![vec![bans(true), accepts(true), accepts(false), bans(false)]],
         reader: vec![(0, 1), (0, 2)],
@@ -222,15 +236,114 @@ fn a_page_of_tamis_has_all_that_its_cell_had() {
     let accepts = |source| config(0, false, source, source + 1, true);
     // A cell has lanes for six changes of its members; the fourth range makes seven.
     let before = [0, 2, 4].map(accepts).to_vec();
-    let program = Program { before, writers: vec![vec![accepts(6)]], reader: vec![(0, 0), (6, 0)] };
-    explore(|| Tamis::tight(32, false), program);
+    let program = Program {
+        default: false,
+        before,
+        writers: vec![vec![accepts(6)]],
+        reader: vec![(0, 0), (6, 0)],
+    };
+    explore(|_| Tamis::tight(32, false), program);
 }
 
 /// Addresses appear while a reader looks for them; the source is free again only after all.
 fn new_addresses() -> Program {
     let accepts = config(1, false, 0, 1, true);
     let changes = vec![config(0, true, 0, 0, true), accepts, config(0, false, 0, 0, true)];
-    Program { before: vec![], writers: vec![changes], reader: vec![(0, 1), (0, 1)] }
+    Program { default: false, before: vec![], writers: vec![changes], reader: vec![(0, 1), (0, 1)] }
+}
+
+/// The four cases of a decision by which of its two addresses have an entry: while it is looked at, both may appear. The
+/// pair is never fine but before the changes or after them.
+mod null_cases {
+    use super::*;
+
+    fn program(default: bool, before: Vec<Config<u32>>, changes: Vec<Config<u32>>) -> Program {
+        Program { default, before, writers: vec![changes], reader: vec![(0, 1), (0, 1)] }
+    }
+
+    fn bans(png: bool) -> Config<u32> {
+        config(0, png, 0, 0, true)
+    }
+
+    fn accepts(accept: bool) -> Config<u32> {
+        config(1, false, 0, 1, accept)
+    }
+
+    /// The destination refuses, then the source is banned.
+    pub(super) fn neither() -> Program {
+        program(true, vec![], vec![accepts(false), bans(true), accepts(true)])
+    }
+
+    /// The source appears banned before the destination accepts it.
+    pub(super) fn destination_alone() -> Program {
+        program(false, vec![accepts(false)], vec![bans(true), accepts(true), bans(false)])
+    }
+
+    /// The destination appears, refusing, before the source is free.
+    pub(super) fn source_alone() -> Program {
+        program(true, vec![bans(true)], vec![accepts(false), bans(false), accepts(true)])
+    }
+
+    /// The source is banned before the destination accepts it.
+    pub(super) fn both() -> Program {
+        let before = vec![bans(false), accepts(false)];
+        program(false, before, vec![bans(true), accepts(true), bans(false)])
+    }
+}
+
+macro_rules! null_cases {
+    ($($engine:ident: $make:expr;)*) => {$(
+        mod $engine {
+            use super::*;
+
+            #[test]
+            fn neither_has_an_entry() {
+                explore($make, null_cases::neither());
+            }
+
+            #[test]
+            fn the_destination_alone_has_one() {
+                explore($make, null_cases::destination_alone());
+            }
+
+            #[test]
+            fn the_source_alone_has_one() {
+                explore($make, null_cases::source_alone());
+            }
+
+            #[test]
+            fn both_have_one() {
+                explore($make, null_cases::both());
+            }
+        }
+    )*};
+}
+
+null_cases! {
+    null_cases_fine: |default| Fine::<u32>::new(default, 4);
+    null_cases_optimistic: |default| Optimistic::<u32>::new(default, 4);
+    null_cases_tamis_sparse: |default| Sparse::new(default, 1);
+}
+
+/// Two writers change ranges of one address that overlap, one putting in and one taking out, while a reader looks: R is
+/// replaced as a whole, so each change is there with all of it or not at all.
+fn range_updates() -> Program {
+    Program {
+        default: false,
+        before: vec![config(0, false, 0, 3, true)],
+        writers: vec![vec![config(0, false, 1, 3, false)], vec![config(0, false, 2, 4, true)]],
+        reader: vec![(1, 0), (2, 0)],
+    }
+}
+
+#[test]
+fn non_blocking_range_updates_of_optimistic() {
+    explore(|default| Optimistic::<u32>::new(default, 4), range_updates());
+}
+
+#[test]
+fn non_blocking_range_updates_of_tamis_sparse() {
+    explore(|default| Sparse::new(default, 1), range_updates());
 }
 
 macro_rules! models {
@@ -240,48 +353,48 @@ macro_rules! models {
 
             #[test]
             fn one_change() {
-                explore(|| $make, super::one_change());
+                explore(|_| $make, super::one_change());
             }
 
             #[test]
             fn two_addresses() {
-                explore(|| $make, super::two_addresses());
+                explore(|_| $make, super::two_addresses());
             }
 
             #[test]
             fn two_writers() {
-                explore(|| $make, super::two_writers());
+                explore(|_| $make, super::two_writers());
             }
 
             #[test]
             fn half_a_change() {
-                explore(|| $make, super::half_a_change());
+                explore(|_| $make, super::half_a_change());
             }
 
             #[test]
             fn two_ranges() {
-                explore(|| $make, super::two_ranges());
+                explore(|_| $make, super::two_ranges());
             }
 
             #[test]
             fn asked_again() {
-                explore(|| $make, super::asked_again());
+                explore(|_| $make, super::asked_again());
             }
 
             #[test]
             fn asked_while_it_changes() {
                 // To the writer and back, twice.
-                explore_to(4, || $make, super::asked_while_it_changes());
+                explore_to(4, |_| $make, super::asked_while_it_changes());
             }
 
             #[test]
             fn a_ban_that_came_and_went() {
-                explore(|| $make, super::a_ban_that_came_and_went());
+                explore(|_| $make, super::a_ban_that_came_and_went());
             }
 
             #[test]
             fn new_addresses() {
-                explore(|| $make, super::new_addresses());
+                explore(|_| $make, super::new_addresses());
             }
         }
     )*};
@@ -301,5 +414,5 @@ models! {
     optimistic: Optimistic::<u32>::new(false, 4);
     tamis_words: Tamis::new(4, false).unwrap();
     tamis_lanes: Tamis::tight(4, false);
-    tamis_sparse: Sparse::new(false);
+    tamis_sparse: Sparse::new(false, 1);
 }

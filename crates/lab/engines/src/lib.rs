@@ -27,6 +27,8 @@ pub mod model;
 pub mod optimistic;
 pub mod ours;
 mod pause;
+#[cfg(all(test, pauses))]
+mod progress;
 mod range_list;
 pub mod serial;
 pub mod skip_ranges;

@@ -22,12 +22,12 @@ pub enum Ours<A: Address> {
 }
 
 impl<A: Address> Ours<A> {
-    /// For the addresses below `addresses`, or any; accepting all sources, or none.
+    /// For the addresses below `addresses`, or any, with room for `room` of them at first; accepting all sources, or none.
     #[must_use]
-    pub fn new(addresses: Option<usize>, default: bool) -> Self {
+    pub fn new(addresses: Option<usize>, room: usize, default: bool) -> Self {
         match addresses.map(|addresses| Tamis::new(addresses, default)) {
             Some(Ok(numbered)) => Self::Numbered(numbered),
-            Some(Err(_)) | None => Self::Sparse(Sparse::new(default)),
+            Some(Err(_)) | None => Self::Sparse(Sparse::new(default, room)),
         }
     }
 }

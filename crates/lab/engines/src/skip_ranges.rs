@@ -220,4 +220,28 @@ mod tests {
             assert_eq!(is_linearizable(&history, State::new(false)), Some(false), "{form:?}");
         }
     }
+
+    /// A thread that stopped between two steps of a change holds nothing that others need: to put in, take out and look up
+    /// end meanwhile, at each of its steps. Of a lock there would be no end.
+    #[test]
+    fn no_step_of_a_change_holds_others_up() {
+        for form in [Form::AsPublished, Form::Disjoint] {
+            let ranges = SkipRanges::<u32>::of(form, false);
+            (0..4).for_each(|at| ranges.change((10 * at, 10 * at + 5), true, &mut || ()));
+            let mut steps = 0;
+            ranges.change((3, 33), false, &mut || {
+                steps += 1;
+                let others = || {
+                    ranges.change((4 * steps, 4 * steps + 9), true, &mut || ());
+                    ranges.change((4 * steps + 2, 4 * steps + 3), false, &mut || ());
+                    (0..50).filter(|&address| ranges.has(address)).count()
+                };
+                // The others put in what the change takes out: it goes on for as long as they do.
+                if steps < 20 {
+                    std::thread::scope(|scope| scope.spawn(others).join()).unwrap();
+                }
+            });
+            assert!(steps >= 4, "{form:?}");
+        }
+    }
 }

@@ -102,7 +102,10 @@ impl<A: Address, R: Accepts<A>> Engine<A> for Striped<A, R> {
 mod tests {
     use super::*;
     use std::sync::Barrier;
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Duration;
+
+    use parking_lot::{Condvar, Mutex, MutexGuard};
 
     /// Pairs of stripes that some reader takes in this order.
     fn orders(striped: &Striped<u32>) -> Vec<(usize, usize)> {
@@ -149,5 +152,75 @@ mod tests {
             (one.join().unwrap(), other.join().unwrap())
         });
         assert!(!got_both.0 || !got_both.1, "a waiting writer goes first, so at least one starves");
+    }
+
+    /// A lock that lets readers pass a writer that waits, as locks of the study may.
+    #[derive(Default)]
+    struct Passed {
+        readers: Mutex<usize>,
+        left: Condvar,
+    }
+
+    impl Passed {
+        fn read(&self) {
+            *self.readers.lock() += 1;
+        }
+
+        fn leave(&self) {
+            *self.readers.lock() -= 1;
+            self.left.notify_all();
+        }
+
+        fn write(&self) -> MutexGuard<'_, usize> {
+            let mut readers = self.readers.lock();
+            self.left.wait_while(&mut readers, |readers| *readers > 0);
+            readers
+        }
+    }
+
+    /// Two readers who relieve each other keep a writer out for as long as they like.
+    #[test]
+    fn a_writer_starves_where_readers_pass_it() {
+        let (lock, written) = (Passed::default(), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            lock.read();
+            let writer = scope.spawn(|| {
+                let _all = lock.write();
+                written.store(true, Ordering::SeqCst);
+            });
+            for turn in 0..10_000 {
+                lock.read();
+                lock.leave();
+                if turn % 100 == 0 {
+                    std::thread::yield_now();
+                }
+            }
+            assert!(!written.load(Ordering::SeqCst), "for as long as they relieve each other");
+            lock.leave();
+            writer.join().unwrap();
+        });
+        assert!(written.load(Ordering::SeqCst));
+    }
+
+    /// Nobody passes a writer at the engines' lock: who asks after it waits for it.
+    #[test]
+    fn a_writer_does_not_starve_at_the_lock_of_the_engines() {
+        let (lock, written) = (RwLock::new(()), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            let one = lock.read();
+            scope.spawn(|| {
+                let _all = lock.write();
+                written.store(true, Ordering::SeqCst);
+            });
+            while lock.try_read().is_some() {
+                std::thread::yield_now();
+            }
+            let next = scope.spawn(|| {
+                let _next = lock.read();
+                written.load(Ordering::SeqCst)
+            });
+            drop(one);
+            assert!(next.join().unwrap(), "the writer was first");
+        });
     }
 }

@@ -74,6 +74,13 @@ mod real {
             );
             debug_assert!(matches!(changed, Compute::Inserted(..) | Compute::Updated { .. }));
         }
+
+        /// Replaces the value of an address, whatever it is.
+        pub(crate) fn put(&self, address: A, value: V, guard: &LocalGuard<'_>) {
+            pause();
+            self.map.insert(address, value, guard);
+            pause();
+        }
     }
 
     impl<A: Address, V: Send + Sync> Index<A, V> for Table<A, V> {
@@ -144,6 +151,15 @@ mod model {
                     }
                     _ => {}
                 }
+            }
+        }
+
+        pub(crate) fn put(&self, address: A, value: V, _guard: &()) {
+            let value: &'static V = Box::leak(Box::new(value));
+            let mut values = self.values.write();
+            match values.iter().position(|(of, _)| *of == address) {
+                Some(at) => values[at].1 = value,
+                None => values.push((address, value)),
             }
         }
     }

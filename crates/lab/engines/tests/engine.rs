@@ -2,8 +2,9 @@
 #![cfg(not(loom))]
 
 use engines::model::Model;
+use engines::sparse::Sparse;
 use engines::tamis::Tamis;
-use engines::{Config, Decide, Engine};
+use engines::{Address, Config, Decide, Engine};
 use proptest::prelude::*;
 
 /// A change: which of a few destinations, begin and length of the range, banned, accepted.
@@ -42,6 +43,23 @@ fn compare(engine: &Tamis, default: bool, addresses: u32, changes: &[Drawn]) {
     }
 }
 
+/// Changes and questions of addresses anywhere, the highest and the lowest among them, with room for one at first.
+fn compare_anywhere<A: Address>(default: bool, changes: &[Drawn], at: impl Fn(u32) -> A) {
+    let (engine, mut model) = (Sparse::<A>::new(default, 1), Model::new(default));
+    for &(address, begin, length, persona_non_grata, accept) in changes {
+        let (begin, end) = (at(begin), at(begin + length));
+        let config = Config { address: at(address), persona_non_grata, accept, begin, end };
+        engine.update(&config);
+        model.update(&config);
+        for source in [address, 0, 699].map(&at).into_iter().chain([begin, end]) {
+            for to in (0..DESTINATIONS).map(&at).chain([begin]) {
+                let expected = model.permits(source, to);
+                assert_eq!(engine.decide(source, to), expected, "{source:?} to {to:?}");
+            }
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
@@ -53,6 +71,13 @@ proptest! {
     #[test]
     fn cells_of_256_sources(default: bool, changes in changes(20_000)) {
         compare(&Tamis::new(20_600, default).unwrap(), default, 20_000, &changes);
+    }
+
+    #[test]
+    fn any_addresses(default: bool, changes in changes(100)) {
+        compare_anywhere(default, &changes, |at| at);
+        compare_anywhere(default, &changes, |at| u32::MAX / 699 * at.min(699));
+        compare_anywhere(default, &changes, |at| u128::MAX / 699 * u128::from(at.min(699)));
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod generator;
 pub mod golden;
 pub mod hash;
 mod pairs;
+mod parts;
 mod preset;
 mod random;
 pub mod summary;
@@ -18,6 +19,7 @@ mod variant;
 use engines::{Config, Packet};
 
 pub use generator::{Generated, Generator};
+pub use parts::Parts;
 pub use preset::{PRESETS, Preset};
 pub use random::{Bitwise, Mangle, Tabled};
 pub use variant::Variant;

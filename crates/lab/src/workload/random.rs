@@ -107,4 +107,16 @@ mod tests {
             assert_eq!(Bitwise::mangle(x), Tabled::mangle(x), "{x}");
         }
     }
+
+    /// Were a draw affine in the bits of the state, draws could be jumped by powers of a matrix.
+    #[test]
+    fn scrambling_is_linear_and_a_draw_is_not_even_affine() {
+        let draw = |state: u32| Tabled::mangle(state) + 1;
+        let (mut linear, mut affine) = (true, true);
+        for (x, y) in (1..2_000).map(|at: u32| (at * 104_729, at * 15_485_863 % (1 << 30))) {
+            linear &= Tabled::mangle(x ^ y) == Tabled::mangle(x) ^ Tabled::mangle(y);
+            affine &= draw(x ^ y) == draw(x) ^ draw(y) ^ draw(0);
+        }
+        assert!(linear && !affine);
+    }
 }

@@ -107,6 +107,61 @@ fn ends_of_an_overlay_are_started_and_measured() {
     }
 }
 
+/// The study's evaluation, a slice of it: a responder behind a paced link with its own memory, initiators behind NAPT.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_evaluation_of_an_overlay_as_the_study_has_it() {
+    let args = ["tunnel", "--without-tamis", "--quick", "--only", "star", "--as-study"];
+    let ran = bench(&[&args[..], &["--forms", "--initiators", "3", "--json"]].concat());
+    let said = text(&ran.stderr);
+    if said.contains("it needs root") || said.contains("is not installed") {
+        eprintln!("SKIPPED: {said}");
+        return;
+    }
+    assert!(ran.status.success(), "{said}");
+    let rows = lines(&ran.stdout);
+    if rows.iter().any(|row| row["why"].as_str().is_some_and(|why| why.contains("cgroup"))) {
+        eprintln!("SKIPPED: no control groups: {rows:?}");
+        return;
+    }
+    let of = |name: &str, engine: &str| {
+        let is = |row: &&Value| row["name"] == name && row["engine"] == engine;
+        rows.iter().filter(is).cloned().collect::<Vec<_>>()
+    };
+    for engine in ["veth", "conventional", "mutex"] {
+        for load in ["tunnel.ten_tcp", "tunnel.ten_udp_most", "tunnel.ten_udp"] {
+            // iperf3 gives up where a flood leaves nothing of its own connection: that is said, and the bare way never does it.
+            let gave_up = |row: &Value| {
+                let why = row["why"].as_str().is_some_and(|why| why.contains(&format!("{load}: ")));
+                row["missing"] == engine && why
+            };
+            if engine != "veth" && rows.iter().any(gave_up) {
+                continue;
+            }
+            let [row] = &of(load, engine)[..] else { panic!("{engine}, {load}: {rows:?}") };
+            let (sum, least) = (row["value"].as_f64().unwrap(), &row["params"]["least"]);
+            // No more than the link carries, a burst aside; each of the three no more than a third of the sum.
+            assert!(sum > 0.0 && sum < 1.1e9, "{row}");
+            assert!(least.as_f64().unwrap() * 3.0 <= sum * 1.001, "{row}");
+            assert_eq!(row["params"]["initiators"], 3);
+            assert_eq!(of(&format!("{load}_ping"), engine).len(), 2, "{engine}: {rows:?}");
+        }
+    }
+    for engine in ["conventional", "mutex"] {
+        let trend = of("tunnel.trend", engine);
+        let seconds: Vec<_> = trend.iter().map(|row| row["params"]["second"].as_u64()).collect();
+        assert!(seconds.len() >= 3 && seconds.contains(&Some(0)), "{engine}: {seconds:?}");
+        let threads = |row: &Value| row["params"]["threads"].as_f64().unwrap() >= 1.0;
+        assert!(trend.iter().all(threads), "{trend:?}");
+        let [most] = &of("tunnel.memory_of_host", engine)[..] else { panic!("{rows:?}") };
+        let most = most["value"].as_f64().unwrap();
+        // Pages that its processes share with others are counted where they were read first.
+        assert!((1e6..=1.1e9).contains(&most), "{most}");
+    }
+    // The bare way has no daemon.
+    assert!(of("tunnel.trend", "veth").is_empty());
+}
+
 #[test]
 fn the_recorded_stream_comes_out() {
     let ran = bench(&["workload", "--preset", "1", "--hash"]);

@@ -70,7 +70,7 @@ fn all<A: Address>(addresses: usize, of: impl Fn(usize) -> A) -> Vec<(A, A)> {
 
 fn choices(addresses: Option<usize>, default_accept: bool) -> Choices {
     let striped_map = Settings { initial: 2, longest: 1, full_percent: 10 };
-    Choices { addresses, default_accept, stripes: 3, striped_map }
+    Choices { addresses, default_accept, stripes: 3, striped_map, ..Choices::default() }
 }
 
 proptest! {

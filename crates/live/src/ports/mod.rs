@@ -5,6 +5,8 @@ pub(crate) mod checks;
 pub(crate) mod device;
 pub mod doctor;
 pub(crate) mod interface;
+#[cfg(target_os = "linux")]
+pub(crate) mod lanes;
 pub(crate) mod offload;
 pub(crate) mod opening;
 pub(crate) mod queues;

@@ -164,7 +164,8 @@ fn open_queues(
             return Ok(Found { odd, ..Found::new(&name, queues) });
         }
         Kind::Tun { device } => {
-            let queues = devices::tun(&*openers.opener, device, workers, settings)?;
+            let port = &settings.ports[place];
+            let queues = devices::tun(&*openers.opener, (device, port.gone), workers, settings)?;
             return Ok(Found::new(device, queues));
         }
         Kind::Dpdk { device } => {
@@ -238,8 +239,9 @@ mod devices {
     };
 
     use super::{BoxedPort, Openers, Settings};
-    use crate::config::BurstSettings;
+    use crate::config::{BurstSettings, Gone};
     pub(crate) use crate::ports::device::found;
+    use crate::ports::lanes;
 
     /// Frames that are copied out of a ring that is nearly full, and bytes of each; frames that middleboxes keep come
     /// on top.
@@ -277,7 +279,7 @@ mod devices {
 
     pub(crate) fn tun(
         opener: &dyn Opener,
-        device: &str,
+        (device, gone): (&str, Gone),
         queues: usize,
         settings: &Settings,
     ) -> Result<Vec<BoxedPort>, PortError> {
@@ -289,6 +291,8 @@ mod devices {
             queues: queues as u16,
             offload: true,
             burst_frames: burst.rx,
+            // Who opens a device again loads no program.
+            lanes: (gone == Gone::End).then(lanes::lanes),
         };
         let ports = TunPort::open_by(opener, &config, &pool)?;
         Ok(ports.into_iter().map(|port| Box::new(port) as BoxedPort).collect())
@@ -303,6 +307,7 @@ mod devices {
     use pktio::{Opener, PortError};
 
     use super::{BoxedPort, Openers, Settings};
+    use crate::config::Gone;
 
     fn none(device: &str) -> PortError {
         let source = io::ErrorKind::Unsupported.into();
@@ -324,7 +329,7 @@ mod devices {
 
     pub(crate) fn tun(
         _: &dyn Opener,
-        device: &str,
+        (device, _): (&str, Gone),
         _: usize,
         _: &Settings,
     ) -> Result<Vec<BoxedPort>, PortError> {

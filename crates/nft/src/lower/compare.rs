@@ -98,9 +98,9 @@ pub(crate) fn unevaluated(why: &str, tracks: bool, text: &str) -> Box<dyn Tested
     Box::new(Unevaluated { why: why.into(), tracks, text: text.into(), drops: false })
 }
 
-/// Makes the match of `ct count`, which is not evaluated.
-pub(crate) fn connections(text: &str) -> Box<dyn Tested> {
-    Box::new(Unevaluated { why: "ct count".into(), tracks: true, text: text.into(), drops: true })
+/// Makes the match of a `ct count` that is not evaluated.
+pub(crate) fn connections(why: &str) -> Box<dyn Tested> {
+    Box::new(Unevaluated { why: why.into(), tracks: true, text: "ct count".into(), drops: true })
 }
 
 /// Makes a match that holds with a share of a chance.

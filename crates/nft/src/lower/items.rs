@@ -9,6 +9,7 @@ use super::read;
 use super::scope::Scope;
 use super::set::Span;
 use super::state;
+use super::state::count::Count;
 use super::state::limit::Limit;
 use super::state::named::Kind;
 use super::state::quota::Quota;
@@ -70,7 +71,13 @@ pub(crate) fn item(stmt: &Stmt, text: &str, scope: &Scope<'_>) -> Item {
             None => test("limit", false),
         },
         Stmt::Quota(quota) => state_of("quota", Kind::Quota(Quota::new(quota, text)), text, scope),
-        Stmt::CtCount(..) => Item::Test("ct count".to_owned(), compare::connections("ct count")),
+        // In family inet packets of both families would count in one list.
+        Stmt::CtCount(..) if scope.shared_state().is_some() => {
+            Item::Test(Count::NAME.to_owned(), compare::connections("ct count in family inet"))
+        }
+        Stmt::CtCount(limit, over) => {
+            Item::State(Count::NAME, Box::new(Count::new(*limit, *over, text)))
+        }
         Stmt::Named(named) => self::named(named, text, scope),
         Stmt::Log(log) => Item::Act(Box::new(Log::new(log))),
         Stmt::Reject(reject) => match reject::answer(reject, scope.family) {

@@ -10,6 +10,7 @@ use super::compare::Tested;
 use super::depend::Known;
 use super::items::{self, Item};
 use super::scope::Scope;
+use super::state::count::Count;
 use super::statement::Act;
 use super::statement::sequence::{End, Sequence};
 use super::statement::tested::Test;
@@ -121,16 +122,18 @@ impl Builder<'_, '_> {
                     let support =
                         if test.lacks().is_some() { Support::Parsed } else { Support::Evaluated };
                     self.before_a_test();
-                    if !self.acts.is_empty() && test.may_drop() {
-                        self.track(test.tracks());
-                        self.end(End::unevaluated(&format!("{name} after a statement")));
-                        ended = true;
+                    ended = test.may_drop() && self.is_late(&name, test.tracks());
+                    if ended {
                         break;
                     }
                     self.test(name, support, test);
                 }
                 Item::State(name, state) => {
                     self.before_a_test();
+                    ended = name == Count::NAME && self.is_late(name, true);
+                    if ended {
+                        break;
+                    }
                     self.state(name, state);
                 }
                 Item::Count(counted) => self.count(counted, left > 0),
@@ -180,6 +183,16 @@ impl Builder<'_, '_> {
         if !ended {
             self.end(End::Verdict(Effect::Continue));
         }
+    }
+
+    /// Whether a test that may drop the packet stands after a statement: then it ends what is evaluated of the rule.
+    fn is_late(&mut self, name: &str, tracks: bool) -> bool {
+        let is_late = !self.acts.is_empty();
+        if is_late {
+            self.track(tracks);
+            self.end(End::unevaluated(&format!("{name} after a statement")));
+        }
+        is_late
     }
 
     fn test(&mut self, name: String, support: Support, test: Box<dyn Tested>) {

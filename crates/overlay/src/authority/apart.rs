@@ -12,8 +12,8 @@ use crate::queue::Orders;
 #[derive(Debug)]
 pub(super) struct Apart {
     pub(super) orders: Orders<Name>,
-    /// Where it is outside the tunnel.
-    pub(super) at: SocketAddr,
+    /// Where it may be outside the tunnel.
+    pub(super) at: Vec<SocketAddr>,
     /// Words that this authority has said of itself.
     pub(super) said: Transaction,
     pub(super) say_at: u64,
@@ -22,13 +22,13 @@ pub(super) struct Apart {
 }
 
 impl Apart {
-    /// The directory of this key, which is reached there, and was not heard yet.
-    pub(super) fn new(at: SocketAddr, key: PublicKey) -> Self {
+    /// The directory of this key, which may be reached there, and was not heard yet.
+    pub(super) fn new(at: Vec<SocketAddr>, key: PublicKey) -> Self {
         Self { orders: Orders::new(key), at, said: 0, say_at: 0, heard: 0 }
     }
 
-    /// Where it is, and its key.
-    pub(super) fn place(&self) -> (SocketAddr, PublicKey) {
-        (self.at, self.orders.key)
+    /// Where it may be, and its key.
+    pub(super) fn places(&self) -> (Vec<SocketAddr>, PublicKey) {
+        (self.at.clone(), self.orders.key)
     }
 }

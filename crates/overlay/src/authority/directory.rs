@@ -18,9 +18,9 @@ use crate::queue::Heard;
 use crate::record::Device;
 
 impl Authority {
-    /// The directory is another process, which is reached there and has this key: to be said before anything else is. To it,
-    /// this authority speaks from its address for the link alone, as guests do.
-    pub fn directory_apart(&mut self, at: SocketAddr, key: PublicKey) {
+    /// The directory is another process, which is reached at one of at most [`limits::DIRECTORIES`] places and has this key: to be
+    /// said before anything else is. To it, this authority speaks from its address for the link alone, as guests do.
+    pub fn directory_apart(&mut self, at: Vec<SocketAddr>, key: PublicKey) {
         self.reserve(key);
         self.directory = Some(Apart::new(at, key));
     }

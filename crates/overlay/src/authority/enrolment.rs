@@ -8,7 +8,7 @@ use tunnel::{NoEntropy, PrivateKey, PublicKey};
 use super::state::Authority;
 use crate::effect::{Effect, Now};
 use crate::limits;
-use crate::message::{Body, Membership, Refusal, Transaction};
+use crate::message::{Body, Membership, Message, Refusal, Transaction};
 use crate::name::Name;
 use crate::network::guest_address;
 use crate::record::{Device, Invitation, Record};
@@ -46,6 +46,16 @@ impl Authority {
             Err(why) => Body::Refused(why),
         };
         self.send((guest, guest_address(&guest).into()), transaction, answer);
+    }
+
+    /// Refuses a message of a guest, as nothing can be kept now; returns whether it is one's.
+    pub fn declines(&mut self, from: &PublicKey, bytes: &[u8]) -> bool {
+        let is_guest = self.invitations.contains_key(from);
+        if let (true, Ok(Message { transaction, .. })) = (is_guest, Message::parse(bytes)) {
+            let to = (*from, guest_address(from).into());
+            self.send(to, transaction, Body::Refused(Refusal::Unkept));
+        }
+        is_guest
     }
 
     /// The device that a guest becomes, or became before.

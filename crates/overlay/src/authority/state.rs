@@ -181,9 +181,9 @@ impl Authority {
         self.effects.extend(self.noted.admit(line).map(Effect::Note));
     }
 
-    /// Where a directory is that is another process, and its key.
-    pub(super) fn directory_at(&self) -> Option<(SocketAddr, PublicKey)> {
-        self.directory.as_ref().map(Apart::place)
+    /// Where a directory may be that is another process, and its key.
+    pub(super) fn directory_at(&self) -> Option<(Vec<SocketAddr>, PublicKey)> {
+        self.directory.as_ref().map(Apart::places)
     }
 }
 

@@ -130,8 +130,15 @@ impl Directory {
         }
     }
 
-    /// Begins attempts that wait for probes that were lost: to be called each second.
-    pub(super) fn give_up_soundings(&mut self, now: Now) {
+    /// Has the attempt of a pair wait until [`Directory::begin_waiting`].
+    pub(super) fn wait_with(&mut self, (pair, pause): (&Pair, u64)) {
+        if let Some(presence) = self.present.get_mut(&pair.0) {
+            presence.sounding.waiting.insert(pair.clone(), pause);
+        }
+    }
+
+    /// Begins attempts that wait for probes that were lost, or for another attempt: to be called each second.
+    pub(super) fn begin_waiting(&mut self, now: Now) {
         let waiting = self.present.iter().filter(|(_, it)| !it.sounding.waiting.is_empty());
         let names: Vec<Name> = waiting.map(|(name, _)| name.clone()).collect();
         names.iter().for_each(|name| self.punch_waiting(name, now));

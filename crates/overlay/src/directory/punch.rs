@@ -76,7 +76,12 @@ impl Directory {
                 }
             }
         }
-        let Some(attempt) = self.paths.attempt(pair, pause, now.nanos) else { return };
+        let Some(attempt) = self.paths.attempt(pair, pause, now.nanos) else {
+            // The attempt under way is at a socket that is no more: another one begins once it has ended.
+            return if self.paths.is_fresh(pair) {
+                self.wait_with(waiting)
+            };
+        };
         let second = second(routers, attempt);
         for (side, node, other) in [(0, &pair.0, &pair.1), (1, &pair.1, &pair.0)] {
             let Some(presence) = self.present.get(other) else { return };
@@ -86,6 +91,15 @@ impl Directory {
             let after = limits::PUNCH_LEAD + if is_second { limits::PUNCH_SECOND } else { 0 };
             let (name, routers) = (other.clone(), Some([routers[side], routers[1 - side]]));
             self.send(node, 0, Body::Punch { name, after, candidates, routers });
+        }
+    }
+
+    /// Begins the attempts again of which a node was to hear since then, as its router had forgotten it.
+    pub(super) fn punch_lost(&mut self, name: &Name, since: u64, now: Now) {
+        for pair in self.paths.of(name) {
+            if self.paths.lost(&pair, since) {
+                self.punch(&pair, limits::PUNCH_PAUSE, now);
+            }
         }
     }
 

@@ -21,10 +21,10 @@ pub(super) struct Recall {
 impl Recall {
     /// The node registers: returns after how many seconds of silence the directory says something, 0 for never.
     pub(super) fn registered(&mut self, now: u64) -> u8 {
+        let is_heard = self.lost_since(now).is_none();
         self.said = now;
-        if let Some(told) = self.told.take() {
+        if self.told.take().is_some() {
             // It waits for longer before it registers by itself.
-            let is_heard = now < told.saturating_add(RECALL_LATE / 2);
             self.missed = if is_heard { 0 } else { self.missed + 1 };
             self.done += usize::from(is_heard);
             if self.missed >= RECALL_TRIES {
@@ -32,6 +32,13 @@ impl Recall {
             }
         }
         RECALLS.get(self.done).copied().unwrap_or(0)
+    }
+
+    /// Since when what was said to the node may not have arrived, if it registers so late after the directory said something that its
+    /// router had forgotten it: what came a second after the node's own words did.
+    pub(super) fn lost_since(&self, now: u64) -> Option<u64> {
+        let told = self.told?;
+        (now >= told.saturating_add(RECALL_LATE / 2)).then_some(self.said.saturating_add(SECOND))
     }
 
     /// The node says something else: its silence begins again.

@@ -50,6 +50,7 @@ impl Directory {
                 presence.at = None;
             }
         }
+        let lost_since = presence.recall.lost_since(now.nanos);
         let recall = if self.recalls { presence.recall.registered(now.nanos) } else { 0 };
         presence.started = started;
         presence.locals = locals;
@@ -59,6 +60,7 @@ impl Directory {
         self.send(name, transaction, answer);
         self.remind(name);
         self.sound_on(name, now);
+        lost_since.into_iter().for_each(|since| self.punch_lost(name, since, now));
     }
 
     /// A session with the peer of this key is there. A node that has not registered since this directory began knows nothing of

@@ -20,7 +20,8 @@ pub(super) struct Sounding {
     pub(super) asked_at: Option<u64>,
     pub(super) left: u8,
     pub(super) used: u16,
-    /// Pairs whose attempt waits for what is found out, and the time since their last attempt that is enough for one.
+    /// Pairs whose attempt waits for what is found out, or for the end of another one, and the time since their last attempt that is
+    /// enough for one.
     pub(super) waiting: BTreeMap<Pair, u64>,
 }
 

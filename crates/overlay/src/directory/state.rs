@@ -226,7 +226,7 @@ impl Directory {
         self.present.retain(|_, presence| presence.until > now.nanos);
         self.miss_relays(now.nanos);
         self.miss_authority(now.nanos);
-        self.give_up_soundings(now);
+        self.begin_waiting(now);
         let forgetful = self.present.iter().filter(|(_, it)| !it.withdrawals.is_empty());
         let forgetful: Vec<Name> = forgetful.map(|(name, _)| name.clone()).collect();
         forgetful.iter().for_each(|name| self.repeat_withdrawals(name));

@@ -124,13 +124,13 @@ fn body() -> impl Strategy<Value = Body> {
     });
     let identity = identity.boxed();
     let bits = (0..=32_u8, 0..=128_u8);
-    let membership = (identity.clone(), "[a-z.]{0,255}", bits, any::<u128>(), places(1));
+    let membership = (identity.clone(), "[a-z.]{0,255}", bits, any::<u128>(), places(4));
     prop_oneof![
         any::<[u8; 32]>().prop_map(|key| Body::Enrol { key: PublicKey::new(key) }),
         membership.prop_map(|(identity, domain, bits, address, at)| {
             let directory = ([10, 0, 0, 1].into(), address.into());
             let authority = ([10, 0, 0, 9].into(), (!address).into());
-            let directory_at = at.first().map(|at| (*at, PublicKey::new([7; 32])));
+            let directory_at = (!at.is_empty()).then_some((at, PublicKey::new([7; 32])));
             let membership =
                 Membership { identity, domain, bits, directory, authority, directory_at };
             Body::Enrolled(Box::new(membership))
@@ -230,6 +230,6 @@ fn what_is_wrong_is_said_with_its_byte() {
     assert_eq!(with(0, 2), "byte 0: expected version 1");
     assert_eq!(with(1, 23), "byte 1: expected a type from 1 to 22");
     assert_eq!(with(2, 2), "byte 2: expected the length of what follows");
-    assert_eq!(with(12, 10), "byte 12: expected a reason from 1 to 9");
+    assert_eq!(with(12, 11), "byte 12: expected a reason from 1 to 10");
     assert_eq!(Message::parse(&[]).unwrap_err().to_string(), "byte 0: expected a version");
 }

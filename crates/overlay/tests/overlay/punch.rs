@@ -6,7 +6,7 @@ use overlay::limits::{PUNCH_LEAD, PUNCH_PAUSE, PUNCH_SECOND, REGISTER, SECOND};
 
 use overlay::{Ports, Router, Strangers};
 
-use crate::world::{Punch, World, local, name, policy};
+use crate::world::{Flying, Punch, World, local, name, policy};
 
 fn world() -> World {
     let mut world = World::new(policy(&[["a", "b"]]), 1);
@@ -67,6 +67,58 @@ fn a_node_that_moves_is_tried_where_it_is_now_but_not_for_each_datagram() {
     world.settle(1);
     let most = u64::from(flood) * SECOND / 100 / REGISTER + 2;
     assert!(world.punches.len() as u64 <= 2 * most, "{}", world.punches.len());
+}
+
+/// The first one's attempt is not over when the other one is there, and its socket was another one.
+#[test]
+fn nodes_that_begin_again_one_after_the_other_are_tried_as_soon_as_that_is_of_use() {
+    for seconds in 1..=4 {
+        let mut world = world();
+        world.settle(60);
+        world.restart_node(&name("a"));
+        world.settle(seconds);
+        world.restart_node(&name("b"));
+        world.punches.clear();
+        world.settle(5);
+        let mut of = world.punches.iter().map(|it| it.node.to_string()).collect::<Vec<_>>();
+        of.sort_unstable();
+        assert_eq!(of, ["a", "b"], "{seconds} s later");
+    }
+}
+
+/// Delivers as [`World::settle`] does, but nothing to a node whose own words are two seconds old: its router has forgotten it. The
+/// directory looks each second whether that is so.
+fn settle_behind_a_router_that_forgets(world: &mut World, node: &str, seconds: u64) {
+    let key = world.nodes[&name(node)].0;
+    let mut said = world.now;
+    for step in 0..seconds * 5 {
+        while !world.flying.is_empty() {
+            let message = world.flying.remove(0);
+            match &message {
+                Flying::ToDirectory(from, _) if *from == key => said = world.now,
+                Flying::ToPeer(to, _) if *to == key && world.now > said + 2 * SECOND => continue,
+                _ => {}
+            }
+            world.deliver(message);
+        }
+        if step % 5 == 0 {
+            world.directory.recall(world.time());
+        }
+        world.wait(SECOND / 5);
+    }
+}
+
+#[test]
+fn an_attempt_of_which_a_node_could_not_hear_is_begun_again_once_that_is_known() {
+    let mut world = world();
+    world.settle(60);
+    world.restart_node(&name("a"));
+    world.settle(1);
+    world.restart_node(&name("b"));
+    world.punches.clear();
+    settle_behind_a_router_that_forgets(&mut world, "b", 20);
+    let of = |node: &str| world.punches.iter().filter(|it| it.node == name(node)).count();
+    assert_eq!((of("a"), of("b")), (2, 1), "{:#?}", world.punches);
 }
 
 #[test]

@@ -51,6 +51,26 @@ pub(crate) fn world(seed: u64) -> World {
     world
 }
 
+/// The tunnel may not be there yet when a node says something first.
+#[test]
+fn a_node_whose_first_registration_was_lost_registers_once_the_directory_meets_it() {
+    let mut world = world(1);
+    world.settle(2);
+    world.directory.expire(world.time());
+    world.now += 40 * SECOND;
+    world.restart_node(&name("a"));
+    world.wait(0);
+    world.flying.clear();
+    let key = world.nodes[&name("a")].0;
+    world.directory.met(&key, world.time());
+    world.carry_out();
+    while !world.flying.is_empty() {
+        let message = world.flying.remove(0);
+        world.deliver(message);
+    }
+    assert!(world.nodes[&name("a")].1.is_registered());
+}
+
 pub(crate) fn play(world: &mut World, step: &Step) {
     let count = world.flying.len().max(1);
     match step {

@@ -579,7 +579,7 @@ fn authority(kept: Vec<Record>, is_split: bool, seed: u64) -> Authority {
     let entropy = Box::new(seeded(seed ^ 99));
     let mut authority = Authority::new(network(), (signer(), own), kept, entropy).unwrap();
     match is_split {
-        true => authority.directory_apart(([203, 0, 113, 1], 51_900).into(), directory_key()),
+        true => authority.directory_apart(vec![([203, 0, 113, 1], 51_900).into()], directory_key()),
         false => authority.reserve(relay_key()),
     }
     authority

@@ -1,9 +1,8 @@
 //! The program that hands an interface's frames to sockets, and its link: `bpf(2)`.
 //!
 //! Contract: the program looks up a frame's receive queue in a map of sockets, and leaves frames of queues without a
-//! socket to the kernel's stack. It is assembled here: five instructions need neither a compiler nor a loader. A link
-//! keeps it attached: once the link's descriptor is closed, by `drop` or by the end of the process, however it came,
-//! nothing of it is left on the interface.
+//! socket to the kernel's stack. A link keeps it attached: once the link's descriptor is closed, by `drop` or by the end
+//! of the process, however it came, nothing of it is left on the interface.
 //!
 //! Source: `bpf(2)`, `linux/bpf.h`, `Documentation/bpf/standardization/instruction-set.rst`; links of XDP are of Linux
 //! 5.9 and later, `bpf_redirect_map` with an action for what it does not find of 5.3.
@@ -12,12 +11,13 @@
 use std::ffi::c_long;
 use std::io;
 use std::num::NonZeroU32;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use crate::bpf::{Kind, address_of, bpf, instruction, load, owned};
 
 // Commands.
 const MAP_CREATE: c_long = 0;
 const MAP_UPDATE_ELEM: c_long = 2;
-const PROG_LOAD: c_long = 5;
 const LINK_CREATE: c_long = 28;
 
 const MAP_TYPE_XSKMAP: u32 = 17;
@@ -53,44 +53,6 @@ fn redirect(map: &OwnedFd) -> [u64; 6] {
     ]
 }
 
-/// `struct bpf_insn`: the destination is the first of two bit fields of four bits.
-fn instruction(code: u8, destination: u8, source: u8, offset: i16, immediate: i32) -> u64 {
-    let registers = match cfg!(target_endian = "little") {
-        true => destination | source << 4,
-        false => source | destination << 4,
-    };
-    let [c, d] = offset.to_ne_bytes();
-    let [e, f, g, h] = immediate.to_ne_bytes();
-    u64::from_ne_bytes([code, registers, c, d, e, f, g, h])
-}
-
-/// Makes the call with the attributes in these words; attributes beyond them are 0.
-///
-/// # Safety
-/// Where the command takes an address in them, what it reads there has to live until the call returns.
-unsafe fn bpf<const N: usize>(command: c_long, words: &[u32; N]) -> io::Result<i32> {
-    let (at, length) = (words.as_ptr(), size_of_val(words));
-    // SAFETY: the kernel reads `length` bytes at `at`, and what they point to, which the caller vouches for.
-    let result = unsafe { libc::syscall(libc::SYS_bpf, command, at, length) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result as i32) }
-}
-
-/// The descriptor that a command has just made.
-fn owned(fd: i32) -> OwnedFd {
-    // SAFETY: `bpf` made it for us, close-on-exec as all of its descriptors are, and nobody else knows it.
-    unsafe { OwnedFd::from_raw_fd(fd) }
-}
-
-/// The two words of an address, at an even word of the attributes.
-fn halves(address: u64) -> [u32; 2] {
-    let [a, b, c, d, e, f, g, h] = address.to_ne_bytes();
-    [u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h])]
-}
-
-fn address_of<T: ?Sized>(value: &T) -> [u32; 2] {
-    halves(std::ptr::from_ref(value).cast::<u8>() as u64)
-}
-
 /// Sockets by queue.
 #[derive(Debug)]
 pub(super) struct SocketMap(OwnedFd);
@@ -122,16 +84,7 @@ pub(super) struct Program(OwnedFd);
 impl Program {
     /// Loads the program that hands frames to these sockets.
     pub(super) fn load(map: &SocketMap) -> io::Result<Self> {
-        let instructions = redirect(&map.0);
-        let licence = c"Apache-2.0 OR MIT";
-        let ([a, b], [c, d]) = (address_of(&instructions), address_of(licence));
-        let count = instructions.len() as u32;
-        let mut words = [0; 18];
-        words[..6].copy_from_slice(&[PROG_TYPE_XDP, count, a, b, c, d]);
-        words[12..16].copy_from_slice(&NAME);
-        words[17] = XDP;
-        // SAFETY: instructions and licence live until the call returns; the latter ends with a zero byte.
-        unsafe { bpf(PROG_LOAD, &words) }.map(|fd| Self(owned(fd)))
+        load(Kind { program: PROG_TYPE_XDP, attached: XDP }, &redirect(&map.0)).map(Self)
     }
 
     /// Attaches it to an interface, [`NATIVE`] or [`GENERIC`], for as long as the descriptor is open.
@@ -142,17 +95,3 @@ impl Program {
         fd.map(owned)
     }
 }
-
-/// As `bpftool` and `ip link` show it.
-const NAME: [u32; 4] = {
-    let name = *b"tamis\0\0\0\0\0\0\0\0\0\0\0";
-    let mut words = [0; 4];
-    let mut at = 0;
-    while at < 4 {
-        let from = 4 * at;
-        words[at] =
-            u32::from_ne_bytes([name[from], name[from + 1], name[from + 2], name[from + 3]]);
-        at += 1;
-    }
-    words
-};

@@ -6,13 +6,15 @@
 //! checksums, which [`LiveMeta`](crate::LiveMeta) then tells; with offloads off it finishes and cuts them first.
 //! Transmitted frames may be either, always: what their `LiveMeta` says is passed on. The device lives as long as
 //! its last port, unless it was made to stay (`ip tuntap add`). Each port may be driven by its own thread; the
-//! kernel chooses the queue by flow.
+//! kernel chooses the queue by flow. A device's only port may have its frames in lanes (`lanes.rs`), each a queue of
+//! the kernel's.
 //!
 //! A port keeps chunks for one burst between bursts; without a free chunk frames wait in the kernel's queue, which is
 //! as long as the device's `txqueuelen`, and loses what does not fit (the device's own counters tell).
 //!
 //! Source: `Documentation/networking/tuntap.rst`; Linux `drivers/net/tun.c`.
 
+mod lanes;
 mod port;
 pub(crate) mod queue;
 mod sys;

@@ -3,10 +3,10 @@
 use std::fs::File;
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::num::NonZeroU32;
-use std::os::fd::AsFd;
 
 use libc::c_uint;
 
+use super::lanes::Lanes;
 use super::sys;
 use crate::burst::Burst;
 use crate::frame::{Direction, FrameMeta, LiveMeta};
@@ -17,6 +17,7 @@ use crate::pool::Pool;
 use crate::port::{Port, PortError, Stats};
 use crate::readiness::Readiness;
 use crate::timestamp::Timestamp;
+use crate::tun_lanes::TunLanes;
 use crate::vnet;
 
 /// Bytes after which a burst ends: superframes of one burst stay in a core's own cache.
@@ -33,6 +34,8 @@ pub struct TunConfig {
     pub offload: bool,
     /// Frames received at once, at most.
     pub burst_frames: usize,
+    /// The lanes of the only queue; not of one among several.
+    pub lanes: Option<TunLanes>,
 }
 
 /// What the kernel leaves unfinished in frames that it hands over.
@@ -62,7 +65,7 @@ impl Offloads {
 /// One queue of a TUN device.
 #[derive(Debug)]
 pub struct TunPort {
-    queue: File,
+    lanes: Lanes,
     name: String,
     offloads: Offloads,
     /// What its frames have in common.
@@ -114,14 +117,20 @@ impl TunPort {
         number: u16,
         pool: &Pool,
     ) -> Result<Self, PortError> {
-        let (queue, name) = opener.tun_queue(name, config.queues == 1).map_err(refused(name))?;
-        let queue = File::from(queue);
-        sys::set_header_length(&queue, vnet::LENGTH).map_err(refused(&name))?;
+        let is_only = config.queues == 1;
+        let opened = match &config.lanes {
+            Some(lanes) if is_only => opener.tun_lanes(name, lanes),
+            _ => opener.tun_queue(name, is_only).map(|(queue, name)| (vec![queue], name)),
+        };
+        let (queues, name) = opened.map_err(refused(name))?;
+        let lanes = Lanes::new(queues).map_err(refused(&name))?;
+        // Both are the device's: what is set by one queue holds for all.
+        sys::set_header_length(lanes.first(), vnet::LENGTH).map_err(refused(&name))?;
         let wanted = if config.offload { Offloads::ALL } else { Offloads::NONE };
-        let offloads = set_offloads(&queue, wanted).map_err(refused(&name))?;
+        let offloads = set_offloads(lanes.first(), wanted).map_err(refused(&name))?;
         let ifindex: Option<NonZeroU32> = sys::index_of(&name);
         Ok(Self {
-            queue,
+            lanes,
             name,
             offloads,
             live: LiveMeta { ifindex, queue: number, ..LiveMeta::default() },
@@ -143,7 +152,13 @@ impl TunPort {
     }
 
     /// Takes a frame that was read, `length` bytes with its header, or what is left of it; false if it is lost.
-    fn take(&mut self, frame: &mut FrameBuf, header: &[u8; vnet::LENGTH], length: usize) -> bool {
+    fn take(
+        &mut self,
+        lane: usize,
+        frame: &mut FrameBuf,
+        header: &[u8; vnet::LENGTH],
+        length: usize,
+    ) -> bool {
         let length = length.saturating_sub(vnet::LENGTH);
         let is_whole = length <= frame.length;
         let Some((checksum, segments)) = vnet::decode(header).filter(|_| is_whole) else {
@@ -153,8 +168,51 @@ impl TunPort {
         frame.length = length;
         self.stats.rx_frames += 1;
         self.stats.rx_bytes += length as u64;
-        *frame.live_mut() = LiveMeta { checksum, segments, ..self.live };
+        let queue = self.live.queue + lane as u16;
+        *frame.live_mut() = LiveMeta { checksum, segments, queue, ..self.live };
         true
+    }
+
+    /// Receives what a lane has, up to a turn's bytes and what there is room for; returns whether it may have more.
+    ///
+    /// # Errors
+    /// The port has failed, and there is nothing to hand over.
+    fn take_turn(
+        &mut self,
+        lane: usize,
+        burst: &mut Burst,
+        timestamp: &mut Option<Timestamp>,
+        most: u64,
+    ) -> Result<bool, PortError> {
+        let before = self.stats.rx_bytes;
+        while self.stats.rx_bytes - before < most && burst.len() < self.burst_frames {
+            let Some(mut frame) = self.spare.pop() else { return Ok(true) };
+            let (mut header, mut beyond) = ([0; vnet::LENGTH], [0]);
+            match read(self.lanes.get(lane), &mut header, &mut frame, &mut beyond) {
+                Ok(length) if self.take(lane, &mut frame, &header, length) => {
+                    // The clock is asked once for a burst.
+                    *timestamp = timestamp.or_else(|| Some(Timestamp::now()));
+                    frame.meta = FrameMeta {
+                        number: self.stats.rx_frames,
+                        timestamp: *timestamp,
+                        wire_length: frame.length as u32,
+                        link_type: LinkType::RAW,
+                        interface: 0,
+                        direction: Direction::Inbound,
+                    };
+                    burst.push_frame(frame);
+                }
+                Ok(_) => self.spare.push(frame),
+                Err(error) => {
+                    self.spare.push(frame);
+                    if is_later(&error) || !burst.is_empty() {
+                        return Ok(false);
+                    }
+                    return Err(self.failure(error));
+                }
+            }
+        }
+        Ok(true)
     }
 
     fn failure(&self, source: io::Error) -> PortError {
@@ -187,40 +245,23 @@ impl TunPort {
 }
 
 impl Port for TunPort {
-    /// The oldest frames of the queue. A device that was deleted is an error once there is nothing left to hand over.
+    /// The oldest frames of the lanes, in turn. A device that was deleted is an error once there is nothing left to hand
+    /// over.
     fn rx_burst(&mut self, burst: &mut Burst) -> Result<usize, PortError> {
         burst.clear();
         self.pool.fill(&mut self.spare, self.burst_frames);
+        self.lanes.find_ready().map_err(|error| self.failure(error))?;
         let (mut timestamp, before) = (None, self.stats.rx_bytes);
-        for _ in 0..self.burst_frames {
-            if self.stats.rx_bytes - before >= BURST_BYTES {
-                break;
-            }
-            let Some(mut frame) = self.spare.pop() else { break };
-            let (mut header, mut beyond) = ([0; vnet::LENGTH], [0]);
-            match read(&self.queue, &mut header, &mut frame, &mut beyond) {
-                Ok(length) if self.take(&mut frame, &header, length) => {
-                    // The clock is asked once for a burst.
-                    timestamp = timestamp.or_else(|| Some(Timestamp::now()));
-                    frame.meta = FrameMeta {
-                        number: self.stats.rx_frames,
-                        timestamp,
-                        wire_length: frame.length as u32,
-                        link_type: LinkType::RAW,
-                        interface: 0,
-                        direction: Direction::Inbound,
-                    };
-                    burst.push_frame(frame);
-                }
-                Ok(_) => self.spare.push(frame),
-                Err(error) => {
-                    self.spare.push(frame);
-                    if is_later(&error) || !burst.is_empty() {
-                        break;
-                    }
-                    return Err(self.failure(error));
-                }
-            }
+        while let Some(room) = BURST_BYTES.checked_sub(self.stats.rx_bytes - before)
+            && room > 0
+            && burst.len() < self.burst_frames
+            && !self.spare.is_empty()
+            && let Some(lane) = self.lanes.next()
+        {
+            let from = self.stats.rx_bytes;
+            let most = self.lanes.most(room);
+            let has_more = self.take_turn(lane, burst, &mut timestamp, most)?;
+            self.lanes.end_turn(lane, self.stats.rx_bytes - from, has_more);
         }
         Ok(burst.len())
     }
@@ -233,7 +274,7 @@ impl Port for TunPort {
         for frame in burst.iter() {
             let header = burst.live(taken).map_or([0; vnet::LENGTH], vnet::encode);
             let parts = [IoSlice::new(&header), IoSlice::new(frame.bytes)];
-            let sent = (&self.queue).write_vectored(&parts);
+            let sent = self.lanes.first().write_vectored(&parts);
             if let Err(error) = self.count_sent(sent, frame.bytes.len()) {
                 stopped = Some(error).filter(|error| !is_later(error));
                 break;
@@ -254,7 +295,7 @@ impl Port for TunPort {
     }
 
     fn readiness(&self) -> Readiness<'_> {
-        Readiness::Descriptor(self.queue.as_fd())
+        Readiness::Descriptor(self.lanes.readiness())
     }
 
     fn finishes(&self) -> bool {

@@ -9,9 +9,13 @@ use std::os::fd::OwnedFd;
 use libc::c_int;
 
 use super::sys;
+use crate::bpf;
+use crate::tun_lanes::TunLanes;
 
 /// IP packets, without the four bytes of protocol that TUN devices put before them by default.
 const FLAGS: c_int = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
+/// A program that is asked for each frame, and needs not be attached.
+const SOCKET_FILTER: bpf::Kind = bpf::Kind { program: 1, attached: 0 };
 
 /// A queue of the device `name`, which is made if there is none, and the name that it has.
 pub(crate) fn open(name: &str, is_only: bool) -> io::Result<(OwnedFd, String)> {
@@ -19,6 +23,18 @@ pub(crate) fn open(name: &str, is_only: bool) -> io::Result<(OwnedFd, String)> {
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", sys::CLONE_DEVICE)))?;
     let name = attach(&queue, name, is_only)?;
     Ok((queue.into(), name))
+}
+
+/// The lanes of the only queue of the device `name`, and the name that it has; one where there cannot be more.
+pub(crate) fn open_lanes(name: &str, lanes: &TunLanes) -> io::Result<(Vec<OwnedFd>, String)> {
+    let (first, name) = open(name, true)?;
+    let mut all = vec![first];
+    let program = bpf::load(SOCKET_FILTER, &lanes.program);
+    if program.and_then(|program| sys::set_steering(&all[0], &program)).is_ok() {
+        let more = (1..lanes.count).map_while(|_| open(&name, false).ok());
+        all.extend(more.map(|(lane, _)| lane));
+    }
+    Ok((all, name))
 }
 
 /// One queue among several needs a device that can have several; a device that was made for one has to do for one.

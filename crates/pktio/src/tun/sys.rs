@@ -10,7 +10,7 @@ use std::ffi::CString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::num::NonZeroU32;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 use libc::{c_int, c_uint, c_ulong};
@@ -59,6 +59,14 @@ pub(super) fn set_offload(queue: &File, features: c_uint) -> io::Result<()> {
     let features = c_ulong::from(features);
     // SAFETY: TUNSETOFFLOAD takes a number, no pointer.
     checked(unsafe { libc::ioctl(queue.as_raw_fd(), libc::TUNSETOFFLOAD, features) })
+}
+
+/// Has the kernel ask a program for each frame which of the device's queues it goes to.
+pub(super) fn set_steering(queue: &OwnedFd, program: &OwnedFd) -> io::Result<()> {
+    let program = program.as_raw_fd();
+    let at = &raw const program;
+    // SAFETY: TUNSETSTEERINGEBPF reads one int at `at`, which lives until the call returns.
+    checked(unsafe { libc::ioctl(queue.as_raw_fd(), libc::TUNSETSTEERINGEBPF, at) })
 }
 
 /// The index of a device in the calling thread's namespace.

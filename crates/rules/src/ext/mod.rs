@@ -27,6 +27,7 @@ pub(crate) use kit::named_lists::Sort;
 pub use kit::named_lists::{ListSort, ListUse, NamedLists, SharedLists};
 pub use kit::opaque::{Opaque, OpaqueWord};
 pub use kit::printer::Printer;
+pub use matches::connlimit::count_all;
 
 use kit::work::LONGEST;
 

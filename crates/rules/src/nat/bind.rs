@@ -6,7 +6,7 @@ use super::choose::Choice;
 use super::range::{Range, address, part};
 use super::translation::Translation;
 use crate::transit::Transit;
-use conntrack::{Direction, Side};
+use conntrack::{CtState, Direction, Side};
 
 /// Gives the packet's flow a mapping; false where it is not known which.
 #[must_use]
@@ -62,11 +62,42 @@ pub fn may_move_source(transit: &mut Transit<'_, '_>, destination: Option<&Trans
     moved.is_some_and(|moved| choice.keeps(&moved) != Some(true))
 }
 
+/// Whether a flow that is known may have the mapping of a flow that may begin with this packet and has no port that could be
+/// another one: the kernel then drops the packet. `made` is what a target makes of the flow.
+#[must_use]
+pub fn may_be_taken(transit: &mut Transit<'_, '_>, side: Side, made: Option<&Translation>) -> bool {
+    let (view, now) = (&transit.ct.view, transit.time.unwrap_or(0));
+    let may_begin = view.states.may_be(CtState::New) && !view.assumed;
+    if !may_begin || has_part(transit, side) {
+        return false;
+    }
+    let Some((tracker, flow)) = transit.ct.tracker.as_mut().zip(transit.ct.view.flow) else {
+        return false;
+    };
+    let current = tracker.flow(flow).and_then(|flow| flow.tuple(Direction::Reply).inverse());
+    let moved = match made {
+        Some(made) if made.is_vague => return true,
+        Some(Translation { range, .. }) => {
+            current.and_then(|current| Choice { tracker, flow, side, range, now }.tuple(&current))
+        }
+        None => current,
+    };
+    let reply = moved.and_then(|moved| moved.inverse());
+    reply.is_none_or(|reply| tracker.meets(&reply, flow, now))
+}
+
 /// Nobody knows whether there was a mapping left for the packet's flow.
 pub fn crowd(transit: &mut Transit<'_, '_>) {
     if let Some((tracker, flow)) = transit.ct.tracker.as_mut().zip(transit.ct.view.flow) {
         tracker.crowd(flow);
     }
+}
+
+/// Whether all mappings that the packet's flow may be given may be taken.
+#[must_use]
+pub fn is_crowded(transit: &Transit<'_, '_>) -> bool {
+    let ct = &transit.ct;
+    ct.tracker.as_ref().zip(ct.view.flow).is_some_and(|(tracker, flow)| tracker.is_crowded(flow))
 }
 
 /// The choice, and what it leaves in the flow; `None` where it is not known.

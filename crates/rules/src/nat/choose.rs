@@ -184,7 +184,9 @@ impl Choice<'_> {
                 return None;
             }
         }
-        None
+        // All are taken: of a range that is searched in full the last is kept.
+        let last = start.wrapping_add((ports.len() - 1) as u16);
+        (ports.len() <= ATTEMPTS).then(|| at(last))
     }
 
     /// Draws a port; what the kernel drew nobody knows. If no drawn port is free, the flow gets a taken one, and

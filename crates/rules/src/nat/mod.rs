@@ -28,7 +28,7 @@ mod translation;
 mod turn;
 mod untranslatable;
 
-pub use bind::{bind, bind_null, crowd, has_part, may_move_source};
+pub use bind::{bind, bind_null, crowd, has_part, is_crowded, may_be_taken, may_move_source};
 pub use binding::{Drawn, Redirected};
 pub use drawn::{bind_drawn, undo, write_drawn};
 pub use forget::{answers_any, forget, forget_address, forget_payload, is_translated};

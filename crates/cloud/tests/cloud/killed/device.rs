@@ -22,7 +22,7 @@ impl Device {
         (own, directory): (IpAddr, IpAddr),
         clock: Instant,
     ) -> Self {
-        let endpoint = url.endpoint.parse().unwrap();
+        let endpoint = url.endpoints[0].parse().unwrap();
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(endpoint).unwrap();
         socket.set_nonblocking(true).unwrap();

@@ -143,13 +143,13 @@ impl Member {
 }
 
 impl Model {
-    pub(crate) fn new(random: fastrand::Rng) -> Self {
+    pub(crate) fn new(random: fastrand::Rng, cloud: Cloud) -> Self {
         let part = |number| {
             let name = format!("n{number}").parse().unwrap();
             Part { name, address: None, is: Is::None }
         };
         Self {
-            cloud: Cloud::new(),
+            cloud,
             clock: Instant::now(),
             random,
             parts: (0..NODES).map(part).collect(),
@@ -281,7 +281,7 @@ impl Model {
         for part in &mut self.parts {
             match &mut part.is {
                 Is::Invited(guest) => {
-                    let Some(answer) = guest.turn() else { continue };
+                    let Some(answer) = guest.turn().filter(is_final) else { continue };
                     let membership = answer.unwrap_or_else(|why| panic!("{}: {why}", part.name));
                     self.counts.enrolled += 1;
                     let address = membership.identity.claims.v4;
@@ -297,7 +297,7 @@ impl Model {
         }
         ways.into_iter().for_each(|(node, other, way)| self.shown(&node, &other, way));
         self.thieves.retain_mut(|(name, guest)| {
-            let Some(answer) = guest.turn() else { return true };
+            let Some(answer) = guest.turn().filter(is_final) else { return true };
             let refused = Err(NotEnrolled::Refused(Refusal::Used));
             assert_eq!(answer.map(drop), refused, "a second use of the key of {name}");
             self.counts.refused += 1;
@@ -305,6 +305,11 @@ impl Model {
         });
         std::thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// Whether an answer is not that to ask later.
+fn is_final(answer: &Result<Membership, NotEnrolled>) -> bool {
+    *answer != Err(NotEnrolled::Refused(Refusal::Unkept))
 }
 
 impl fmt::Display for Counts {

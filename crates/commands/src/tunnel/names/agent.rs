@@ -23,6 +23,7 @@ use super::super::settings::AT;
 use super::dns::{self, Answer, Asked, Wanted};
 use super::forward::Forward;
 use super::mapped::Mapped;
+use super::places::Places;
 use super::policy::Policed;
 use super::programs::{Asker, Programs, bound};
 use super::way::{Change, Way};
@@ -63,6 +64,8 @@ pub(in super::super) struct Names {
     mapped: Option<Mapped>,
     /// To the servers by TCP, if the network has a port for that.
     tcp: Option<(Bridge, Way)>,
+    /// At which of its places the directory is spoken to.
+    places: Places,
     /// The servers, as the configuration has them, and the other peers, as the directory showed them.
     servers: Vec<(PeerSettings, SocketAddr)>,
     shown: HashMap<Name, (Claims, Vec<SocketAddr>)>,
@@ -93,7 +96,9 @@ impl Names {
         }
         let policed = Policed::new(cloud.name.clone(), &own);
         let servers = servers(tunnel, &cloud);
-        let is_ipv4 = servers.first().is_none_or(|(_, at)| at.is_ipv4());
+        let first = servers.first().map(|(_, at)| *at);
+        let is_ipv4 = first.is_none_or(|at| at.is_ipv4());
+        let places = Places::new(first.into_iter().chain(cloud.also.iter().copied()).collect());
         let bridge = cloud.tcp.map(|port| Bridge::open(port, is_ipv4)).transpose();
         let bridge = bridge.context("sockets to reach servers by TCP")?;
         let tcp = bridge.map(|bridge| (bridge, Way::new(0)));
@@ -114,6 +119,7 @@ impl Names {
             // Without it the node is reached as well as its router lets it be.
             mapped: Mapped::open().ok(),
             tcp,
+            places,
             servers,
             shown: HashMap::new(),
             waiting: HashMap::new(),
@@ -145,6 +151,7 @@ impl Names {
         self.answer_programs(now);
         self.hear_servers(now);
         self.choose_way(now, peers, log);
+        self.choose_place(now, peers, log);
         if self.look <= now {
             self.look = now.saturating_add(LOOK);
             self.mapped.iter_mut().for_each(|mapped| mapped.look(peers.port(), now));
@@ -208,6 +215,7 @@ impl Names {
             let message = &buffer[..length];
             if from == at(self.cloud.directory) {
                 self.tcp.iter_mut().for_each(|(_, way)| way.heard(now));
+                self.places.heard();
                 self.node.receive(message, now);
             } else if self.cloud.authority.is_some_and(|authority| from == at(authority)) {
                 self.node.receive_of_authority(message, now);
@@ -242,8 +250,31 @@ impl Names {
                 false => "the directory is reached by UDP again, or tried",
             });
         }
+        self.reach_servers((is_tcp, is_all), now, peers, log);
+    }
+
+    /// Speaks to the directory at its next place, where it does not answer at this one.
+    fn choose_place(&mut self, now: u64, peers: &Peers, log: Log) {
+        let Some(place) = self.places.turn(now) else { return };
+        let Some((_, at)) = self.servers.first_mut() else { return };
+        *at = place;
+        if !std::mem::replace(&mut self.places.is_said, true) {
+            log.tell(&format!("warning: the directory does not answer: {place} is tried"));
+        }
+        let mut is_tcp = false;
+        if let Some((bridge, _)) = self.tcp.as_mut().filter(|(_, way)| way.is_tcp()) {
+            bridge.clear();
+            bridge.keep(place.ip());
+            is_tcp = true;
+        }
+        self.reach_servers((is_tcp, is_tcp), now, peers, log);
+    }
+
+    /// Makes the servers peers again, where they are now; and all other peers, if so.
+    fn reach_servers(&mut self, (is_tcp, is_all): (bool, bool), now: u64, peers: &Peers, log: Log) {
         for (server, at) in &self.servers {
-            let stand = if is_tcp { bridge.stand_for(*at) } else { None };
+            let bridge = self.tcp.as_mut().filter(|_| is_tcp);
+            let stand = bridge.and_then(|(bridge, _)| bridge.stand_for(*at));
             let endpoint = Some(stand.unwrap_or(*at).into());
             if let Err(error) = peers.set(&PeerSettings { endpoint, ..server.clone() }) {
                 log.tell(&format!("warning: {} is no peer: {error}", server.name));
@@ -338,6 +369,7 @@ impl Names {
         match action {
             // What is lost is said again.
             Action::Send(message) => {
+                self.places.said(&message, self.now());
                 let _ = self.signaling.send_to(&message, at(self.cloud.directory));
             }
             Action::Ask(message) => {

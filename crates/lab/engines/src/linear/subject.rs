@@ -7,6 +7,7 @@ use crate::{Address, Engine};
 
 use super::record::{Program, campaign};
 use super::{ADDRESSES, Operation};
+use crate::cached::Grain;
 use crate::catalogue::{Built, Choices, Kind};
 use crate::skip_ranges::{Alone, Form};
 use crate::sparse::Sparse;
@@ -66,11 +67,16 @@ impl Subject {
     fn make<A: Address>(self, default_accept: bool) -> Option<Box<dyn Engine<A>>> {
         let addresses = ADDRESSES as usize;
         let striped_map = Settings { initial: 2, longest: 1, full_percent: 10 };
-        let choices =
-            Choices { addresses: Some(addresses), default_accept, stripes: 2, striped_map };
+        let choices = Choices {
+            addresses: Some(addresses),
+            default_accept,
+            stripes: 2,
+            striped_map,
+            grain: Grain::default(),
+        };
         match self {
             Self::Lanes => Some(Box::new(Tamis::tight(addresses, default_accept))),
-            Self::Sparse => Some(Box::new(Sparse::new(default_accept))),
+            Self::Sparse => Some(Box::new(Sparse::new(default_accept, 1))),
             Self::Ranges(form) => Some(Box::new(Alone::new(form, default_accept, addresses))),
             Self::Engine(kind) => match kind.build(&choices) {
                 Ok(Built::Shared(engine)) => Some(engine),

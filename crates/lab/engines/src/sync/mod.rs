@@ -11,6 +11,9 @@ pub(crate) use parking_lot::RwLock;
 pub(crate) use paused::RwLock;
 pub(crate) use words::{AtomicU64, Ordering, yield_now};
 
+#[cfg(all(test, pauses))]
+pub(crate) use words::stop_at;
+
 /// Between two looks at what threads share, where neither is at a word or a lock of these.
 #[inline]
 pub(crate) fn pause() {

@@ -21,6 +21,9 @@ pub(crate) use model::AtomicU64;
 #[cfg(any(pauses, all(loom, orders)))]
 pub(crate) use preceded::AtomicU64;
 
+#[cfg(all(test, pauses))]
+pub(crate) use paused::stop_at;
+
 #[cfg(pauses)]
 mod paused {
     use std::cell::Cell;
@@ -30,8 +33,33 @@ mod paused {
         static DRAWN: Cell<u64> = Cell::new(RandomState::new().hash_one(0) | 1);
     }
 
+    /// Has this thread call `stopped` at this one of its steps, from now on.
+    #[cfg(test)]
+    pub(crate) fn stop_at(step: usize, stopped: Box<dyn FnOnce()>) {
+        STOP.set(Some((step, stopped)));
+    }
+
+    #[cfg(test)]
+    type Stop = (usize, Box<dyn FnOnce()>);
+
+    #[cfg(test)]
+    thread_local! {
+        static STOP: Cell<Option<Stop>> = const { Cell::new(None) };
+    }
+
+    #[cfg(test)]
+    fn count_down() {
+        match STOP.take() {
+            Some((0, stopped)) => stopped(),
+            Some((step, stopped)) => STOP.set(Some((step - 1, stopped))),
+            None => {}
+        }
+    }
+
     /// Half of all times nothing; else waits a little, and now and then lets others run.
     pub(crate) fn pause() {
+        #[cfg(test)]
+        count_down();
         // Xorshift: Marsaglia, 2003.
         let drawn = DRAWN.with(|drawn| {
             let mut next = drawn.get();

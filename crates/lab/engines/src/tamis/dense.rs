@@ -159,7 +159,7 @@ struct Change {
 }
 
 /// Another writer of the address is at work, for some nanoseconds unless it was interrupted.
-fn wait(tries: &mut u32) {
+pub(crate) fn wait(tries: &mut u32) {
     *tries += 1;
     if *tries < 64 && cfg!(not(loom)) {
         std::hint::spin_loop();

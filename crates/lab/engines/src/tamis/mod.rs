@@ -19,6 +19,7 @@ use crate::address::Address;
 use crate::config::{Config, Packet, Permits};
 use crate::engine::{Engine, TooLarge};
 use dense::Dense;
+pub(crate) use dense::wait;
 use lanes::Lanes;
 use words::Words;
 

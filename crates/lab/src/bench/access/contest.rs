@@ -8,7 +8,7 @@
 use engines::catalogue::{Built, Kind};
 use engines::striped_map::Settings;
 
-use super::{Missing, Prepared, Ran, Row, Setting, Tuning, is_golden, run_once};
+use super::{Missing, Prepared, Ran, Row, Setting, Tuning, drivers, is_golden, run_once};
 use crate::bench::limit;
 use crate::studies::orchestrate::Orchestration;
 
@@ -146,6 +146,8 @@ impl Figures {
             Orchestration::PhasedPipeline { control } => row.with("control", control),
             _ => row,
         };
+        let driver = drivers::name(engine, orchestration.name());
+        let row = driver.into_iter().fold(row, |row, driver| row.with("driver", driver));
         let row = tuned(row, engine, tuning);
         let row = if track == super::Track::A { row } else { row.with("bins", bins.name()) };
         let row = self.bytes.into_iter().fold(row, |row, bytes| row.with("bytes", bytes));
@@ -177,7 +179,8 @@ impl Figures {
 
 /// A row with what the engine was told, where it heeds that.
 fn tuned(row: Row, engine: Kind, tuning: Tuning) -> Row {
-    let Tuning { stripes, striped_map: Settings { initial, longest, full_percent } } = tuning;
+    let Tuning { stripes, striped_map: Settings { initial, longest, full_percent }, grain } =
+        tuning;
     match engine {
         Kind::Striped | Kind::StripedSkipList => {
             stripes.into_iter().fold(row, |row, stripes| row.with("stripes", stripes))
@@ -185,6 +188,7 @@ fn tuned(row: Row, engine: Kind, tuning: Tuning) -> Row {
         Kind::StripedMap | Kind::StripedMapAsPublished => {
             row.with("initial", initial).with("longest", longest).with("full_percent", full_percent)
         }
+        Kind::CachedExact => row.with("stamps", grain.stamps).with("block", grain.block),
         _ => row,
     }
 }

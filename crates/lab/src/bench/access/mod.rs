@@ -11,6 +11,7 @@
 
 pub mod bound;
 pub mod contest;
+pub mod drivers;
 pub mod must_show;
 mod prepared;
 pub mod published;
@@ -74,13 +75,16 @@ pub enum Origin {
     Generator,
     /// The generator, in a thread of its own.
     Ahead,
+    /// The generator, parts of the stream by as many threads as there are workers; where parts begin is known before.
+    Parts,
     /// A generator for each worker, all yielding the same: the first study's published code.
     PerWorker,
 }
 
 impl Origin {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Trace, Self::Generator, Self::Ahead, Self::PerWorker];
+    pub const ALL: [Self; 5] =
+        [Self::Trace, Self::Generator, Self::Ahead, Self::Parts, Self::PerWorker];
 
     /// Its name on the command line.
     #[must_use]
@@ -89,6 +93,7 @@ impl Origin {
             Self::Trace => "trace",
             Self::Generator => "generator",
             Self::Ahead => "ahead",
+            Self::Parts => "parts",
             Self::PerWorker => "per_worker",
         }
     }
@@ -229,6 +234,18 @@ pub fn run_once(
             let ahead = |sink: &Sink, meter: &Meter| {
                 std::thread::scope(|scope| {
                     let source = Serial::new(Ahead::start(scope, generator));
+                    from(setting, engine, &source, sink, meter)
+                })
+            };
+            timed(setting, ahead)
+        }
+        Origin::Parts => {
+            let (parts, makers) = (prepared.parts(), setting.threads);
+            let of = |maker: usize| (maker..parts.count()).step_by(makers).map(|at| parts.part(at));
+            let ahead = |sink: &Sink, meter: &Meter| {
+                std::thread::scope(|scope| {
+                    let makers = (0..makers).map(of);
+                    let source = Serial::new(Ahead::start_all(scope, makers, 1));
                     from(setting, engine, &source, sink, meter)
                 })
             };

@@ -3,13 +3,15 @@
 //! Contract: drawing takes no time of a run; every engine of a contest is told the same and sees the same packets.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use access::RangeSet;
+use engines::cached::Grain;
 use engines::catalogue::{Built, Choices, Kind};
 use engines::striped_map;
 use engines::{Config, Packet};
 
-use crate::workload::{Preset, Stream, Variant, WarmUp};
+use crate::workload::{Parts, Preset, Stream, Variant, WarmUp};
 
 /// What comes before the packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +31,12 @@ pub struct Tuning {
     pub stripes: Option<usize>,
     /// How the table of `striped_map` starts and grows.
     pub striped_map: striped_map::Settings,
+    /// How exact the invalidation of `cached_exact` is.
+    pub grain: Grain,
 }
+
+/// Packets of a part: making them takes many times as long as copying the generator of the largest preset.
+const PART: usize = 1 << 16;
 
 /// A stream whose warm-up is drawn and whose packets are prepared.
 #[derive(Debug)]
@@ -45,6 +52,7 @@ pub struct Prepared {
     told: Vec<Config<u32>>,
     after: Stream,
     packets: Vec<Packet<u32>>,
+    parts: OnceLock<Parts>,
 }
 
 impl Prepared {
@@ -77,7 +85,16 @@ impl Prepared {
             after.skip(told.len());
         }
         let packets = after.clone().packets().take(packets).collect();
-        Self { variant, preset: *preset, default_accept, start, told, after, packets }
+        Self {
+            variant,
+            preset: *preset,
+            default_accept,
+            start,
+            told,
+            after,
+            packets,
+            parts: OnceLock::new(),
+        }
     }
 
     /// The packets that are timed.
@@ -129,9 +146,10 @@ impl Prepared {
     /// It refuses the address space.
     pub fn empty(&self, kind: Kind, tuning: Tuning) -> Result<Built<u32>, String> {
         let choices = self.variant.choices(&self.preset, self.default_accept);
-        let Tuning { stripes, striped_map } = tuning;
+        let Tuning { stripes, striped_map, grain } = tuning;
         let stripes = stripes.unwrap_or(choices.stripes);
-        kind.build(&Choices { stripes, striped_map, ..choices }).map_err(|error| error.to_string())
+        kind.build(&Choices { stripes, striped_map, grain, ..choices })
+            .map_err(|error| error.to_string())
     }
 
     /// Tells an engine what came before.
@@ -142,6 +160,11 @@ impl Prepared {
     /// The generator of the packets.
     pub(super) fn generator(&self) -> impl Iterator<Item = Packet<u32>> + Send + use<> {
         self.after.clone().packets().take(self.packets.len())
+    }
+
+    /// The packets in parts, for threads that make them at a time.
+    pub(super) fn parts(&self) -> &Parts {
+        self.parts.get_or_init(|| Parts::new(&self.after, self.packets.len(), PART))
     }
 
     /// A generator for each of some workers, which yield as many packets in all as the stream has. All have the one

@@ -15,7 +15,7 @@ const VERMILION: RGBColor = RGBColor(213, 94, 0);
 const GREY: RGBColor = RGBColor(130, 130, 130);
 
 /// Engines and layouts by name, ours in one colour; no panel holds two of one.
-const COLOURS: [(&str, RGBColor); 27] = [
+const COLOURS: [(&str, RGBColor); 33] = [
     ("tamis", VERMILION),
     ("serial", BLACK),
     ("coarse", BLACK),
@@ -42,6 +42,12 @@ const COLOURS: [(&str, RGBColor); 27] = [
     ("ip6tables-legacy", BLACK),
     ("ip6tables-nft", BLUE),
     ("nft", SKY),
+    ("conventional", BLACK),
+    ("mutex", BLUE),
+    ("wireguard-go", GREEN),
+    ("boringtun-cli", PURPLE),
+    ("gotatun", SKY),
+    ("veth", YELLOW),
     ("published", GREY),
 ];
 

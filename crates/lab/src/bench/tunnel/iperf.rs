@@ -27,15 +27,6 @@ pub(super) enum Load {
     Udp { length: u16, rate: Option<u64> },
 }
 
-/// How much of it.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Amount {
-    /// What can be sent in so many seconds.
-    Seconds(f64),
-    /// So many bytes, however long it takes.
-    Bytes(u64),
-}
-
 /// One that is running.
 pub(super) struct Transfer {
     server: Child,
@@ -63,7 +54,7 @@ pub(super) struct Arrived {
 impl Transfer {
     /// A server that listens at a host; those of one host at one time differ in their numbers.
     pub(super) fn listen(at: &Host, number: u16) -> io::Result<Self> {
-        let mut server = program("iperf3");
+        let mut server = at.place.program("iperf3");
         let port = PORT + number;
         server.args(["-s", "-1", "-i", "0", "--forceflush", "-p", &port.to_string()]);
         // Answers to datagrams come from there, too.
@@ -77,8 +68,8 @@ impl Transfer {
     }
 
     /// Has a host send to it.
-    pub(super) fn send(&mut self, from: &Host, load: Load, amount: Amount) -> io::Result<()> {
-        self.client = Some(from.place.spawn(client(self.to, load, amount))?);
+    pub(super) fn send(&mut self, from: &Host, load: Load, seconds: f64) -> io::Result<()> {
+        self.client = Some(from.place.spawn(client(self.to, load, seconds))?);
         Ok(())
     }
 
@@ -111,19 +102,15 @@ impl Drop for Transfer {
 }
 
 /// The whole of one transfer.
-pub(super) fn transfer(from: &Host, to: &Host, load: Load, amount: Amount) -> io::Result<Arrived> {
+pub(super) fn transfer(from: &Host, to: &Host, load: Load, seconds: f64) -> io::Result<Arrived> {
     let mut transfer = Transfer::listen(to, 0)?;
-    transfer.send(from, load, amount)?;
+    transfer.send(from, load, seconds)?;
     transfer.finish()
 }
 
-fn client((to, port): (Ipv4Addr, u16), load: Load, amount: Amount) -> Command {
+fn client((to, port): (Ipv4Addr, u16), load: Load, seconds: f64) -> Command {
     let mut client = program("timeout");
-    let limit = match amount {
-        Amount::Seconds(seconds) => seconds + PATIENCE,
-        // At 10 Mbit/s, which is slow for all.
-        Amount::Bytes(bytes) => bytes as f64 / 1.25e6 + PATIENCE,
-    };
+    let limit = seconds + PATIENCE;
     // One that is ended with its limit.
     client.arg(limit.to_string()).args(["setpriv", "--pdeathsig", "TERM", "iperf3", "--json"]);
     client.args(["-i", "0", "-c", &to.to_string(), "-p", &port.to_string()]);
@@ -134,10 +121,7 @@ fn client((to, port): (Ipv4Addr, u16), load: Load, amount: Amount) -> Command {
             client.args(["-u", "-l", &length.to_string(), "-b", &rate])
         }
     };
-    match amount {
-        Amount::Seconds(seconds) => client.args(["-t", &seconds.ceil().to_string()]),
-        Amount::Bytes(bytes) => client.args(["-n", &bytes.to_string()]),
-    };
+    client.args(["-t", &seconds.ceil().to_string()]);
     client.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     client
 }

@@ -9,7 +9,9 @@
 
 mod back;
 mod claims;
+pub mod evaluation;
 pub mod figure;
+mod group;
 mod hostile;
 mod iperf;
 mod namespace;
@@ -20,6 +22,7 @@ mod plan;
 mod rounds;
 mod site;
 mod star;
+mod trend;
 mod workers;
 
 use std::io;

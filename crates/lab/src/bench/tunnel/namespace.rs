@@ -5,7 +5,9 @@
 //! are gone, and the programs are sent SIGTERM when the thread ends, in whatever way: also if this process is killed.
 //! Source: prctl(2) `PR_SET_PDEATHSIG`, which is about the thread that started a program; setpriv(1).
 
+use std::ffi::OsStr;
 use std::io;
+use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -22,6 +24,8 @@ pub(super) struct Namespace {
     thread: Option<JoinHandle<()>>,
     /// The thread, as ip(8) takes it for its namespace.
     task: i32,
+    /// Where its programs write 0 to be in the host's control group, if it has one.
+    group: Option<PathBuf>,
 }
 
 impl Namespace {
@@ -37,7 +41,7 @@ impl Namespace {
             }
         });
         let task = told.recv().map_err(io::Error::other)??;
-        Ok(Self { work: Some(work), thread: Some(thread), task })
+        Ok(Self { work: Some(work), thread: Some(thread), task, group: None })
     }
 
     /// What ip(8) takes after `netns`.
@@ -61,6 +65,19 @@ impl Namespace {
     pub(super) fn ip(&self, lines: &str) -> io::Result<()> {
         let lines = lines.to_owned();
         self.run(move || ip(&lines))
+    }
+
+    /// Has all programs that [`Self::program`] makes from now on be in a control group.
+    pub(super) fn join(&mut self, door: PathBuf) {
+        self.group = Some(door);
+    }
+
+    /// A program of the host's own: one that [`program`] makes, in the control group of the host.
+    pub(super) fn program(&self, name: impl AsRef<OsStr>) -> Command {
+        let Some(door) = &self.group else { return program(name) };
+        let mut command = program("sh");
+        command.args(["-c", "echo 0 >\"$0\" && exec \"$@\""]).arg(door).arg(name);
+        command
     }
 
     /// Starts a program, which ends with the namespace.
@@ -87,7 +104,7 @@ fn carry_out(todo: &Receiver<Work>) {
 }
 
 /// A program that ends when the thread does that starts it.
-pub(super) fn program(name: impl AsRef<std::ffi::OsStr>) -> Command {
+pub(super) fn program(name: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "TERM"]).arg(name);
     command

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::iperf::{Amount, Arrived, Load, Transfer, transfer};
+use super::iperf::{Arrived, Load, Transfer, transfer};
 use super::overlay::{Daemon, Overlay};
 use super::ping::{INTERVAL, Ping};
 use super::plan::Plan;
@@ -36,16 +36,14 @@ pub(super) fn measure(overlay: &dyn Overlay, plan: &Plan, sheet: &mut Sheet<'_>)
 /// Bits per second by so many connections.
 fn tcp(pair: &Pair, streams: u8, seconds: f64) -> io::Result<Figure> {
     let load = Load::Tcp { streams };
-    let (arrived, busy) =
-        busy(pair, || transfer(&pair.near, &pair.far, load, Amount::Seconds(seconds)))?;
+    let (arrived, busy) = busy(pair, || transfer(&pair.near, &pair.far, load, seconds))?;
     Ok(Figure::new(arrived.rate).seen("cpu", busy).seen("retransmits", arrived.retransmits))
 }
 
 /// Datagrams per second that arrive.
 fn udp(pair: &Pair, length: u16, seconds: f64) -> io::Result<Figure> {
     let load = Load::Udp { length, rate: None };
-    let (arrived, busy) =
-        busy(pair, || transfer(&pair.near, &pair.far, load, Amount::Seconds(seconds)))?;
+    let (arrived, busy) = busy(pair, || transfer(&pair.near, &pair.far, load, seconds))?;
     let figure = Figure::new(arrived.rate / 8.0 / f64::from(length));
     Ok(figure.seen("cpu", busy).seen("lost", arrived.lost).seen("reordered", arrived.reordered))
 }
@@ -86,24 +84,27 @@ fn capacity(pair: &Pair) -> io::Result<f64> {
 /// Datagrams of 1300 bytes, so many bits a second.
 fn paced(pair: &Pair, rate: f64, seconds: f64) -> io::Result<Arrived> {
     let load = Load::Udp { length: 1300, rate: Some(rate as u64) };
-    transfer(&pair.near, &pair.far, load, Amount::Seconds(seconds))
+    transfer(&pair.near, &pair.far, load, seconds)
 }
 
-/// How long a packet is on its way there and back, alone and beside a connection.
+/// How long a packet is on its way there and back, alone, beside a connection, and beside ten.
 fn delays(pair: &Pair, plan: &Plan, sheet: &mut Sheet<'_>) {
     let ping = || Ping::start(&pair.near, pair.far.end.address, INTERVAL, plan.tcp());
     let idle = || ping()?.finish();
-    let load = || {
-        let seconds = Amount::Seconds(plan.tcp() + 1.0);
+    let beside = |streams| {
         let mut load = Transfer::listen(&pair.far, 0)?;
-        load.send(&pair.near, Load::Tcp { streams: 1 }, seconds)?;
+        load.send(&pair.near, Load::Tcp { streams }, plan.tcp() + 1.0)?;
         // Until the connection is under way.
         std::thread::sleep(Duration::from_millis(300));
         let times = ping()?.finish()?;
         load.finish()?;
         Ok(times)
     };
-    for (name, times) in [("tunnel.ping_idle", idle()), ("tunnel.ping_load", load())] {
+    for (name, times) in [
+        ("tunnel.ping_idle", idle()),
+        ("tunnel.ping_load", beside(1)),
+        ("tunnel.ping_load10", beside(10)),
+    ] {
         for percentile in PERCENTILES {
             let measure = Measure::new(name, "ms", Better::Less).with("percentile", percentile);
             let figure =

@@ -49,8 +49,8 @@ pub struct Plan {
     pub initiators: Vec<u8>,
     /// Whether to measure both forms of the study's packet handling.
     pub forms: bool,
-    /// Each initiator sends 1 GiB by TCP, as in the study, instead of for some seconds.
-    pub gibibyte: bool,
+    /// The responder is as in the study: behind a link of 1 Gbit/s, with 1 GiB of memory.
+    pub as_study: bool,
 }
 
 impl Plan {

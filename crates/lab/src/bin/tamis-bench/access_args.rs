@@ -19,12 +19,17 @@ Examples:
   tamis-bench access --quick
   tamis-bench access --engine all --orchestration worker_pool --preset 1,8 --threads 1,2
   tamis-bench access --engine optimistic --orchestration all --threads 4 --track b --sink atomics
+  tamis-bench access --driver FineGrainedTaskPoolDriver,SerialFirewallDriver --variant C --default accept --threads 2
   tamis-bench access --must-show
   tamis-bench access --profile study1 --figure figures")]
 pub(crate) struct AccessArgs {
     /// Engines [default: matrix_unlocked and tamis]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) engine: Vec<String>,
+    /// Drivers of study 1 by its names, such as NonBlockingWorkerPoolDriver, or all of the 17, in place of engines and
+    /// ways to share work
+    #[arg(long, value_name = "NAME", value_delimiter = ',', conflicts_with_all = ["engine", "orchestration", "profile"])]
+    pub(crate) driver: Vec<String>,
     /// Ways to share work: serial task_pool worker_pool partial_pipeline phased_pipeline stream ordered, or all
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "worker_pool")]
     pub(crate) orchestration: Vec<String>,
@@ -70,6 +75,12 @@ pub(crate) struct AccessArgs {
     /// Full buckets, in percent, that make striped_map double [default: 10]
     #[arg(long, value_name = "N", value_delimiter = ',')]
     pub(crate) full_percent: Vec<usize>,
+    /// Stamps of cached_exact: with more, a change revokes less that it does not concern [default: 262144]
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub(crate) stamps: Vec<usize>,
+    /// Sources that share a stamp of cached_exact [default: 64]
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub(crate) block: Vec<usize>,
     /// Packets after the warm-up [default: 1000000; of study1 10000000]
     #[arg(long, value_name = "N")]
     pub(crate) packets: Option<usize>,
@@ -147,6 +158,8 @@ pub(crate) enum SourceChoice {
     Generator,
     /// The generator in a thread of its own
     Ahead,
+    /// The generator in as many threads as there are workers, each making parts of the stream
+    Parts,
     /// A generator for each worker, as the first study's code has it
     PerWorker,
 }

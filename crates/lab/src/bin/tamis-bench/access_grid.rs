@@ -1,9 +1,10 @@
 //! What `tamis-bench access` runs unless an experiment is named: everything that was asked for with everything else.
 
 use anyhow::{Result, bail};
+use engines::cached::Grain;
 use engines::catalogue::Kind;
 use engines::striped_map;
-use lab::bench::access::{Origin, Setting, Track, Tuning};
+use lab::bench::access::{Origin, Setting, Track, Tuning, drivers};
 use lab::studies::orchestrate::{Bins, Orchestration};
 
 use crate::access_args::{AccessArgs, SinkChoice, SourceChoice, TrackChoice};
@@ -12,10 +13,11 @@ use crate::access_args::{AccessArgs, SinkChoice, SourceChoice, TrackChoice};
 pub(crate) fn settings(args: &AccessArgs) -> Result<Vec<Setting>> {
     let mut settings = Vec::new();
     for track in &args.track {
-        for engine in engines(&args.engine)? {
+        for (engine, models) in systems(args)? {
             let tunings = tunings(args, engine);
             for &threads in args.threads() {
-                for orchestration in orchestrations(args, engine, threads)? {
+                for orchestration in orchestrations(args, &models, engine, threads)? {
+                    let threads = if engine.is_shared() { threads } else { 1 };
                     let of = |&tuning: &Tuning| Setting {
                         orchestration,
                         tuning,
@@ -27,6 +29,26 @@ pub(crate) fn settings(args: &AccessArgs) -> Result<Vec<Setting>> {
         }
     }
     Ok(settings)
+}
+
+/// Engines and the ways to share work of each: drivers where some are named.
+fn systems(args: &AccessArgs) -> Result<Vec<(Kind, Vec<String>)>> {
+    if args.driver.is_empty() {
+        let all = engines(&args.engine)?.into_iter();
+        return Ok(all.map(|engine| (engine, args.orchestration.clone())).collect());
+    }
+    let mut found = Vec::new();
+    for name in &args.driver {
+        let asked = if name == "all" { drivers::names() } else { vec![name.clone()] };
+        for driver in asked {
+            let Some((engine, model)) = drivers::named(&driver) else {
+                let known = drivers::names().join(" ");
+                bail!("--driver: expected all or some of {known}, found {driver}");
+            };
+            found.push((engine, vec![model.to_owned()]));
+        }
+    }
+    Ok(found)
 }
 
 /// Everything that an engine may be told, of what was asked for.
@@ -51,6 +73,15 @@ fn tunings(args: &AccessArgs, engine: Kind) -> Vec<Tuning> {
             }
             all
         }
+        Kind::CachedExact => {
+            let usual = Grain::default();
+            let (stamps, blocks) = (or(&args.stamps, usual.stamps), or(&args.block, usual.block));
+            let of = |&stamps: &usize| {
+                let grains = blocks.iter().map(move |&block| Grain { stamps, block });
+                grains.map(|grain| Tuning { grain, ..Tuning::default() })
+            };
+            stamps.iter().flat_map(of).collect()
+        }
         _ => vec![Tuning::default()],
     }
 }
@@ -66,6 +97,7 @@ fn setting(args: &AccessArgs, track: TrackChoice, engine: Kind, threads: usize) 
         SourceChoice::Trace => Origin::Trace,
         SourceChoice::Generator => Origin::Generator,
         SourceChoice::Ahead => Origin::Ahead,
+        SourceChoice::Parts => Origin::Parts,
         SourceChoice::PerWorker => Origin::PerWorker,
     });
     let bins = match args.sink {
@@ -92,7 +124,12 @@ pub(crate) fn engines(names: &[String]) -> Result<Vec<Kind>> {
     Ok(if kinds.is_empty() { vec![Kind::MatrixUnlocked, Kind::Tamis] } else { kinds })
 }
 
-fn orchestrations(args: &AccessArgs, engine: Kind, threads: usize) -> Result<Vec<Orchestration>> {
+fn orchestrations(
+    args: &AccessArgs,
+    models: &[String],
+    engine: Kind,
+    threads: usize,
+) -> Result<Vec<Orchestration>> {
     let splits = match &args.split[..] {
         [] => vec![threads.div_ceil(2).max(1)],
         asked => asked.iter().map(|split| (*split).max(1)).collect(),
@@ -103,7 +140,7 @@ fn orchestrations(args: &AccessArgs, engine: Kind, threads: usize) -> Result<Vec
         return Ok(if first { vec![Orchestration::Serial] } else { Vec::new() });
     }
     let mut found: Vec<Orchestration> = Vec::new();
-    for name in &args.orchestration {
+    for name in models {
         let pairs =
             args.task.iter().flat_map(|task| splits.iter().map(move |split| (*task, *split)));
         for (task, split) in pairs {

@@ -20,6 +20,7 @@ boringtun-cli and gotatun (cargo install boringtun-cli gotatun-cli).
 Without --quick it takes an hour and a half with all peers.
 Examples:
   tamis-bench tunnel --peers --quick --only pair
+  tamis-bench tunnel --forms --only star --as-study --initiators 1,3,10 --for 600 --json
   tamis-bench tunnel --peers --peer wireguard-go=/opt/wireguard --json --figure figures")]
 pub(crate) struct TunnelArgs {
     /// Measure peers, too: those that are on PATH or given by --peer
@@ -52,9 +53,9 @@ pub(crate) struct TunnelArgs {
     /// How many initiators there are, in turn [default: 1,4,7,10, or 1,10 with --quick]
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..=10))]
     initiators: Vec<u8>,
-    /// Each initiator sends 1 GiB by TCP, as in the study, instead of for some seconds
+    /// The responder of the star is as in the study: behind a link of 1 Gbit/s, with 1 GiB of memory
     #[arg(long)]
-    gibibyte: bool,
+    as_study: bool,
     /// Measure everything else, but not tamis
     #[arg(long)]
     without_tamis: bool,
@@ -94,7 +95,7 @@ pub(crate) fn end(args: &EndArgs) -> Result<ExitCode> {
 
 /// Measures, draws and prints.
 pub(crate) fn run(args: &TunnelArgs) -> Result<ExitCode> {
-    let TunnelArgs { peers, quick, rounds, only, forms, gibibyte, without_tamis, .. } = *args;
+    let TunnelArgs { peers, quick, rounds, only, forms, as_study, without_tamis, .. } = *args;
     let plan = Plan {
         tamis: (!without_tamis && only != Some(Part::Workers)).then(measured::tamis).transpose()?,
         peers,
@@ -105,7 +106,7 @@ pub(crate) fn run(args: &TunnelArgs) -> Result<ExitCode> {
         workers: args.workers.clone(),
         initiators: args.initiators.clone(),
         forms,
-        gibibyte,
+        as_study,
     };
     let mut say = |line: &str| eprintln!("{line}");
     let mut out = args.output.begin()?;

@@ -15,6 +15,12 @@ pub(super) struct Operand {
     pub(super) span: Option<(u128, u128)>,
 }
 
+/// Whether it is the code of a message, which nft 1.0.6 compares, if with one value, along with the type that a later field asks
+/// for: behind the counters between.
+fn is_code(field: Field) -> bool {
+    matches!(field.name, "icmp code" | "icmpv6 code")
+}
+
 impl Drawing<'_> {
     /// A test of a field.
     pub(super) fn compare(&mut self, field: Field) -> Part {
@@ -62,7 +68,7 @@ impl Drawing<'_> {
                 self.test(field, format!("{name} {op}{text}"), value, "op interval set")
             }
             (_, 14 | 15) if !is_untyped(field) => self.named(field),
-            _ if field.item.starts_with("payload") && self.about.plain => {
+            _ if field.item.starts_with("payload") && (self.about.plain || is_code(field)) => {
                 let (text, value) = self.anonymous(field, false);
                 self.test(field, format!("{name} {text}"), value, "op set")
             }
@@ -130,7 +136,7 @@ impl Drawing<'_> {
             kind => kind.show(value),
         };
         let is_payload = field.item.starts_with("payload");
-        let operations: &[&str] = match is_payload && self.about.plain {
+        let operations: &[&str] = match is_payload && (self.about.plain || is_code(field)) {
             true => &["&", "|"],
             false => &["&", "&", "&", "^", "|"],
         };

@@ -59,11 +59,13 @@ impl<A: Address, I: Iterator<Item = Packet<A>> + Send> Source<A> for Serial<I> {
 const CHUNKS: usize = 8;
 const CHUNK: usize = 256;
 
-/// What a generator yields in a thread of its own, ahead of whoever takes it. Packets that wait in here are
-/// not in flight yet; there are never more than [`Ahead::MOST`].
+/// What generators yield in threads of their own, ahead of whoever takes it. Packets that wait in here are
+/// not in flight yet; of one generator there are never more than [`Ahead::MOST`].
 #[derive(Debug)]
 pub struct Ahead<A> {
-    chunks: Receiver<Vec<Packet<A>>>,
+    /// Of each generator its chunks; they take turns.
+    chunks: Vec<Receiver<Vec<Packet<A>>>>,
+    turn: usize,
     chunk: std::vec::IntoIter<Packet<A>>,
 }
 
@@ -76,17 +78,27 @@ impl<A: Address> Ahead<A> {
         scope: &'s Scope<'s, '_>,
         generator: impl Iterator<Item = Packet<A>> + Send + 's,
     ) -> Self {
-        let (to, chunks) = bounded(CHUNKS);
-        scope.spawn(move || {
-            let mut generator = generator.fuse();
-            loop {
-                let chunk: Vec<_> = generator.by_ref().take(CHUNK).collect();
-                if chunk.is_empty() || to.send(chunk).is_err() {
-                    break;
-                }
-            }
+        let mut generator = generator.fuse();
+        let chunks = std::iter::from_fn(move || {
+            let chunk: Vec<_> = generator.by_ref().take(CHUNK).collect();
+            (!chunk.is_empty()).then_some(chunk)
         });
-        Self { chunks, chunk: Vec::new().into_iter() }
+        Self::start_all(scope, [chunks], CHUNKS)
+    }
+
+    /// Starts generators of chunks, which are taken from each in turn until one has none; `ahead` chunks of each wait.
+    pub fn start_all<'s, C: Iterator<Item = Vec<Packet<A>>> + Send + 's>(
+        scope: &'s Scope<'s, '_>,
+        generators: impl IntoIterator<Item = C>,
+        ahead: usize,
+    ) -> Self {
+        let start = |mut generator: C| {
+            let (to, chunks) = bounded(ahead);
+            scope.spawn(move || generator.all(|chunk| to.send(chunk).is_ok()));
+            chunks
+        };
+        let chunks = generators.into_iter().map(start).collect();
+        Self { chunks, turn: 0, chunk: Vec::new().into_iter() }
     }
 }
 
@@ -98,7 +110,8 @@ impl<A> Iterator for Ahead<A> {
             if let Some(packet) = self.chunk.next() {
                 return Some(packet);
             }
-            self.chunk = self.chunks.recv().ok()?.into_iter();
+            self.chunk = self.chunks.get(self.turn)?.recv().ok()?.into_iter();
+            self.turn = (self.turn + 1) % self.chunks.len();
         }
     }
 }

@@ -1,11 +1,12 @@
 //! `[cloud]`: the network that a tunnel is a node of.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 
+use super::file::list;
 use super::{CloudSettings, TunnelSettings, endpoint};
 use dataplane::keys::{Section, Value, Wrong, string};
 
-const CLOUD: [&str; 6] = ["name", "domain", "directory", "authority", "signer", "tcp"];
+const CLOUD: [&str; 7] = ["name", "domain", "directory", "also", "authority", "signer", "tcp"];
 
 pub(super) fn read(value: &Value<'_>, tunnel: &TunnelSettings) -> Result<CloudSettings, Wrong> {
     let section = Section::new("[cloud]", value, &CLOUD, &[])?;
@@ -28,6 +29,10 @@ pub(super) fn read(value: &Value<'_>, tunnel: &TunnelSettings) -> Result<CloudSe
     let authority = section.get("authority");
     let authority =
         authority.map(|it| address(it, "the authority's IPv4 address inside the tunnel"));
+    let also = list(&section, "also", "a list of ADDRESS:PORT", |value| {
+        let at = string(value)?.parse().ok().filter(|at: &SocketAddr| at.port() != 0);
+        at.ok_or_else(|| wrong(value, "ADDRESS:PORT or [ADDRESS]:PORT"))
+    })?;
     let tcp = section.number("tcp", u16::MAX.into())?.filter(|port| *port != 0);
     Ok(CloudSettings {
         name: string(name)?.parse().map_err(|_| wrong(name, "the name of a node"))?,
@@ -36,6 +41,7 @@ pub(super) fn read(value: &Value<'_>, tunnel: &TunnelSettings) -> Result<CloudSe
             _ => return Err(wrong(domain, "a domain")),
         },
         directory: address(directory, "the directory's IPv4 address inside the tunnel")?,
+        also,
         authority: authority.transpose()?,
         tcp: tcp.map(|port| port as u16),
         signer: string(signer)?

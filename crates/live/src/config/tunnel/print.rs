@@ -41,6 +41,7 @@ impl TunnelSettings {
             lines.text_of("name", cloud.name.as_str());
             lines.text_of("domain", &cloud.domain);
             lines.text_of("directory", &cloud.directory.to_string());
+            lines.list("also", cloud.also.iter().map(ToString::to_string));
             if let Some(authority) = cloud.authority {
                 lines.text_of("authority", &authority.to_string());
             }

@@ -86,6 +86,8 @@ pub struct CloudSettings {
     pub domain: String,
     /// The directory's address inside the tunnel.
     pub directory: Ipv4Addr,
+    /// Where else the directory may be, outside the tunnel, than its peer's endpoint says.
+    pub also: Vec<SocketAddr>,
     /// The authority's address inside the tunnel, where it is another process than the directory.
     pub authority: Option<Ipv4Addr>,
     /// The key that identities are signed with.

@@ -215,7 +215,8 @@ fn what_a_node_cannot_be_is_refused_where_it_stands() {
         (2, "directory = \"10.99.0.1\"\nauthority = \"x\"", 13, "expected the authority's IPv4"),
         (3, "signer = \"AAAA\"", 10, "expected the key of a signer"),
         (2, "directory = \"10.99.0.1\"\ntcp = 70000", 7, "expected a whole number from 0"),
-        (3, "sign = 1", 1, "expected one of name domain directory authority signer tcp"),
+        (3, "sign = 1", 1, "expected one of name domain directory also authority"),
+        (3, "also = [\"192.0.2.1\"]", 9, "expected ADDRESS:PORT or [ADDRESS]:PORT, found"),
     ] {
         let mut lines = good;
         lines[line] = bad;
@@ -429,6 +430,7 @@ prop_compose! {
             name: "laptop".parse().unwrap(),
             domain: "home.internal".to_owned(),
             directory: [10, 99, 0, 1].into(),
+            also: has_rules.then(|| "[2001:db8::1]:51900".parse().unwrap()).into_iter().collect(),
             authority: has_rules.then_some([10, 99, 255, 254].into()),
             signer: SIGNER.parse().unwrap(),
             tcp: has_device.then_some(443),

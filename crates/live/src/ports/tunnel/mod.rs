@@ -28,7 +28,7 @@ mod reception;
 mod seal;
 mod site;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod timers;
 mod waiting;
 mod worker;

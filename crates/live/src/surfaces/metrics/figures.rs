@@ -17,6 +17,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 use rules::model::Counters;
 
+use super::process::Held;
 use crate::answers::{Peer, PortState, WorkerState};
 use crate::api::parts::Parts;
 use crate::api::status::Status;
@@ -36,6 +37,8 @@ pub(super) struct Figures {
     pub(super) most_connections: usize,
     /// The number of connections, by protocol and state; without the connections of a worker that does not answer.
     pub(super) connections: ByState,
+    /// Memory and threads of the process, where the system says.
+    pub(super) held: Option<Held>,
     /// Peers of tunnels.
     pub(super) peers: Vec<Peer>,
     /// Counters of rules and policies, where they are asked for.
@@ -54,12 +57,13 @@ pub(super) struct OfRules {
 type Labels = Vec<(&'static str, String)>;
 
 impl Figures {
-    pub(super) fn of(parts: &Parts, snapshot: Option<Snapshot>) -> Self {
+    pub(super) fn of(parts: &Parts, snapshot: Option<Snapshot>, held: Option<Held>) -> Self {
         let program = parts.rules.published().program();
         Self {
             status: parts.status(),
             most_connections: program.config().ct.max,
             connections: parts.workers.connections_by_state().unwrap_or_default(),
+            held,
             peers: parts.devices.peers(),
             counters: snapshot.as_ref().map(OfRules::of),
         }
@@ -92,6 +96,19 @@ impl Figures {
         let panicked = i64::from(self.status.panicked);
         let what = "Whether a worker has panicked, so that no rule sees a frame any more.";
         page.gauge("panicked", None, what, [(none(), panicked)])
+    }
+
+    fn of_process(&self, page: &mut Page<'_>) -> fmt::Result {
+        let held = self.held.iter();
+        let resident = held.flat_map(|held| {
+            let kinds = [("anonymous", held.anonymous), ("files", held.files)];
+            kinds.map(|(kind, bytes)| (one("kind", kind), bytes as i64))
+        });
+        let what =
+            "Memory of the process that is not on disk: its heap and stacks, and pages of files.";
+        page.gauge("resident", Some(Unit::Bytes), what, resident)?;
+        let threads = self.held.map(|held| (none(), held.threads as i64));
+        page.gauge("threads", None, "Threads of the process.", threads)
     }
 
     fn of_frames(&self, page: &mut Page<'_>) -> fmt::Result {
@@ -299,6 +316,7 @@ impl Collector for Figures {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let page = &mut Page { encoder };
         self.of_run(page)?;
+        self.of_process(page)?;
         self.of_frames(page)?;
         self.of_queues(page)?;
         self.of_workers(page)?;

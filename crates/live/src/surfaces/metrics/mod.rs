@@ -10,6 +10,7 @@
 mod figures;
 mod host;
 mod http;
+mod process;
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +24,7 @@ use crate::config::MetricsSettings;
 use crate::surfaces::serving::{Door, Served as Client, Serving};
 use figures::Figures;
 use http::{Asked, Status};
+use process::Process;
 
 /// A listening socket.
 #[derive(Debug)]
@@ -32,6 +34,7 @@ pub(crate) struct Metrics {
     names: Vec<String>,
     /// Whether every page has the counters of rules.
     rules: bool,
+    process: Option<Process>,
 }
 
 /// The warning about an address that others can reach, too.
@@ -50,7 +53,7 @@ impl Metrics {
         let MetricsSettings { listen, rules, names } = settings.clone();
         let listener = TcpListener::bind(listen)?;
         listener.set_nonblocking(true)?;
-        Ok(Self { listener, names, rules })
+        Ok(Self { listener, names, rules, process: Process::open() })
     }
 
     /// The address of the socket, if the system says so: the port is the system's choice where port 0 was asked for.
@@ -96,7 +99,8 @@ impl Served {
         // Counters of rules take a moment where a worker is busy with a burst.
         let snapshot = with_rules.then(|| self.parts.rules.published().snapshot()).transpose();
         match snapshot.map_err(|error| error.to_string()).and_then(|snapshot| {
-            Figures::of(&self.parts, snapshot).text().map_err(|error| error.to_string())
+            let held = self.metrics.process.as_ref().and_then(Process::held);
+            Figures::of(&self.parts, snapshot, held).text().map_err(|error| error.to_string())
         }) {
             Ok(text) => (Status::Ok, text),
             Err(what) => (Status::Unavailable, format!("{what}\n")),

@@ -74,6 +74,7 @@ fn figures(frames: Accounted) -> Figures {
         },
         most_connections: 100,
         connections: [(("tcp", "ESTABLISHED"), 3)].into(),
+        held: Some(super::process::Held { anonymous: 5, files: 7, threads: 6 }),
         peers: vec![Peer {
             round_trip_s: None,
             tunnel: "office".to_owned(),

@@ -1,5 +1,6 @@
-//! Statements that remember packets and decide by them: limits and quotas.
+//! Statements that remember packets and decide by them: limits, quotas and counts of connections.
 
+pub(super) mod count;
 pub(super) mod limit;
 pub(super) mod named;
 pub(super) mod quota;

@@ -47,7 +47,7 @@ pub(super) struct Joined {
 }
 
 pub(super) fn config(queues: u16, offload: bool) -> TunConfig {
-    TunConfig { name: "tun0".into(), queues, offload, burst_frames: BURST }
+    TunConfig { name: "tun0".into(), queues, offload, burst_frames: BURST, lanes: None }
 }
 
 /// A pool for superframes. The memory of its chunks is touched only as far as frames reach.

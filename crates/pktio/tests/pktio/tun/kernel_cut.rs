@@ -31,7 +31,8 @@ fn router() -> Option<(Namespace, [TunPort; 2])> {
         fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1").unwrap();
         ["tun0", "tun1"].map(|name| {
             let name = name.to_string();
-            let config = TunConfig { name, queues: 1, offload: false, burst_frames: 64 };
+            let config =
+                TunConfig { name, queues: 1, offload: false, burst_frames: 64, lanes: None };
             TunPort::open(&config, &pool).unwrap().pop().unwrap()
         })
     });

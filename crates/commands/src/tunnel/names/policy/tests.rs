@@ -36,6 +36,7 @@ impl Held {
             name: name(0),
             domain: "home.internal".to_owned(),
             directory: [10, 99, 0, 1].into(),
+            also: Vec::new(),
             authority: None,
             tcp: None,
             signer: overlay::Signer::of_seed(&[9; 32]).unwrap().key(),

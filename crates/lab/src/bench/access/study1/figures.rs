@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use super::super::drivers::{DRIVERS, THREADS};
 use super::super::figure::{self, Axes, Caption, Panel, Point, Scale, Series};
-use super::super::published::{STUDY1_SPEED_UPS, STUDY1_STRIPES, STUDY1_THREADS};
+use super::super::published::STUDY1_STRIPES;
 use super::{ENGINES, MODELS};
 use crate::bench::recorded::{Measured, Recorded, runs};
 
@@ -55,7 +56,7 @@ fn model(row: &Measured) -> &str {
     if row.word("source") == "per_worker" { "per_worker" } else { row.word("orchestration") }
 }
 
-/// All engines under one way to share work; the study's tables are of ten threads.
+/// All engines under one way to share work, and the study's four as its authors measured them.
 fn panel(name: &str, preset: usize, rows: &[&Measured]) -> Panel {
     let ours = ENGINES.map(|engine| {
         let of = rows.iter().filter(|row| row.engine == engine.name() && model(row) == name);
@@ -64,11 +65,12 @@ fn panel(name: &str, preset: usize, rows: &[&Measured]) -> Panel {
         let points = of.filter_map(speed_up).collect();
         Series { name: engine.name().to_owned(), points, is_published: false }
     });
-    let theirs = STUDY1_SPEED_UPS.iter().filter(|(_, of, _)| *of == name);
-    let theirs = theirs.map(|(engine, _, values)| Series {
-        name: (*engine).to_owned(),
-        points: vec![Point::sole(STUDY1_THREADS as f64, values[preset - 1])],
-        is_published: true,
+    let theirs = DRIVERS.iter().filter(|driver| driver.model == name).map(|driver| {
+        let points = THREADS.into_iter().zip(driver.speed_ups);
+        let point =
+            |(threads, values): (usize, [f64; 8])| Point::sole(threads as f64, values[preset - 1]);
+        let (name, points) = (driver.engine.name().to_owned(), points.map(point).collect());
+        Series { name, points, is_published: true }
     });
     Panel { title: name.to_owned(), series: ours.into_iter().chain(theirs).collect() }
 }

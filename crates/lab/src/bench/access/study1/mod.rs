@@ -22,7 +22,8 @@ use engines::catalogue::Kind;
 use engines::catalogue::Built;
 
 use super::contest::{Figures, contest};
-use super::published::{STUDY1_SPEED_UPS, STUDY1_STRIPES};
+use super::drivers::{self, DRIVERS};
+use super::published::STUDY1_STRIPES;
 use super::{Origin, Part, Plan, Prepared, Row, Setting, Track, Tuning, run_once};
 use crate::workload::{Preset, Variant};
 
@@ -194,12 +195,15 @@ fn tables(by_preset: &BTreeMap<usize, SpeedUps>, threads: usize) -> String {
     let mut text = format!("\nSpeed-up over serial, {threads} threads; published with 10\n");
     let columns: String =
         by_preset.keys().map(|preset| format!("{:>14}", format!("PS{preset}"))).collect();
-    let _ = writeln!(text, "{:<32}{columns}", "published / ours");
-    for (engine, model, published) in STUDY1_SPEED_UPS {
-        let _ = write!(text, "{:<32}", format!("{engine} {model}"));
+    let _ = writeln!(text, "{:<36}{columns}", "published / ours");
+    for driver in &DRIVERS {
+        let (engine, model) = (driver.engine.name(), driver.model);
+        let name = drivers::name(driver.engine, model).unwrap_or_default();
+        let _ = write!(text, "{name:<36}");
         for (preset, found) in by_preset {
             let ours = found.get(&(engine, model, threads)).map_or(f64::NAN, |ours| mean(ours));
-            let _ = write!(text, "{:>14}", format!("{:.2} / {ours:.2}", published[preset - 1]));
+            let published = driver.speed_ups[2][preset - 1];
+            let _ = write!(text, "{:>14}", format!("{published:.2} / {ours:.2}"));
         }
         text.push('\n');
     }

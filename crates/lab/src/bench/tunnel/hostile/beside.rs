@@ -3,7 +3,7 @@
 use std::io;
 
 use super::sender::Sender;
-use crate::bench::tunnel::iperf::{Amount, Load, transfer};
+use crate::bench::tunnel::iperf::{Load, transfer};
 use crate::bench::tunnel::plan::Plan;
 use crate::bench::tunnel::site::Pair;
 
@@ -26,5 +26,5 @@ pub(super) fn beside(
 /// Bits per second by TCP.
 pub(super) fn rate(pair: &Pair, plan: &Plan) -> io::Result<f64> {
     let load = Load::Tcp { streams: 1 };
-    Ok(transfer(&pair.near, &pair.far, load, Amount::Seconds(plan.tcp()))?.rate)
+    Ok(transfer(&pair.near, &pair.far, load, plan.tcp())?.rate)
 }

@@ -8,7 +8,6 @@ use std::process::Stdio;
 use tunnel::PublicKey;
 
 use super::{Daemon, End, INNER, MTU, Namespace, Overlay};
-use crate::bench::tunnel::namespace::program;
 use crate::studies::overlay::{Peer, Settings};
 
 /// The command of `tamis-bench` that is one end by a form of the study's.
@@ -29,7 +28,7 @@ impl Overlay for StudyForm {
     }
 
     fn start(&self, end: &End, place: &Namespace) -> io::Result<Daemon> {
-        let mut command = program(&self.program);
+        let mut command = place.program(&self.program);
         command.args([COMMAND, self.name]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = place.spawn(command)?;

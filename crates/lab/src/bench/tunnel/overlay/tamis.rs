@@ -13,7 +13,6 @@ use tempfile::TempDir;
 use tunnel::PublicKey;
 
 use super::{Daemon, End, INNER, MTU, Namespace, Overlay};
-use crate::bench::tunnel::namespace::program;
 use crate::bench::tunnel::rounds::OURS;
 
 /// The program.
@@ -36,7 +35,7 @@ impl Overlay for Tamis {
         let folder = TempDir::new()?;
         let config = configure(end, self.workers, folder.path())?;
         let said = folder.path().join("said");
-        let mut command = program(&self.program);
+        let mut command = place.program(&self.program);
         command.args(["tunnel", "up"]).arg(&config);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(fs::File::create(&said)?);
         let mut child = place.spawn(command)?;

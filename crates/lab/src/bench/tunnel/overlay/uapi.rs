@@ -11,7 +11,6 @@ use std::time::Duration;
 use tunnel::PublicKey;
 
 use super::{Daemon, End, INNER, MTU, Namespace, Overlay, quiet, wait_for};
-use crate::bench::tunnel::namespace::program;
 use crate::hex::hex;
 
 /// What is looked for, and by which options it stays in the foreground with an interface of a name that follows.
@@ -39,7 +38,7 @@ impl Overlay for WireGuard {
 
     fn start(&self, end: &End, place: &Namespace) -> io::Result<Daemon> {
         let End { device, address, .. } = end;
-        let mut command = quiet(program(&self.program));
+        let mut command = quiet(place.program(&self.program));
         command.args(self.options).arg(device);
         let socket = Path::new(SOCKETS).join(format!("{device}.sock"));
         let mut daemon = Daemon::new(place.spawn(command)?, Some(socket.clone()), None);

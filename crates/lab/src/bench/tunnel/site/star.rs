@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::process::Command;
 
 use super::{Host, Namespace, Overlay, PORT, UNDER, inner, link};
+use crate::bench::tunnel::group::Group;
 use crate::bench::tunnel::overlay::Peer;
 use crate::oracle::netns::{feed, write_setting};
 
@@ -12,6 +13,10 @@ const RESPONDER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const ROUTER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 254);
 /// The router's device towards the responder.
 const OUT: &str = "out";
+/// Memory of the responder where it is as in the study.
+const MEMORY: u64 = 1 << 30;
+/// The study's link: its rate, the most that goes at once, and what waits at most, 4 ms.
+const LINK: &str = "tbf rate 1gbit burst 128kb limit 512kb";
 
 /// All hosts, running.
 pub(in crate::bench::tunnel) struct Star {
@@ -19,19 +24,33 @@ pub(in crate::bench::tunnel) struct Star {
     pub(in crate::bench::tunnel) initiators: Vec<Host>,
     /// Where initiators come from, as the responder sees it.
     router: Namespace,
+    /// What the responder's programs share: after them, as it goes with the last of them.
+    pub(in crate::bench::tunnel) group: Option<Group>,
 }
 
 impl Star {
-    /// All ends up, and packets going from each initiator.
-    pub(in crate::bench::tunnel) fn new(overlay: &dyn Overlay, initiators: u8) -> io::Result<Self> {
-        let router = Namespace::new()?;
-        let responder = Host::new(Namespace::new()?, inner(254), PORT, format!("dev {UNDER}"))?;
+    /// All ends up, and packets going from each initiator; the responder's link and memory may be the study's.
+    pub(in crate::bench::tunnel) fn new(
+        overlay: &dyn Overlay,
+        initiators: u8,
+        as_study: bool,
+    ) -> io::Result<Self> {
+        let (router, mut place) = (Namespace::new()?, Namespace::new()?);
+        let group = as_study.then(|| Group::new(MEMORY)).transpose()?;
+        if let Some(group) = &group {
+            place.join(group.door());
+        }
+        let responder = Host::new(place, inner(254), PORT, format!("dev {UNDER}"))?;
         let (one, other) = (format!("{RESPONDER}/24"), format!("{ROUTER}/24"));
         link((&responder.place, UNDER, &one), (&router, OUT, &other))?;
+        if as_study {
+            router.run(|| pace(OUT))?;
+            responder.place.run(|| pace(UNDER))?;
+        }
         router.run(translate)?;
         // Only without an overlay: who has one never asks the router for it.
         router.ip(&format!("route add {}/32 via {RESPONDER}\n", responder.end.address))?;
-        let mut star = Self { responder, initiators: Vec::new(), router };
+        let mut star = Self { responder, initiators: Vec::new(), router, group };
         for number in 1..=initiators {
             let host = star.initiator(number)?;
             star.initiators.push(host);
@@ -77,6 +96,11 @@ impl Star {
         }
         Ok(())
     }
+}
+
+/// Has a device send no faster than the study's link.
+fn pace(device: &str) -> io::Result<()> {
+    feed(Command::new("tc").args(["-batch", "-"]), &format!("qdisc add dev {device} root {LINK}\n"))
 }
 
 /// Has the namespace forward, and give what leaves towards the responder the router's own address.

@@ -8,7 +8,7 @@ mod hostile;
 mod live;
 mod memory;
 #[cfg(target_os = "linux")]
-mod namespace;
+pub(crate) mod namespace;
 mod narrow;
 mod own;
 mod packets;

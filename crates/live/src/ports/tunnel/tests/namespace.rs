@@ -9,7 +9,7 @@ use nix::sched::{CloneFlags, unshare};
 type Job = Box<dyn FnOnce() + Send>;
 
 /// Gone with its devices when it is dropped and no socket is in it.
-pub(super) struct Namespace {
+pub(crate) struct Namespace {
     jobs: mpsc::Sender<Job>,
     /// The thread, for `ip` to find it by.
     pub(super) thread: i32,
@@ -17,7 +17,7 @@ pub(super) struct Namespace {
 
 impl Namespace {
     /// A new one. Without the right to make one, says so and gives none.
-    pub(super) fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         let (jobs, orders) = mpsc::channel::<Job>();
         let (tell, made) = mpsc::channel();
         thread::spawn(move || {
@@ -35,14 +35,14 @@ impl Namespace {
     }
 
     /// Runs `work` in it and waits. Sockets and processes that it makes stay in the namespace.
-    pub(super) fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
+    pub(crate) fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
         let (tell, done) = mpsc::channel();
         self.jobs.send(Box::new(move || tell.send(work()).unwrap())).unwrap();
         done.recv().expect("what ran there panicked")
     }
 
     /// Runs a command line in it, which has to succeed.
-    pub(super) fn command(&self, line: &str) {
+    pub(crate) fn command(&self, line: &str) {
         let line = line.to_owned();
         self.run(move || {
             let mut words = line.split_whitespace();

@@ -88,7 +88,8 @@ impl Match for Connlimit {
         to.flag(false, if self.by_destination { "connlimit-daddr" } else { "connlimit-saddr" });
     }
     fn memory(&self) -> Option<Box<dyn Memory>> {
-        Some(Box::new(Counting { rule: *self, lists: Lists::default(), last: None }))
+        let lists = Lists::default();
+        Some(Box::new(Counting { rule: *self, of_all: false, lists, last: None }))
     }
 
     fn tracks(&self) -> bool {
@@ -111,6 +112,16 @@ impl Connlimit {
         ];
         let possible = possible.into_iter().filter(|(is_possible, _)| *is_possible);
         possible.map(|(_, outcome)| outcome).reduce(Outcome::or).unwrap_or(Outcome::MAYBE)
+    }
+
+    /// Compares the count of a list that may be empty.
+    fn compare_all(&self, Counted { least, most }: Counted) -> Outcome {
+        let (above, up_to) = (most.is_none_or(|most| most > self.limit), least <= self.limit);
+        match (above, up_to) {
+            (true, false) => Outcome::YES.invert(!self.above),
+            (false, _) => Outcome::NO.invert(!self.above),
+            (true, true) => Outcome::MAYBE,
+        }
     }
 
     /// The part of the packet's address that counts.
@@ -137,10 +148,23 @@ fn known<T>(read: Read<T>) -> Option<T> {
     }
 }
 
+/// Makes the count of a rule of nft (`ct count`): of all connections that it sees, whatever their zone, in one list that is there
+/// from the start. Source: Linux 6.18.44 `net/netfilter/nft_connlimit.c`.
+#[must_use]
+pub fn count_all(limit: u32, above: bool) -> Box<dyn Memory> {
+    let rule = Connlimit { limit, above, prefix: 0, by_destination: false };
+    Box::new(Counting { rule, of_all: true, lists: Lists::of_one(ALL), last: None })
+}
+
+/// The one list of a rule of nft.
+const ALL: Key = Key { address: [0; 16], zone: 0 };
+
 /// A rule's count.
 #[derive(Debug)]
 struct Counting {
     rule: Connlimit,
+    /// All connections are in one list.
+    of_all: bool,
     lists: Lists,
     /// The last count.
     last: Option<Counted>,
@@ -170,11 +194,13 @@ impl Memory for Counting {
             return Outcome::MAYBE.or(Outcome::HOT_DROP);
         };
         self.lists.starts_midway(tracker.config().mode != Mode::Kernel);
-        let key = Key { address, zone: zone.id };
+        let key = if self.of_all { ALL } else { Key { address, zone: zone.id } };
         let counted = match who {
             Who::One(visit) => self.lists.count(key, &Visit { certain, ..visit }, tracker),
             Who::Nobody => {
-                self.lists.stirred(now);
+                if !self.of_all {
+                    self.lists.stirred(now);
+                }
                 return Outcome::HOT_DROP;
             }
             Who::Unknown => {
@@ -184,7 +210,7 @@ impl Memory for Counting {
             }
         };
         self.last = Some(counted);
-        self.rule.compare(counted)
+        if self.of_all { self.rule.compare_all(counted) } else { self.rule.compare(counted) }
     }
 
     fn remark(&self) -> Option<String> {
@@ -194,7 +220,10 @@ impl Memory for Counting {
             Some(most) => format!("{least} to {most}"),
             None => format!("at least {least}"),
         };
-        Some(format!("counts {count} of /{}", self.rule.prefix))
+        Some(match self.of_all {
+            true => format!("counts {count}"),
+            false => format!("counts {count} of /{}", self.rule.prefix),
+        })
     }
 
     fn outlives_doubt(&self) -> bool {
@@ -301,5 +330,27 @@ impl Flows for Tracker {
 
     fn has(&self, tuple: &Tuple, life: &Arc<Life>) -> bool {
         self.has_life(tuple, life)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_of_nft_compares_with_what_may_be_there() {
+        for (least, most, over) in [
+            (3, None, Outcome::YES),
+            (0, Some(0), Outcome::NO),
+            (2, Some(2), Outcome::NO),
+            (2, Some(3), Outcome::MAYBE),
+            (0, None, Outcome::MAYBE),
+        ] {
+            for above in [true, false] {
+                let rule = Connlimit { limit: 2, above, prefix: 0, by_destination: false };
+                let says = rule.compare_all(Counted { least, most });
+                assert_eq!(says, over.invert(!above), "{least} {most:?} {above}");
+            }
+        }
     }
 }

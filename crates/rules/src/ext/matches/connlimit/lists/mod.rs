@@ -92,6 +92,12 @@ enum There {
 }
 
 impl Lists {
+    /// One list, which is there and empty.
+    pub(super) fn of_one(key: Key) -> Self {
+        let list = List { is_there: There::Surely, ..List::default() };
+        Self { by_key: HashMap::from([(key, list)]), ..Self::default() }
+    }
+
     /// Notes that there may have been connections before the first packet.
     pub(super) fn starts_midway(&mut self, midway: bool) {
         self.midway |= midway;

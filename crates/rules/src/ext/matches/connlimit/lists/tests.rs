@@ -97,6 +97,15 @@ fn the_last_one_over_drops_the_packet_and_an_assured_one_does_not_come_back() {
 }
 
 #[test]
+fn an_assured_one_is_entered_where_its_list_is_made_for_it_alone() {
+    let (mut net, mut there) = (Net::default(), Lists::of_one(KEY));
+    assert_eq!(net.comes(&mut there, 1, Standing::Assured), (0, Some(0)));
+    assert_eq!(net.open(&mut there, 2), (1, Some(1)));
+    let mut made = Lists::default();
+    assert_eq!(net.comes(&mut made, 1, Standing::Assured).1, Some(1));
+}
+
+#[test]
 fn a_repeated_first_packet_may_be_entered_twice_within_a_tick() {
     let (mut net, mut lists) = (Net::default(), Lists::default());
     net.comes(&mut lists, 1, Standing::Begins);

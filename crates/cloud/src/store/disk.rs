@@ -1,9 +1,6 @@
-//! [`Store`]: what a cloud keeps over restarts: devices, their identities, one-time keys, the policy, paths, where nodes were last,
-//! and a log.
-//! [`Redb`] is the store on disk.
+//! [`Redb`]: the store of one cloud, a database in a file.
 //!
-//! Contract: what [`Store::commit`] took is on disk, all of it or nothing. After an error nothing more is acknowledged: the
-//! cloud ends, and begins again from what is there.
+//! Contract: that of [`Store`]; what it took is on disk.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -12,14 +9,14 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result, anyhow, bail};
-use overlay::{Device, Identity, Invitation, Pair, Record, Sources};
+use overlay::{Identity, Pair, Record, Sources};
 use pktio::file::create_anew;
 use redb::{
     Database, ReadableDatabase, ReadableTable, ReadableTableMetadata, TableDefinition,
     WriteTransaction,
 };
-use serde::{Deserialize, Serialize};
-use tunnel::PublicKey;
+
+use super::{Changes, KeptPolicy, LINES, Place, Store, VERSIONS, texts};
 
 const META: TableDefinition<'_, &str, &str> = TableDefinition::new("meta");
 const DEVICES: TableDefinition<'_, &str, &str> = TableDefinition::new("devices");
@@ -37,64 +34,6 @@ const LOG: TableDefinition<'_, u64, &str> = TableDefinition::new("log");
 /// What this release writes; any other is refused.
 const FORMAT: &str = "tamis.cloud/1";
 
-/// Lines of the log that are kept.
-const LINES: u64 = 10_000;
-/// Versions of the policy that are kept.
-const VERSIONS: u64 = 64;
-
-/// Where a cloud keeps what it acknowledges.
-pub(crate) trait Store {
-    /// All that is kept, but for the log.
-    fn records(&self) -> Result<Vec<Record>>;
-
-    /// The policy that was put in force last.
-    fn policy(&self) -> Result<Option<KeptPolicy>>;
-
-    /// Where nodes were last.
-    fn places(&self) -> Result<Vec<Place>>;
-
-    /// Where the nodes of paths send from to the relay.
-    fn sources(&self) -> Result<Vec<(Pair, Sources)>>;
-
-    /// Keeps changes.
-    fn commit(&mut self, changes: &Changes) -> Result<()>;
-
-    /// Keeps changes that nobody waits for, in their order, some time soon.
-    ///
-    /// # Errors
-    /// These could not be kept, or some of before.
-    fn commit_soon(&mut self, changes: Changes) -> Result<()> {
-        self.commit(&changes)
-    }
-
-    /// Waits until all is kept that was to be kept soon.
-    ///
-    /// # Errors
-    /// Some of it could not be kept.
-    fn flush(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    /// The last lines of the log, `most` at most, the newest at the end.
-    fn lines(&self, most: usize) -> Result<Vec<String>>;
-}
-
-/// Where a node's session comes from, by its key: a cloud that restarts knows by it whose datagram of a lost session came.
-pub(crate) type Place = (PublicKey, SocketAddr);
-
-/// What is kept at once.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Changes {
-    pub(crate) records: Vec<Record>,
-    pub(crate) policy: Option<KeptPolicy>,
-    pub(crate) places: Vec<Place>,
-    pub(crate) sources: Vec<(Pair, Sources)>,
-    /// Keys of nodes that are no longer.
-    pub(crate) displaced: Vec<PublicKey>,
-    /// Lines of the log.
-    pub(crate) lines: Vec<String>,
-}
-
 /// A database in a file, and a thread that waits for the disk where nobody else does.
 pub(crate) struct Redb {
     database: Arc<Database>,
@@ -104,30 +43,6 @@ pub(crate) struct Redb {
 
 /// Changes that wait for the thread; with more the caller waits for the disk, too.
 const WAITING: usize = 16;
-
-/// A version of the policy.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct KeptPolicy {
-    pub(crate) version: u64,
-    /// The text, in TOML.
-    pub(crate) text: String,
-    /// It is what the configuration had, which goes on saying what is allowed.
-    pub(crate) configured: bool,
-}
-
-#[derive(Serialize, Deserialize)]
-struct KeptDevice {
-    key: String,
-    number: u32,
-    revoked: bool,
-}
-
-#[derive(Serialize, Deserialize)]
-struct KeptInvitation {
-    name: String,
-    expires: u64,
-    used: Option<String>,
-}
 
 impl Redb {
     /// Opens the database of a file, which is made if there is none.
@@ -186,19 +101,11 @@ impl Store for Redb {
         let mut records = Vec::new();
         for row in reading.open_table(DEVICES)?.iter()? {
             let (name, kept) = row?;
-            let name = name.value();
-            let kept: KeptDevice = serde_json::from_str(kept.value()).context(name.to_owned())?;
-            let (key, number, revoked) = (kept.key.parse()?, kept.number, kept.revoked);
-            records.push(Record::Device(Device { name: name.parse()?, key, number, revoked }));
+            records.push(Record::Device(texts::device(name.value(), kept.value())?));
         }
         for row in reading.open_table(INVITATIONS)?.iter()? {
             let (key, kept) = row?;
-            let key = key.value();
-            let kept: KeptInvitation =
-                serde_json::from_str(kept.value()).context(key.to_owned())?;
-            let used = kept.used.as_deref().map(str::parse::<PublicKey>).transpose()?;
-            let (key, name, expires) = (key.parse()?, kept.name.parse()?, kept.expires);
-            records.push(Record::Invitation(Invitation { key, name, expires, used }));
+            records.push(Record::Invitation(texts::invitation(key.value(), kept.value())?));
         }
         for row in reading.open_table(IDENTITIES)?.iter()? {
             let (name, kept) = row?;
@@ -319,15 +226,12 @@ fn write(writing: &WriteTransaction, record: &Record) -> Result<()> {
     let mut devices = writing.open_table(DEVICES)?;
     let mut invitations = writing.open_table(INVITATIONS)?;
     match record {
-        Record::Device(Device { name, key, number, revoked }) => {
-            let (key, number, revoked) = (key.to_string(), *number, *revoked);
-            let kept = serde_json::to_string(&KeptDevice { key, number, revoked })?;
-            devices.insert(name.as_str(), &*kept)?;
+        Record::Device(device) => {
+            devices.insert(device.name.as_str(), &*texts::of_device(device)?)?;
         }
-        Record::Invitation(Invitation { key, name, expires, used }) => {
-            let (name, used) = (name.to_string(), used.map(|key| key.to_string()));
-            let kept = serde_json::to_string(&KeptInvitation { name, expires: *expires, used })?;
-            invitations.insert(&*key.to_string(), &*kept)?;
+        Record::Invitation(invitation) => {
+            let key = invitation.key.to_string();
+            invitations.insert(&*key, &*texts::of_invitation(invitation)?)?;
         }
         Record::Identity(identity) => {
             let name = identity.claims.name.as_str();
@@ -345,7 +249,8 @@ fn write(writing: &WriteTransaction, record: &Record) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use overlay::{Claims, Signer};
+    use overlay::{Claims, Device, Invitation, Signer};
+    use tunnel::PublicKey;
 
     use super::*;
 
