@@ -113,7 +113,8 @@ mod tests {
     fn scrambling_is_linear_and_a_draw_is_not_even_affine() {
         let draw = |state: u32| Tabled::mangle(state) + 1;
         let (mut linear, mut affine) = (true, true);
-        for (x, y) in (1..2_000).map(|at: u32| (at * 104_729, at * 15_485_863 % (1 << 30))) {
+        let at = |factor: u32, at: u32| at.wrapping_mul(factor) % (1 << 30);
+        for (x, y) in (1..2_000).map(|n| (at(104_729, n), at(15_485_863, n))) {
             linear &= Tabled::mangle(x ^ y) == Tabled::mangle(x) ^ Tabled::mangle(y);
             affine &= draw(x ^ y) == draw(x) ^ draw(y) ^ draw(0);
         }

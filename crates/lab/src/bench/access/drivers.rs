@@ -2,7 +2,7 @@
 //! each.
 //!
 //! Source: the raw data beside the study's code (`bench_persisted/results_193285383091666__10m.json` of vic-lsh/polywall on
-//! GitHub), cut to three decimals; what the study's text has of them is cut to two, which a test compares.
+//! GitHub), cut to three decimals; the study's text has some of them to two, cut or rounded, which a test compares.
 
 use engines::catalogue::Kind;
 

@@ -203,8 +203,9 @@ mod tests {
             } else {
                 let is_it = |one: &&Driver| (one.engine, one.model) == (engine, model);
                 let ours = DRIVERS.iter().find(is_it).unwrap().speed_ups[2];
-                let cut = ours.map(|ours| (ours * 100.0 + 1e-6).floor() / 100.0);
-                assert_eq!(cut.as_slice(), values, "{driver}");
+                // The text rounds some and cuts others.
+                let near = ours.iter().zip(&values).all(|(ours, text)| (ours - text).abs() < 0.01);
+                assert!(near && values.len() == 8, "{driver}: {ours:?}, {values:?}");
             }
             rows += 1;
         }
