@@ -7,6 +7,7 @@ use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
 
 use libc::c_int;
+use rustix::thread::{CapabilitySet, capabilities};
 
 use super::sys;
 use crate::bpf;
@@ -29,12 +30,19 @@ pub(crate) fn open(name: &str, is_only: bool) -> io::Result<(OwnedFd, String)> {
 pub(crate) fn open_lanes(name: &str, lanes: &TunLanes) -> io::Result<(Vec<OwnedFd>, String)> {
     let (first, name) = open(name, true)?;
     let mut all = vec![first];
-    let program = bpf::load(SOCKET_FILTER, &lanes.program);
-    if program.and_then(|program| sys::set_steering(&all[0], &program)).is_ok() {
+    let load = || bpf::load(SOCKET_FILTER, &lanes.program);
+    let program = may_load().then(load).and_then(Result::ok);
+    if program.is_some_and(|program| sys::set_steering(&all[0], &program).is_ok()) {
         let more = (1..lanes.count).map_while(|_| open(&name, false).ok());
         all.extend(more.map(|(lane, _)| lane));
     }
     Ok((all, name))
+}
+
+/// Whether the kernel lets this thread load programs. A service that may not load any may be killed for the system call, too.
+fn may_load() -> bool {
+    let may = CapabilitySet::BPF | CapabilitySet::SYS_ADMIN;
+    capabilities(None).is_ok_and(|sets| sets.effective.intersects(may))
 }
 
 /// One queue among several needs a device that can have several; a device that was made for one has to do for one.
