@@ -77,7 +77,7 @@ impl Directory {
             }
         }
         let Some(attempt) = self.paths.attempt(pair, pause, now.nanos) else {
-            // The attempt under way is at a socket that is no more: another one begins once it has ended.
+            // The attempt under way tries a socket that a node had before: another one begins once it has ended.
             return if self.paths.is_fresh(pair) {
                 self.wait_with(waiting)
             };
