@@ -216,7 +216,7 @@ fn what_a_node_cannot_be_is_refused_where_it_stands() {
         (3, "signer = \"AAAA\"", 10, "expected the key of a signer"),
         (2, "directory = \"10.99.0.1\"\ntcp = 70000", 7, "expected a whole number from 0"),
         (3, "sign = 1", 1, "expected one of name domain directory also authority"),
-        (3, "also = [\"192.0.2.1\"]", 9, "expected ADDRESS:PORT or [ADDRESS]:PORT, found"),
+        (2, "directory = \"10.99.0.1\"\nalso = [\"192.0.2.1\"]", 9, "expected ADDRESS:PORT or"),
     ] {
         let mut lines = good;
         lines[line] = bad;
