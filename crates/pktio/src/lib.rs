@@ -37,7 +37,6 @@ mod socket;
 mod timestamp;
 #[cfg(target_os = "linux")]
 mod tun;
-mod tun_lanes;
 #[cfg(target_os = "linux")]
 mod vnet;
 mod xdp_mode;
@@ -60,7 +59,7 @@ pub use link::LinkType;
 pub use mapping::would_map;
 pub use memory::{FrameBuf, Memory, Region, Taken};
 pub use memory_port::MemoryPort;
-pub use opener::{InProcess, Opener};
+pub use opener::{InProcess, Opener, TunLanes};
 pub use pcap_file::{
     CaptureReader, CaptureWriter, Damage, EndOfFile, Interface, Pace, PacedReader, Speed,
 };
@@ -70,6 +69,5 @@ pub use readiness::{Bell, Readiness};
 pub use timestamp::Timestamp;
 #[cfg(target_os = "linux")]
 pub use tun::{Offloads, TunConfig, TunPort};
-pub use tun_lanes::TunLanes;
 pub use xdp_mode::XdpMode;
 pub use xdp_sockets::XdpSockets;

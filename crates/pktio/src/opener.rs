@@ -11,9 +11,20 @@ use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 
-use crate::tun_lanes::TunLanes;
 use crate::xdp_mode::XdpMode;
 use crate::xdp_sockets::XdpSockets;
+
+/// The lanes of a port, and the program by which the kernel chooses a frame's.
+///
+/// A frame waits for frames of its own lane alone. The frames of a lane keep their order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TunLanes {
+    /// How many there are.
+    pub count: u16,
+    /// Instructions of eBPF, each as `bpf_instruction` makes it: a program of the kind `BPF_PROG_TYPE_SOCKET_FILTER`, which
+    /// is asked for each frame, and whose result, divided by the number of lanes, leaves the lane as remainder.
+    pub program: Vec<u64>,
+}
 
 /// Makes descriptors of devices, and takes links up and down.
 pub trait Opener: fmt::Debug + Send + Sync {
@@ -81,7 +92,7 @@ impl Opener for InProcess {
     }
 
     fn tun_lanes(&self, name: &str, lanes: &TunLanes) -> io::Result<(Vec<OwnedFd>, String)> {
-        crate::tun::queue::open_lanes(name, lanes)
+        crate::tun::queue::open_lanes(name, lanes.count, &lanes.program)
     }
 
     fn xdp_sockets(

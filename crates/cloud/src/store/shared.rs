@@ -244,10 +244,6 @@ impl Store for Shared {
         Ok(())
     }
 
-    fn commit_soon(&mut self, changes: Changes) -> Result<()> {
-        self.commit(&changes)
-    }
-
     fn flush(&mut self) -> Result<()> {
         let until = Instant::now() + PATIENCE;
         self.common.changed.notify_all();

@@ -87,19 +87,25 @@ fn every_command_has_its_help() {
     }
 }
 
+/// The rows of ends between hosts in namespaces, where those can be had.
+#[cfg(target_os = "linux")]
+fn measured(args: &[&str]) -> Option<Vec<Value>> {
+    let ran = bench(args);
+    let said = text(&ran.stderr);
+    if said.contains("it needs root") || said.contains("is not installed") {
+        eprintln!("SKIPPED: {said}");
+        return None;
+    }
+    assert!(ran.status.success(), "{said}");
+    Some(lines(&ran.stdout))
+}
+
 /// Two hosts in namespaces, each with an end that seals by one thread: it moves, it restarts, and traffic is back.
 #[cfg(target_os = "linux")]
 #[test]
 fn ends_of_an_overlay_are_started_and_measured() {
     let args = ["tunnel", "--without-tamis", "--forms", "--quick", "--only", "back", "--json"];
-    let ran = bench(&args);
-    let said = text(&ran.stderr);
-    if said.contains("it needs root") || said.contains("is not installed") {
-        eprintln!("SKIPPED: {said}");
-        return;
-    }
-    assert!(ran.status.success(), "{said}");
-    let rows = lines(&ran.stdout);
+    let Some(rows) = measured(&args) else { return };
     for engine in ["conventional", "mutex"] {
         let is = |row: &&Value| row["name"] == "tunnel.back" && row["engine"] == engine;
         let events = rows.iter().filter(is).count();
@@ -112,14 +118,8 @@ fn ends_of_an_overlay_are_started_and_measured() {
 #[test]
 fn the_evaluation_of_an_overlay_as_the_study_has_it() {
     let args = ["tunnel", "--without-tamis", "--quick", "--only", "star", "--as-study"];
-    let ran = bench(&[&args[..], &["--forms", "--initiators", "3", "--json"]].concat());
-    let said = text(&ran.stderr);
-    if said.contains("it needs root") || said.contains("is not installed") {
-        eprintln!("SKIPPED: {said}");
-        return;
-    }
-    assert!(ran.status.success(), "{said}");
-    let rows = lines(&ran.stdout);
+    let args = [&args[..], &["--forms", "--initiators", "3", "--json"]].concat();
+    let Some(rows) = measured(&args) else { return };
     if rows.iter().any(|row| row["why"].as_str().is_some_and(|why| why.contains("cgroup"))) {
         eprintln!("SKIPPED: no control groups: {rows:?}");
         return;

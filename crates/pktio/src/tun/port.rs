@@ -12,12 +12,11 @@ use crate::burst::Burst;
 use crate::frame::{Direction, FrameMeta, LiveMeta};
 use crate::link::LinkType;
 use crate::memory::FrameBuf;
-use crate::opener::{InProcess, Opener};
+use crate::opener::{InProcess, Opener, TunLanes};
 use crate::pool::Pool;
 use crate::port::{Port, PortError, Stats};
 use crate::readiness::Readiness;
 use crate::timestamp::Timestamp;
-use crate::tun_lanes::TunLanes;
 use crate::vnet;
 
 /// Bytes after which a burst ends: superframes of one burst stay in a core's own cache.

@@ -11,7 +11,6 @@ use rustix::thread::{CapabilitySet, capabilities};
 
 use super::sys;
 use crate::bpf;
-use crate::tun_lanes::TunLanes;
 
 /// IP packets, without the four bytes of protocol that TUN devices put before them by default.
 const FLAGS: c_int = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
@@ -26,14 +25,19 @@ pub(crate) fn open(name: &str, is_only: bool) -> io::Result<(OwnedFd, String)> {
     Ok((queue.into(), name))
 }
 
-/// The lanes of the only queue of the device `name`, and the name that it has; one where there cannot be more.
-pub(crate) fn open_lanes(name: &str, lanes: &TunLanes) -> io::Result<(Vec<OwnedFd>, String)> {
+/// Up to `count` lanes of the only queue of the device `name`, of which the kernel chooses by a program, and the name that it has; one
+/// lane where there cannot be more.
+pub(crate) fn open_lanes(
+    name: &str,
+    count: u16,
+    program: &[u64],
+) -> io::Result<(Vec<OwnedFd>, String)> {
     let (first, name) = open(name, true)?;
     let mut all = vec![first];
-    let load = || bpf::load(SOCKET_FILTER, &lanes.program);
-    let program = may_load().then(load).and_then(Result::ok);
-    if program.is_some_and(|program| sys::set_steering(&all[0], &program).is_ok()) {
-        let more = (1..lanes.count).map_while(|_| open(&name, false).ok());
+    let load = || bpf::load(SOCKET_FILTER, program);
+    let loaded = may_load().then(load).and_then(Result::ok);
+    if loaded.is_some_and(|program| sys::set_steering(&all[0], &program).is_ok()) {
+        let more = (1..count).map_while(|_| open(&name, false).ok());
         all.extend(more.map(|(lane, _)| lane));
     }
     Ok((all, name))

@@ -100,6 +100,29 @@ impl Point {
     }
 }
 
+/// A line for each engine of some rows, in the order of the engines' first rows, with its points from left to right.
+pub fn by_engine<'r>(
+    rows: impl IntoIterator<Item = &'r Measured>,
+    place: impl Fn(&Measured) -> Point,
+) -> Vec<Series> {
+    let mut all: Vec<Series> = Vec::new();
+    for row in rows {
+        let point = place(row);
+        match all.iter_mut().find(|one| one.name == row.engine) {
+            Some(one) => one.points.push(point),
+            None => all.push(Series {
+                name: row.engine.clone(),
+                points: vec![point],
+                is_published: false,
+            }),
+        }
+    }
+    for one in &mut all {
+        one.points.sort_by(|one, other| one.x.total_cmp(&other.x));
+    }
+    all
+}
+
 const PANEL: (i32, i32) = (330, 270);
 /// Room left of, above, right of and below the lines of a panel.
 const LEFT: i32 = 58;

@@ -7,7 +7,7 @@ use crate::layouts::Kind;
 
 use super::count::Counting;
 use super::study::{DRIVERS, Driver, MEMORY};
-use crate::bench::figure::{self, Axes, Caption, Panel, Point, Scale, Series, Strip};
+use crate::bench::figure::{self, Axes, Caption, Panel, Point, Scale, Strip, by_engine};
 use crate::bench::recorded::{Measured, Recorded, runs};
 
 /// Draws what the document has figures for.
@@ -193,18 +193,8 @@ fn growth(
     path: &Path,
 ) -> Result<(), String> {
     let panel = |(name, title, along): &Grows| {
-        let mut series: Vec<Series> = Vec::new();
-        for row in recorded.named(name) {
-            let point = Point::of(row.number(along), row, 1e6);
-            match series.iter_mut().find(|one| one.name == row.engine) {
-                Some(one) => one.points.push(point),
-                None => series.push(Series {
-                    name: row.engine.clone(),
-                    points: vec![point],
-                    is_published: false,
-                }),
-            }
-        }
+        let place = |row: &Measured| Point::of(row.number(along), row, 1e6);
+        let series = by_engine(recorded.named(name), place);
         Panel { title: (*title).to_owned(), series }
     };
     let panels: Vec<_> = grows.iter().map(panel).filter(|one| !one.series.is_empty()).collect();

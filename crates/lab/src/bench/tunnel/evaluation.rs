@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::bench::figure::{self, Axes, Caption, Panel, Point, Scale, Series};
+use crate::bench::figure::{self, Axes, Caption, Panel, Point, Scale, by_engine};
 use crate::bench::recorded::{Measured, Recorded, runs};
 
 const MEGA: f64 = 1e-6;
@@ -85,27 +85,9 @@ fn draw_one(
     let all = shown.iter().flat_map(|(_, rows)| rows.iter().copied());
     let how = format!("namespaces of one machine, 1 Gbit/s, 1 GiB; {} rounds", runs(all));
     let caption = Caption { title: format!("CYPHONIC client: {title}"), note: recorded.note(&how) };
-    let panels = shown.map(|(title, rows)| panel(title, &rows, place));
+    let panels = shown
+        .map(|(title, rows)| Panel { title: title.to_owned(), series: by_engine(rows, place) });
     figure::panels(path, &caption, axes, &panels)
-}
-
-fn panel(title: &str, rows: &[&Measured], place: Place) -> Panel {
-    let mut series: Vec<Series> = Vec::new();
-    for row in rows {
-        let point = place(row);
-        match series.iter_mut().find(|one| one.name == row.engine) {
-            Some(one) => one.points.push(point),
-            None => series.push(Series {
-                name: row.engine.clone(),
-                points: vec![point],
-                is_published: false,
-            }),
-        }
-    }
-    for one in &mut series {
-        one.points.sort_by(|one, other| one.x.total_cmp(&other.x));
-    }
-    Panel { title: title.to_owned(), series }
 }
 
 #[cfg(test)]
@@ -128,10 +110,10 @@ mod tests {
             }
         }
         let recorded = Recorded::of(&out).unwrap();
-        let series = panel("TCP", &rows(&recorded, "ten_tcp", |_| true), |row| {
+        let series = by_engine(rows(&recorded, "ten_tcp", |_| true), |row| {
             Point::of(row.number("initiators"), row, MEGA)
         });
-        let [tamis, mutex] = &series.series[..] else { panic!("{series:?}") };
+        let [tamis, mutex] = &series[..] else { panic!("{series:?}") };
         assert_eq!((&*tamis.name, &*mutex.name), ("tamis", "mutex"));
         assert_eq!(tamis.points, [Point::sole(1.0, 20.0), Point::sole(10.0, 20.0)]);
         let directory = tempfile::tempdir().unwrap();

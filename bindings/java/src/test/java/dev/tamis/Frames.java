@@ -37,7 +37,7 @@ final class Frames implements AutoCloseable {
         this.slots = UNSAFE.allocateMemory((long) count * SLOT);
     }
 
-    private static Unsafe unsafe() {
+    static Unsafe unsafe() {
         try {
             Field field = Unsafe.class.getDeclaredField("theUnsafe");
             field.setAccessible(true);

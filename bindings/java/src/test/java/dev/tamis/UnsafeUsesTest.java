@@ -15,7 +15,6 @@ import java.io.ObjectInputStream;
 import java.io.ObjectOutputStream;
 import java.io.Serializable;
 import java.lang.management.ManagementFactory;
-import java.lang.reflect.Field;
 import java.util.Arrays;
 
 /**
@@ -26,18 +25,8 @@ import java.util.Arrays;
  * <p>{@code main} times the serialization, as no test does.
  */
 class UnsafeUsesTest {
-    private static final Unsafe UNSAFE = unsafe();
+    private static final Unsafe UNSAFE = Frames.unsafe();
     private static final int ROUNDS = 100_000;
-
-    private static Unsafe unsafe() {
-        try {
-            Field field = Unsafe.class.getDeclaredField("theUnsafe");
-            field.setAccessible(true);
-            return (Unsafe) field.get(null);
-        } catch (ReflectiveOperationException e) {
-            throw new ExceptionInInitializerError(e);
-        }
-    }
 
     private static long offset(Class<?> of, String field) throws NoSuchFieldException {
         return UNSAFE.objectFieldOffset(of.getDeclaredField(field));
