@@ -68,11 +68,11 @@ fn rules_see_into_the_tags_of_vlan_devices_and_a_bridge_s_rules_the_tags() {
         let why = String::from_utf8_lossy(&run.stderr);
         return skipped(&format!("VLAN devices: {} {why}", run.status));
     }
-    let lines: Vec<&str> = said.lines().collect();
+    let lines: Vec<&str> = said.lines().map(str::trim_start).collect();
     assert_eq!(lines[..2], ["5 passes", "6 does not"], "{said}");
     assert_eq!(
         lines[2],
-        "4 336 ip filter -A FORWARD -p icmp -j ACCEPT  # rule 1 of FORWARD, line 3"
+        "4             336 ip filter -A FORWARD -p icmp -j ACCEPT  # rule 1 of FORWARD, line 3"
     );
     let dropped = "bridge filter -A FORWARD -p 802_1Q --vlan-id 6 -j DROP";
     let counters = lines[3].split_once(dropped).map(|(counters, _)| counters);

@@ -1,7 +1,9 @@
 //! The kernel's choice of lanes is that of plain code, and a flow that floods neither holds up nor loses another's packets.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::net::{Ipv4Addr, UdpSocket};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use pktio::{Burst, Pool, Port, TunConfig, TunPort};
@@ -12,6 +14,8 @@ use crate::ports::tunnel::tests::namespace::Namespace;
 const DEVICE: &str = "lanes0";
 /// Packets of an IPv4 header, one of UDP, and this.
 const NUMBER: usize = 4;
+/// How long something may take.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A device with these lanes in a namespace of its own.
 fn open(lanes: Option<TunLanes>) -> Option<(Namespace, TunPort)> {
@@ -47,9 +51,23 @@ fn has_lanes(port: &mut TunPort, namespace: &Namespace) -> bool {
     has
 }
 
+/// A socket of a flow at this address. A process that another test starts has the one that was closed before until it runs its
+/// program.
+fn bound(address: &str, flow: u16) -> UdpSocket {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match UdpSocket::bind((address, 20_000 + flow)) {
+            Err(error) if error.kind() == ErrorKind::AddrInUse && Instant::now() < until => {
+                thread::yield_now();
+            }
+            bound => return bound.unwrap(),
+        }
+    }
+}
+
 /// Sends `count` packets of a flow of UDP, each with its number.
 fn send(flow: u16, count: u32) {
-    let socket = UdpSocket::bind((Ipv4Addr::new(10, 77, 0, 1), 20_000 + flow)).unwrap();
+    let socket = bound("10.77.0.1", flow);
     for number in 0..count {
         socket.send_to(&number.to_be_bytes(), "10.77.0.9:9").unwrap();
     }
@@ -111,14 +129,12 @@ fn the_kernel_chooses_lanes_as_plain_code_does() {
     namespace.run(|| {
         for flow in 0..100_u16 {
             send(flow, 2);
-            let socket = UdpSocket::bind(("fd77::1", 20_000 + flow)).unwrap();
+            let socket = bound("fd77::1", flow);
             socket.send_to(&[1; 33], ("fd77::9", 9 + flow)).unwrap();
             // Fragments of both families.
             socket.send_to(&[1; 3000], ("fd77::a", 9)).unwrap();
-            UdpSocket::bind(("10.77.0.1", 20_000 + flow))
-                .unwrap()
-                .send_to(&[1; 3000], (Ipv4Addr::new(10, 77, 0, 2 + flow as u8), 9))
-                .unwrap();
+            let to = (Ipv4Addr::new(10, 77, 0, 2 + flow as u8), 9);
+            bound("10.77.0.1", flow).send_to(&[1; 3000], to).unwrap();
         }
     });
     let all = received(&mut port);
@@ -172,7 +188,7 @@ fn flooded(lanes: Option<TunLanes>) -> Option<Vec<(u16, u32)>> {
     });
     let began = Instant::now();
     let mut all = Vec::new();
-    while all.is_empty() && began.elapsed() < Duration::from_secs(10) {
+    while all.is_empty() && began.elapsed() < PATIENCE {
         all = numbers(&received(&mut port));
     }
     Some(all)
