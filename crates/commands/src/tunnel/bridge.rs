@@ -3,7 +3,8 @@
 //! Contract: all sockets are opened at once, so that it may work where none may be opened any more. For each port of a server there
 //! stands a UDP port on loopback: what the tunnel sends there goes to the server's, and what comes from that comes from
 //! there. It reads no datagram. A datagram for which there is no room, or no connection yet, is lost, as by UDP; a connection
-//! that failed is tried again, by the same socket.
+//! that failed is tried again, by the same socket; one that was in use is begun again without a word, as a server that began again knows
+//! nodes by their connections, and a node that only receives would wait for it in vain.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
@@ -26,6 +27,8 @@ const LONGEST: usize = 9_216;
 const PATIENCE: u64 = 10 * SECOND;
 /// Nanoseconds after which a connection that failed is tried again.
 const AGAIN: u64 = SECOND;
+/// Nanoseconds for which a connection is in use after a datagram: more than two keepalives, and less than servers keep a silent one.
+const IN_USE: u64 = 60 * SECOND;
 
 /// Connections to the servers of a network.
 pub(super) struct Bridge {
@@ -35,8 +38,6 @@ pub(super) struct Bridge {
     links: Vec<Link>,
     /// The tunnel's UDP port, once it is known.
     tunnel: u16,
-    /// A server to which there is always to be a connection, once there was one.
-    kept: Option<IpAddr>,
     /// A server to which there is another connection than before.
     again: Option<IpAddr>,
     buffer: Vec<u8>,
@@ -55,6 +56,8 @@ struct Link {
     is: Is,
     /// There was a connection to that server before.
     was: bool,
+    /// When the tunnel sent something to it last.
+    sent: u64,
 }
 
 /// What a connection is, and since when or until when.
@@ -81,15 +84,14 @@ impl Bridge {
             let socket = socket_with(family, SocketType::STREAM, flags, None)?;
             set_tcp_nodelay(&socket, true)?;
             let (framed, is) = (Framed::default(), Is::Off(0));
-            let (server, was) = (None, false);
-            Ok::<_, io::Error>(Link { socket: socket.into(), server, framed, is, was })
+            let (server, was, sent) = (None, false, 0);
+            Ok::<_, io::Error>(Link { socket: socket.into(), server, framed, is, was, sent })
         };
         Ok(Self {
             port,
             stands: (0..STANDS).map(stand).collect::<Result<_, _>>()?,
             links: (0..SERVERS).map(link).collect::<Result<_, _>>()?,
             tunnel: 0,
-            kept: None,
             again: None,
             buffer: vec![0; 4 * LONGEST],
         })
@@ -98,11 +100,6 @@ impl Bridge {
     /// The tunnel sends from this UDP port.
     pub(super) fn set_tunnel(&mut self, port: u16) {
         self.tunnel = port;
-    }
-
-    /// To this server there is always to be a connection, once there was one.
-    pub(super) fn keep(&mut self, server: IpAddr) {
-        self.kept = Some(server);
     }
 
     /// A server to which there is another connection than before: it may have begun again, and knows this one by what comes next.
@@ -154,7 +151,7 @@ impl Bridge {
 
     /// Carries what there is.
     pub(super) fn turn(&mut self, now: u64) {
-        let Self { port, stands, links, tunnel, kept, again, buffer } = self;
+        let Self { port, stands, links, tunnel, again, buffer } = self;
         for Stand { socket, server } in stands.iter() {
             let Some(server) = server else { continue };
             let Some(link) = links.iter_mut().find(|it| it.server == Some(server.ip())) else {
@@ -165,6 +162,7 @@ impl Bridge {
                     // Nobody else of this host speaks for the tunnel.
                     Ok((length, from)) if from.port() == *tunnel => {
                         link.begin(SocketAddr::new(server.ip(), *port), now);
+                        link.sent = now;
                         link.framed.send(server.port(), &buffer[..length]);
                     }
                     Ok(_) => {}
@@ -177,7 +175,7 @@ impl Bridge {
         let tunnel = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), *tunnel);
         for link in links {
             let Some(server) = link.server else { continue };
-            if link.was && *kept == Some(server) {
+            if link.was && now.saturating_sub(link.sent) < IN_USE {
                 link.begin(SocketAddr::new(server, *port), now);
             }
             let (was_there, was) = (link.is == Is::There, link.was);
@@ -336,9 +334,8 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_is_kept_is_connected_to_again_without_a_word() {
+    fn a_connection_in_use_is_begun_again_without_a_word() {
         let (server, tunnel, mut bridge) = scene();
-        bridge.keep([127, 0, 0, 1].into());
         let stand = bridge.stand_for("127.0.0.1:51900".parse().unwrap()).unwrap();
         server.set_nonblocking(true).unwrap();
         for _ in 0..20 {
@@ -349,7 +346,13 @@ mod tests {
         let accepted = until(&mut bridge, || server.accept().ok());
         until(&mut bridge, || Some(()));
         drop(accepted);
-        until(&mut bridge, || server.accept().ok());
+        drop(until(&mut bridge, || server.accept().ok()));
+        // Nothing was sent for a while.
+        for _ in 0..20 {
+            bridge.turn(IN_USE + 20 * SECOND);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(server.accept().is_err());
     }
 
     #[test]

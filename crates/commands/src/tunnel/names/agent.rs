@@ -244,7 +244,6 @@ impl Names {
         };
         if is_all && change.is_some() {
             bridge.clear();
-            bridge.keep(directory.ip());
             log.tell(match is_tcp {
                 true => "warning: the directory does not answer by UDP: TCP is tried",
                 false => "the directory is reached by UDP again, or tried",
@@ -264,7 +263,6 @@ impl Names {
         let mut is_tcp = false;
         if let Some((bridge, _)) = self.tcp.as_mut().filter(|(_, way)| way.is_tcp()) {
             bridge.clear();
-            bridge.keep(place.ip());
             is_tcp = true;
         }
         self.reach_servers((is_tcp, is_tcp), now, peers, log);
