@@ -133,6 +133,9 @@ def memory(folder):
     packets.write(folder / "a.pcap", chain.from_iterable(repeat(frames, 20)))
     page = [TAMIS, "replay", str(folder / "rules"), str(folder / "a.pcap"), *FORWARD, "--html", str(folder / "page")]
     yield "memory.html", peak(page)
+    (folder / "services").write_text(packets.services(44000))
+    packets.write(folder / "one.pcap", packets.singles(1))
+    yield "memory.services", peak([TAMIS, "replay", str(folder / "services"), str(folder / "one.pcap")])
     (folder / "rules").write_text(packets.rules(1000, True))
     yield "memory.run", least(folder, [("a", 'kind = "loopback"'), ("b", 'kind = "loopback"')])
     if os.geteuid() == 0:
