@@ -73,6 +73,7 @@ INSTRUCTIONS = {
     "replay.reader": (replay(20, packets.singles, "--from", "+1000000"), 6000, 60000),
     "replay.20_rules": (replay(20, packets.singles), 6000, 60000),
     "replay.100_rules": (replay(100, packets.singles), 6000, 60000),
+    "replay.6000_rules": (replay(6000, packets.singles), 6000, 60000),
     "replay.conversations": (replay(-20, packets.conversations, "--ct", "kernel"), 6000, 60000),
     "replay.midstream": (replay(-20, packets.singles), 6000, 60000),
     "replay.1000_connections": (connections(1000), 6000, 60000),
