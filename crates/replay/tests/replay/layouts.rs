@@ -44,14 +44,18 @@ fn sorted(folder: &Path) -> Vec<String> {
 }
 
 /// The report, its counters and the verdict of every packet.
-type Outcome = (Vec<u8>, String, String, Vec<u8>);
+pub(crate) type Outcome = (Vec<u8>, String, String, Vec<u8>);
 
 /// What a replay says; `None` where captures cannot be read.
 fn outcome(rules: &[RulesFile], captures: &[String], reference: bool) -> Option<Outcome> {
     outcome_on(rules, captures, Config { reference, ..Config::default() })
 }
 
-fn outcome_on(rules: &[RulesFile], captures: &[String], config: Config) -> Option<Outcome> {
+pub(crate) fn outcome_on(
+    rules: &[RulesFile],
+    captures: &[String],
+    config: Config,
+) -> Option<Outcome> {
     let mut verdicts = Vec::new();
     let mut wanted = Wanted { verdicts: Some(&mut verdicts), ..Wanted::default() };
     let mut report = run::replay(rules, captures, &config.clone().into(), &mut wanted).ok()?;
