@@ -41,22 +41,21 @@ struct Slot {
 }
 
 impl Groups {
-    /// Makes tables of these rules, whose numbers ascend.
-    pub(super) fn of(rules: &[(u32, Asks)], is_v6: bool) -> Self {
-        let mut by_form: HashMap<Form, Vec<(u32, Asks)>> = HashMap::new();
-        for (number, asks) in rules {
-            by_form.entry(Form::of(asks, is_v6)).or_default().push((*number, *asks));
+    /// Makes tables of these rules, whose numbers ascend; `asks` reads a rule.
+    pub(super) fn of(rules: &[u32], asks: impl Fn(u32) -> Asks, is_v6: bool) -> Self {
+        let mut by_form: HashMap<Form, Vec<u32>> = HashMap::new();
+        for number in rules {
+            by_form.entry(Form::of(&asks(*number), is_v6)).or_default().push(*number);
         }
-        let mut forms: Vec<(Form, Vec<(u32, Asks)>)> = by_form.into_iter().collect();
-        forms.sort_unstable_by_key(|(_, rules)| rules.first().map(|rule| rule.0));
-        let mut groups = Self::default();
-        let (mut made, mut slots, mut members) = (Vec::new(), Vec::new(), Vec::new());
-        for (form, rules) in joined(forms) {
-            made.push(group(form.masks(), &rules, &mut slots, &mut members));
+        let mut forms: Vec<Formed> = by_form.into_iter().collect();
+        forms.sort_unstable_by_key(|(_, rules)| rules.first().copied());
+        let (mut groups, mut slots, mut members) = (Vec::new(), Vec::new(), Vec::new());
+        for (form, rules) in joined(forms, &asks) {
+            let hashed = hashed(&form.masks(), &rules, &asks);
+            groups.push(group(form.masks(), &hashed, &mut slots, &mut members));
         }
-        made.sort_unstable_by_key(|group| group.first);
-        (groups.groups, groups.slots, groups.rules) = (made.into(), slots.into(), members.into());
-        groups
+        groups.sort_unstable_by_key(|group: &Group| group.first);
+        Self { groups: groups.into(), slots: slots.into(), rules: members.into() }
     }
 
     /// What a lookup costs at most, on average, in rules that are asked meanwhile.
@@ -128,19 +127,31 @@ impl Groups {
     }
 }
 
+/// A form and the numbers of its rules.
+type Formed = (Form, Vec<u32>);
+
+/// Rules by the hashes of what they are looked up by, of one hash in their order.
+fn hashed(masks: &Masks, rules: &[u32], asks: &impl Fn(u32) -> Asks) -> Vec<(u64, u32)> {
+    let mut hashed: Vec<(u64, u32)> =
+        rules.iter().map(|number| (masks.hash(&asks(*number)), *number)).collect();
+    hashed.sort_unstable();
+    hashed
+}
+
+/// The number of hashes.
+fn distinct(hashed: &[(u64, u32)]) -> usize {
+    hashed.chunk_by(|a, b| a.0 == b.0).count()
+}
+
 /// Lays the table of a group out.
 fn group(
     masks: Masks,
-    rules: &[(u32, Asks)],
+    hashed: &[(u64, u32)],
     slots: &mut Vec<Slot>,
     members: &mut Vec<u32>,
 ) -> Group {
-    let mut hashed: Vec<(u64, u32)> =
-        rules.iter().map(|(number, asks)| (masks.hash(asks), *number)).collect();
-    hashed.sort_unstable();
     let from = slots.len();
-    let distinct = hashed.chunk_by(|a, b| a.0 == b.0).count();
-    let size = (2 * distinct).next_power_of_two();
+    let size = (2 * distinct(hashed)).next_power_of_two();
     slots.resize(from + size, Slot::default());
     let own = &mut slots[from..];
     for same in hashed.chunk_by(|a, b| a.0 == b.0) {
@@ -152,15 +163,16 @@ fn group(
         own[at] = Slot { hash, from: members.len() as u32, len: same.len() as u32 };
         members.extend(same.iter().map(|(_, number)| number));
     }
-    let numbers = || rules.iter().map(|rule| rule.0);
+    let numbers = || hashed.iter().map(|(_, number)| *number);
     let (first, last) = (numbers().min().unwrap_or(0), numbers().max().unwrap_or(0));
     Group { masks, first, last, from, slots: size }
 }
 
 /// Joins forms of few rules to others that include them, where those rules cost less there than a lookup.
-fn joined(mut forms: Vec<(Form, Vec<(u32, Asks)>)>) -> Vec<(Form, Vec<(u32, Asks)>)> {
+fn joined(mut forms: Vec<Formed>, asks: &impl Fn(u32) -> Asks) -> Vec<Formed> {
     forms.sort_by_key(|(_, rules)| std::cmp::Reverse(rules.len()));
-    let keys: Vec<usize> = forms.iter().map(|(form, rules)| distinct(*form, rules)).collect();
+    let keys = |(form, rules): &Formed| distinct(&hashed(&form.masks(), rules, asks));
+    let keys: Vec<usize> = forms.iter().map(keys).collect();
     let mut joined = vec![0; forms.len()];
     for at in (0..forms.len()).rev() {
         let (form, few) = (forms[at].0, forms[at].1.len());
@@ -175,13 +187,4 @@ fn joined(mut forms: Vec<(Form, Vec<(u32, Asks)>)>) -> Vec<(Form, Vec<(u32, Asks
     }
     forms.retain(|(_, rules)| !rules.is_empty());
     forms
-}
-
-/// Things that rules are looked up by.
-fn distinct(form: Form, rules: &[(u32, Asks)]) -> usize {
-    let masks = form.masks();
-    let mut hashes: Vec<u64> = rules.iter().map(|(_, asks)| masks.hash(asks)).collect();
-    hashes.sort_unstable();
-    hashes.dedup();
-    hashes.len()
 }

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use self::groups::Groups;
 use super::code::{self, Asks};
-use super::segment::Segments;
+use super::segment::{Segment, Segments};
 use crate::eval::Key;
 
 /// Rules of the shortest chain that may have an index.
@@ -107,12 +107,17 @@ impl Index {
                 has_interfaces |= asks.has_interfaces;
                 ports_of |= if asks.has_ports { 1 << asks.protocol } else { 0 };
                 let group = if asks.counts { &mut counts } else { &mut stops };
-                group.push((places.len() as u32, asks));
+                group.push(places.len() as u32);
                 places.push(Place { segment: number, word });
                 word += words.len() as u32;
             }
         }
-        let [stops, counts] = [stops, counts].map(|rules| Groups::of(&rules, is_v6));
+        let segments: Vec<&Segment> = chain.iter().collect();
+        let asks = |number: u32| {
+            let place: &Place = &places[number as usize];
+            Asks::of(first_words(&segments[place.segment as usize].words, place.word))
+        };
+        let [stops, counts] = [stops, counts].map(|rules| Groups::of(&rules, asks, is_v6));
         let (places, firsts) = (places.into(), firsts.into());
         Self { places, firsts, stops, counts, has_interfaces, ports_of }
     }
@@ -161,4 +166,10 @@ impl Index {
     pub(crate) fn place(&self, number: u32) -> Option<Place> {
         self.places.get(number as usize).copied()
     }
+}
+
+/// The words of the rule whose first one this is.
+fn first_words(words: &[u64], word: u32) -> &[u64] {
+    let rest = words.get(word as usize..).unwrap_or_default();
+    code::first_rule(rest).map_or(&[], |(rule, _)| rule)
 }
