@@ -105,13 +105,22 @@ load() {
     sent=$("${@:3}" "$(bytes_of "$load")" "$(together_of "$load")" "$(rate_of "$load")" 2>/dev/null | grep -E '^[0-9]+$' || true)
     wait $receiving || true
     after=$(on_cpu "$relay_pid")
-    grep -E '^[0-9]+ [0-9]+ ' "$folder/received" | awk -v who="$who" -v load_="$load" -v spent=$((after - before)) -v sent="$sent" '{
+    told "$who" "$load" $((after - before)) "$sent"
+}
+
+told() { # Who, load, nanoseconds on a processor, sent; and what was received.
+    grep -E '^[0-9]+ [0-9]+ ' "$folder/received" | awk -v who="$1" -v load_="$2" -v spent="$3" -v sent="$4" '{
         printf "%-12s %-10s sent %9d  arrived %9d  %8.0f /s  %6.3f Gbit/s  %7.0f ns\n",
             who, load_, sent, $1, ($3 > 0 ? $1 / $3 : 0), ($3 > 0 ? $2 * 8 / $3 / 1e9 : 0), ($1 ? spent / $1 : 0) }' | tee -a "$folder/rows"
 }
 
-delay() { # Who; then what prints median, 99th percentile and count.
-    "${@:2}" 2>/dev/null | grep -E '^[0-9.]+ [0-9.]+ [0-9]+$' |
+# Who; then what prints median, 99th percentile and count. Whatever else runs on the machine waits meanwhile.
+delay() {
+    local process
+    for process in $(for name in relay a b; do ip netns pids "$id-$name"; done); do
+        chrt --fifo --all-tasks --pid 1 "$process" >/dev/null
+    done
+    (chrt --fifo --pid 1 $BASHPID >/dev/null && "${@:2}") 2>/dev/null | grep -E '^[0-9.]+ [0-9.]+ [0-9]+$' |
         awk -v who="$1" '{ printf "%-12s delay      median %.1f us, 99%% %.1f us, of %d\n", who, $1, $2, $3 }' | tee -a "$folder/rows" || true
 }
 
@@ -182,25 +191,26 @@ peer-relay() {
     local key vni head
     read -r _ key vni <<<"$(grep ready "$folder/told")"
     head=$(in_ a "$RELAYS" bind "$key" "$vni" $relay 0 9001)
-    in_ b "$RELAYS" bind "$key" "$vni" $relay 1 9002 >/dev/null
+    # It answers from the address that its routes say.
+    in_ b "$RELAYS" bind "$key" "$vni" 10.0.2.254:$port 1 9002 >/dev/null
     to=$relay
     by_udp peer-relay "$head"
-    echoes peer-relay $relay $relay "$head"
+    echoes peer-relay 10.0.2.254:$port $relay "$head"
     stop
 }
 
-derp_receive() { in_ b "$RELAYS" derp-receive $derp; }
-derp_send() { in_ a "$RELAYS" derp-send $derp "$1" "$2" "$seconds" "$3"; }
-
-# By plain HTTP: TLS would cost it more.
+# By plain HTTP: TLS would cost it more. Both clients are one program, which waits for frames that are on their way.
 derper() {
     [ -x "${DERPER:-}" ] && [ -x "${RELAYS:-}" ] || { missing derper; return; }
     in_ relay env HOME="$folder" "$DERPER" -dev -a :3340 -http-port -1 -stun=false >"$folder/derper" 2>&1 &
     await "$folder/derper" "serving"
     relay_pid=$(ip netns pids "$id-relay" | head -1)
-    derp=http://10.0.1.254:3340/derp receiver=derp_receive
-    local which
-    for which in paced paced-long short long; do load derper $which derp_send; done
+    local which before derp=http://10.0.1.254:3340/derp
+    for which in paced paced-long short long; do
+        before=$(on_cpu "$relay_pid")
+        in_ a "$RELAYS" derp-load $derp "$(bytes_of $which)" "$seconds" "$(rate_of $which)" >"$folder/received" 2>&1 || true
+        told derper $which $(($(on_cpu "$relay_pid") - before)) "$(grep -E '^[0-9]+$' "$folder/received" || true)"
+    done
     rm -f "$folder/echo"
     in_ b "$RELAYS" derp-echo $derp >"$folder/echo" 2>&1 &
     await "$folder/echo" ready

@@ -1,12 +1,12 @@
 // Command relays is what crates/lab/relay.sh needs to measure tailscale's relays: its UDP peer relay without a control server,
 // and clients of DERP that cost little. Keys are fixed.
 //
-//	relays peer-relay PORT                              the relay, with one endpoint; prints "ready", its key, and the endpoint's number
-//	relays bind KEY NUMBER RELAY SIDE PORT              makes PORT of this host a side of the endpoint, 0 or 1
-//	relays derp-receive URL                             counts what arrives, as `receive` of crates/cloud/src/workers/figures.rs does
-//	relays derp-echo URL                                sends back what arrives
-//	relays derp-send URL LENGTH TOGETHER SECONDS RATE   sends, TOGETHER frames by a call; a rate of 0 is as fast as it goes
-//	relays derp-delay URL COUNT                         median and 99th percentile of the time that echoes of 200 bytes take, in microseconds
+//	relays peer-relay PORT                     the relay, with one endpoint; prints "ready", its key, and the endpoint's number
+//	relays bind KEY NUMBER RELAY SIDE PORT     makes PORT of this host a side of the endpoint, 0 or 1
+//	relays derp-load URL LENGTH SECONDS RATE   sends and receives; a rate of 0 is as fast as it goes; prints what was sent, and what arrived
+//	                                           as `receive` of crates/cloud/src/workers/figures.rs does
+//	relays derp-echo URL                       sends back what arrives
+//	relays derp-delay URL COUNT                median and 99th percentile of the time that echoes of 200 bytes take, in microseconds
 package main
 
 import (
@@ -23,6 +23,7 @@ import (
 	"os"
 	"sort"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"go4.org/mem"
@@ -44,12 +45,10 @@ func main() {
 		peerRelay(uint16(number(words[0])))
 	case "bind":
 		bind(words[0], uint32(number(words[1])), words[2], number(words[3]), number(words[4]))
-	case "derp-receive":
-		derpReceive(words[0])
 	case "derp-echo":
 		derpEcho(words[0])
-	case "derp-send":
-		derpSend(words[0], number(words[1]), number(words[2]), number(words[3]), number(words[4]))
+	case "derp-load":
+		derpLoad(words[0], number(words[1]), number(words[2]), number(words[3]))
 	case "derp-delay":
 		derpDelay(words[0], number(words[1]))
 	default:
@@ -128,6 +127,8 @@ const (
 	recvPacket = 5
 	frameHead  = 5
 	keyLength  = 32
+	// A connection's queue in a relay, of frames.
+	window = 32
 )
 
 // dial is a connection of a client to a relay of DERP, after which frames are read and written by hand.
@@ -172,21 +173,39 @@ func each(conn net.Conn, from *bufio.Reader, silence time.Duration, take func([]
 	}
 }
 
-func derpReceive(at string) {
-	conn, from := dial(at, 1)
-	fmt.Println("ready")
-	var datagrams, octets int
-	var first, last time.Time
-	each(conn, from, 2*time.Second, func(payload []byte) {
-		datagrams, octets = datagrams+1, octets+len(payload)
-		if from.Buffered() == 0 || first.IsZero() {
-			last = time.Now()
-		}
-		if first.IsZero() {
-			first = last
-		}
+// derpLoad has at most `window` frames on their way: of more, the relay drops nearly all.
+func derpLoad(at string, length, seconds, rate int) {
+	to, from := dial(at, 1)
+	conn, _ := dial(at, 0)
+	var arrived, octets atomic.Int64
+	go each(to, from, time.Minute, func(payload []byte) {
+		octets.Add(int64(len(payload)))
+		arrived.Add(1)
 	})
-	fmt.Printf("%d %d %.3f 0\n", datagrams, octets, last.Sub(first).Seconds())
+	one := frame(0, make([]byte, length))
+	frames := bytes.Repeat(one, window)
+	var sent, lost int64
+	since, moved, before := time.Now(), time.Now(), int64(0)
+	for time.Since(since) < time.Duration(seconds)*time.Second {
+		if now := arrived.Load(); now != before {
+			before, moved = now, time.Now()
+		}
+		room := window - (sent - lost - before)
+		if rate > 0 {
+			room = min(room, int64(time.Since(since).Seconds()*float64(rate))-sent)
+		}
+		if room <= 0 {
+			if time.Since(moved) > 10*time.Millisecond {
+				lost = sent - before
+			}
+			time.Sleep(20 * time.Microsecond)
+			continue
+		}
+		must(conn.Write(frames[:int(room)*len(one)]))
+		sent += room
+	}
+	took := time.Since(since).Seconds()
+	fmt.Printf("%d\n%d %d %.3f 0\n", sent, arrived.Load(), octets.Load(), took)
 }
 
 func derpEcho(at string) {
