@@ -109,6 +109,10 @@ load() {
 }
 
 told() { # Who, load, nanoseconds on a processor, sent; and what was received.
+    if ! grep -qE '^[0-9]+ [0-9]+ ' "$folder/received"; then
+        missing "$1 $2: $(tail -1 "$folder/received")"
+        return
+    fi
     grep -E '^[0-9]+ [0-9]+ ' "$folder/received" | awk -v who="$1" -v load_="$2" -v spent="$3" -v sent="$4" '{
         printf "%-12s %-10s sent %9d  arrived %9d  %8.0f /s  %6.3f Gbit/s  %7.0f ns\n",
             who, load_, sent, $1, ($3 > 0 ? $1 / $3 : 0), ($3 > 0 ? $2 * 8 / $3 / 1e9 : 0), ($1 ? spent / $1 : 0) }' | tee -a "$folder/rows"
@@ -166,7 +170,7 @@ tamis() { ours tamis trs 1 1; }
 plain-2() { ours plain-2 plain 2 8; }
 tamis-2() { ours tamis-2 trs 2 8; }
 
-missing() { echo "$1 missing" | tee -a "$folder/missing"; }
+missing() { echo "missing: $1" | tee -a "$folder/missing"; }
 
 coturn() {
     command -v "${TURNSERVER:-turnserver}" >/dev/null || { missing coturn; return; }

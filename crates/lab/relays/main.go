@@ -190,7 +190,7 @@ func derpLoad(at string, length, seconds, rate int) {
 		if now := arrived.Load(); now != before {
 			before, moved = now, time.Now()
 		}
-		room := window - (sent - lost - before)
+		room := min(window, window-(sent-lost-before))
 		if rate > 0 {
 			room = min(room, int64(time.Since(since).Seconds()*float64(rate))-sent)
 		}
