@@ -305,6 +305,7 @@ medians() {
 
 read -ra all <<<"${ONLY:-direct plain tamis plain-2 tamis-2 coturn peer-relay derper nebula}"
 lay
+touch "$folder/rows"
 for round in $(seq "${ROUNDS:-3}"); do
     echo "round $round"
     for number in $(seq 0 $((${#all[@]} - 1))); do
