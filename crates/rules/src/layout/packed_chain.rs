@@ -29,7 +29,7 @@ pub struct Cursor<'r> {
     run: Run<'r>,
     more: &'r [Segment],
     /// The chain, if it may have an index, and how many rules stand before this segment.
-    indexed: Option<(&'r Segments, &'r Lazy)>,
+    indexed: Option<&'r Segments>,
     before: u32,
 }
 
@@ -46,12 +46,14 @@ impl<'r> Cursor<'r> {
         true
     }
 
-    /// Finds what a sweep finds by the chain's index; `None` where something is not known of the packet.
+    /// Finds what a sweep finds by the chain's index; `None` where something is not known of the packet. Not inlined, and one for all
+    /// observers: the sweep of a short chain needs its registers.
+    #[inline(never)]
     fn look_up(
         &mut self,
         (chain, index): (&'r Segments, &Index),
         key: &Key<'_>,
-        count: &mut impl FnMut(u32),
+        count: &mut dyn FnMut(u32),
     ) -> Option<Swept<'r>> {
         let packet = index.read(key)?;
         let from = self.before + self.run.read() as u32;
@@ -176,7 +178,7 @@ impl<'r> Source<'r> for &'r PackedChains {
             return (jump, Cursor { run: Run::default(), more: &[], indexed: None, before: 0 });
         };
         let run = Run::new(&chain.first.words, &chain.first.rules);
-        let indexed = chain.index.as_deref().map(|index| (chain, index));
+        let indexed = chain.index.is_some().then_some(chain);
         (jump, Cursor { run, more: chain.more(), indexed, before: 0 })
     }
 
@@ -190,8 +192,8 @@ impl<'r> Source<'r> for &'r PackedChains {
 
     #[inline]
     fn sweep(&self, at: &mut Cursor<'r>, key: &Key<'_>, mut count: impl FnMut(u32)) -> Swept<'r> {
-        if let Some((chain, lazy)) = at.indexed
-            && let Some(index) = lazy.get()
+        if let Some(chain) = at.indexed
+            && let Some(index) = chain.index.as_ref().and_then(|lazy| lazy.get())
             && let Some(swept) = at.look_up((chain, index), key, &mut count)
         {
             return swept;
@@ -202,7 +204,9 @@ impl<'r> Source<'r> for &'r PackedChains {
             swept = at.run.sweep(key, &mut count);
             swept.0 += before;
         }
-        if let Some((chain, lazy)) = at.indexed {
+        if let Some(chain) = at.indexed
+            && let Some(lazy) = &chain.index
+        {
             lazy.count(swept.0, chain, self.is_v6);
         }
         swept

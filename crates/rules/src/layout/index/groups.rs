@@ -47,14 +47,13 @@ impl Groups {
         for number in rules {
             by_form.entry(Form::of(&asks(*number), is_v6)).or_default().push(*number);
         }
-        let mut forms: Vec<Formed> = by_form.into_iter().collect();
-        forms.sort_unstable_by_key(|(_, rules)| rules.first().copied());
+        let forms = joined(by_form.into_iter().collect(), &asks);
+        let order = order(&forms, |(_, rules)| rules.iter().copied().min().unwrap_or(0).into());
         let (mut groups, mut slots, mut members) = (Vec::new(), Vec::new(), Vec::new());
-        for (form, rules) in joined(forms, &asks) {
-            let hashed = hashed(&form.masks(), &rules, &asks);
+        for (form, rules) in order.into_iter().filter_map(|at| forms.get(at)) {
+            let hashed = hashed(&form.masks(), rules, &asks);
             groups.push(group(form.masks(), &hashed, &mut slots, &mut members));
         }
-        groups.sort_unstable_by_key(|group: &Group| group.first);
         Self { groups: groups.into(), slots: slots.into(), rules: members.into() }
     }
 
@@ -138,6 +137,14 @@ fn hashed(masks: &Masks, rules: &[u32], asks: &impl Fn(u32) -> Asks) -> Vec<(u64
     hashed
 }
 
+/// The places of forms by a number of each, the least first. All that is sorted here is of one type, so there is one sort.
+fn order(forms: &[Formed], by: impl Fn(&Formed) -> u64) -> Vec<usize> {
+    let mut order: Vec<(u64, u32)> =
+        forms.iter().zip(0..).map(|(formed, at)| (by(formed), at)).collect();
+    order.sort_unstable();
+    order.into_iter().map(|(_, at)| at as usize).collect()
+}
+
 /// The number of hashes.
 fn distinct(hashed: &[(u64, u32)]) -> usize {
     hashed.chunk_by(|a, b| a.0 == b.0).count()
@@ -170,11 +177,10 @@ fn group(
 
 /// Joins forms of few rules to others that include them, where those rules cost less there than a lookup.
 fn joined(mut forms: Vec<Formed>, asks: &impl Fn(u32) -> Asks) -> Vec<Formed> {
-    forms.sort_by_key(|(_, rules)| std::cmp::Reverse(rules.len()));
     let keys = |(form, rules): &Formed| distinct(&hashed(&form.masks(), rules, asks));
     let keys: Vec<usize> = forms.iter().map(keys).collect();
     let mut joined = vec![0; forms.len()];
-    for at in (0..forms.len()).rev() {
+    for at in order(&forms, |(_, rules)| rules.len() as u64) {
         let (form, few) = (forms[at].0, forms[at].1.len());
         let others = forms.iter().enumerate().filter(|(other, (wide, rules))| {
             let is_other = *other != at && !rules.is_empty() && wide.includes(&form);

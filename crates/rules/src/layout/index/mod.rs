@@ -20,7 +20,7 @@ use super::segment::{Segment, Segments};
 use crate::eval::Key;
 
 /// Rules of the shortest chain that may have an index.
-pub(crate) const LONG: usize = 64;
+pub(crate) const LONG: usize = 16;
 /// How many times its rules a chain is swept before it gets an index.
 const PAYS: u64 = 32;
 /// Rules that are swept while one is asked that was looked up.
