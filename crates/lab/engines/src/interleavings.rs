@@ -14,11 +14,13 @@ use super::cached::{Cached, Invalidation};
 use super::coarse::Coarse;
 use super::concurrent_map::Atomic as ConcurrentMap;
 use super::fine::Fine;
+use super::hopscotch::{Hops, Hopscotch};
 use super::matrix::Atomic as Matrix;
 use super::optimistic::Optimistic;
 use super::sparse::Sparse;
 use super::striped::Striped;
 use super::striped_map::{Atomic as StripedMap, Settings};
+use super::table::Index;
 
 fn config(address: u32, png: bool, begin: u32, end: u32, accept: bool) -> Config<u32> {
     Config { address, persona_non_grata: png, accept, begin, end }
@@ -326,8 +328,29 @@ macro_rules! null_cases {
 
 null_cases! {
     null_cases_fine: |default| Fine::<u32>::new(default, 4);
+    null_cases_hopscotch: |default| Hopscotch::<u32>::new(default, 1);
     null_cases_optimistic: |default| Optimistic::<u32>::new(default, 4);
     null_cases_tamis_sparse: |default| Sparse::new(default, 1);
+}
+
+/// An entry that is there is found while others are put in, which moves it, and what is not there is not found.
+#[test]
+fn hopscotch_finds_what_moves() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(|| {
+        let hops = Arc::new(Hops::<u32, u32>::with_room(2));
+        let put = |hops: &Hops<u32, u32>, address: u32| {
+            hops.get_or_insert(address, || address, &());
+        };
+        (0..2).for_each(|address| put(&hops, address));
+        let others = hops.clone();
+        let writer = thread::spawn(move || (2..4).for_each(|address| put(&others, address)));
+        assert!((0..2).all(|address| hops.get(address, &()) == Some(&address)));
+        assert_eq!(hops.get(9, &()), None);
+        writer.join().unwrap();
+        assert!((0..4).all(|address| hops.get(address, &()) == Some(&address)));
+    });
 }
 
 /// Two writers change ranges of one address that overlap, one putting in and one taking out, while a reader looks: R is
@@ -421,6 +444,7 @@ models! {
     cached: Cached::new(Tamis::new(4, false).unwrap(), Invalidation::Epoch);
     striped: Striped::<u32>::new(false, 2);
     fine: Fine::<u32>::new(false, 4);
+    hopscotch: Hopscotch::<u32>::new(false, 2);
     optimistic: Optimistic::<u32>::new(false, 4);
     tamis_words: Tamis::new(4, false).unwrap();
     tamis_lanes: Tamis::tight(4, false);

@@ -11,7 +11,7 @@ use engines::{Body, Config, Data, Packet};
 
 use super::*;
 
-fn models() -> [Orchestration; 7] {
+fn models() -> [Orchestration; 8] {
     Orchestration::all(20, 1)
 }
 
