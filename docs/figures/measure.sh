@@ -89,6 +89,7 @@ runs="--runs ${RUNS:-3}"
 	measure study2-addresses access --profile study2 --only addresses $runs
 	measure study2-settings access --profile study2 --only settings $runs
 	measure access-tables access --engine fine,split_ordered --preset 1,3,8
+	measure access-hopscotch access --engine fine,split_ordered,hopscotch --preset 1,3,8 --packets 300000 --runs 15
 }
 for part in linear layouts misses memory fan growth; do
 	measure "xtables2-$part" rules --only "$part"

@@ -6,7 +6,7 @@
 use std::sync::Mutex;
 
 use crate::tamis::Tamis;
-use crate::{Config, Engine};
+use crate::{Address, Config, Engine};
 use loom::sync::Arc;
 use loom::thread;
 
@@ -333,23 +333,28 @@ null_cases! {
     null_cases_tamis_sparse: |default| Sparse::new(default, 1);
 }
 
-/// An entry that is there is found while others are put in, which moves it, and what is not there is not found.
+/// An entry is found while another one is put in, which moves it, and what is not there is not found.
 #[test]
 fn hopscotch_finds_what_moves() {
+    let of_home = |home| (0..).filter(move |address: &u32| address.spread() & 3 == home);
+    let (moved, other) = (of_home(1).next().unwrap(), of_home(0).next().unwrap());
+    let (moves, absent) = (of_home(0).nth(1).unwrap(), of_home(1).nth(1).unwrap());
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
-    builder.check(|| {
+    builder.check(move || {
+        // Four buckets, of which an entry is in its home or in the next one.
         let hops = Arc::new(Hops::<u32, u32>::with_room(2));
-        let put = |hops: &Hops<u32, u32>, address: u32| {
-            hops.get_or_insert(address, || address, &());
-        };
-        (0..2).for_each(|address| put(&hops, address));
-        let others = hops.clone();
-        let writer = thread::spawn(move || (2..4).for_each(|address| put(&others, address)));
-        assert!((0..2).all(|address| hops.get(address, &()) == Some(&address)));
-        assert_eq!(hops.get(9, &()), None);
+        [other, moved].map(|address| hops.get_or_insert(address, || address, &()));
+        let writes = hops.clone();
+        let writer = thread::spawn(move || {
+            writes.get_or_insert(moves, || moves, &());
+        });
+        assert_eq!(hops.get(moved, &()), Some(&moved));
+        assert_eq!(hops.get(absent, &()), None);
         writer.join().unwrap();
-        assert!((0..4).all(|address| hops.get(address, &()) == Some(&address)));
+        assert!(
+            [other, moved, moves].iter().all(|address| hops.get(*address, &()) == Some(address))
+        );
     });
 }
 

@@ -24,7 +24,8 @@ fn figures_are_those_of_their_documents() {
         let recorded = Recorded::from_json(&text).unwrap_or_else(|why| panic!("{document}: {why}"));
         pictures::draw(&recorded, drawn.path()).unwrap();
     }
-    let both = |dir: &Path| [".svg", ".md"].into_iter().flat_map(|ending| files(dir, ending)).collect();
+    let both =
+        |dir: &Path| [".svg", ".md"].into_iter().flat_map(|ending| files(dir, ending)).collect();
     let names: BTreeSet<String> = both(drawn.path());
     assert_eq!(names, both(&kept), "make figures");
     for name in names {

@@ -143,12 +143,10 @@ fn studies_draw_their_figures_with_ours_in_them() {
 }
 
 /// Decisions that are in flight with a change, how many of them a lock for each address has wait for it, and how many stripes.
-fn meetings(addresses_log: u32, stripes: usize) -> [usize; 3] {
-    let preset = Preset { addresses_log, trains_log: addresses_log - 1, ..PRESETS[0] };
-    let prepared = Prepared::new(Variant::A, &preset, false, 50_000);
+fn meetings(packets: &[Packet<u32>], stripes: usize) -> [usize; 3] {
     let striped = engines::striped::Striped::<u32>::new(false, stripes);
     let mut counts = [0; 3];
-    for in_flight in prepared.packets().windows(256) {
+    for in_flight in packets.windows(256) {
         let Packet::Config(config) = in_flight[0] else { continue };
         for packet in &in_flight[1..] {
             let Packet::Data(data) = packet else { continue };
@@ -166,9 +164,12 @@ fn meetings(addresses_log: u32, stripes: usize) -> [usize; 3] {
 /// addresses then, whichever lock they wait at: what stripes have others wait for beside them is not more.
 #[test]
 fn where_addresses_collide_stripes_wait_as_entries_do() {
-    let shares = |log, stripes| {
-        let [all, entries, striped] = meetings(log, stripes);
-        println!("{} addresses, {stripes} stripes: {entries} and {striped} of {all}", 1 << log);
+    let shares = |addresses_log: u32, stripes| {
+        let preset = Preset { addresses_log, trains_log: addresses_log - 1, ..PRESETS[0] };
+        let prepared = Prepared::new(Variant::A, &preset, false, 50_000);
+        let [all, entries, striped] = meetings(prepared.packets(), stripes);
+        let addresses = 1 << addresses_log;
+        println!("{addresses} addresses, {stripes} stripes: {entries} and {striped} of {all}");
         [entries, striped].map(|meet| meet as f64 / all as f64)
     };
     let [mut more, mut gain] = [0.0, f64::MAX];
@@ -181,4 +182,21 @@ fn where_addresses_collide_stripes_wait_as_entries_do() {
         [more, gain] = [entries, striped / entries];
     }
     assert!(more > 0.1 && gain < 2.5, "{more} {gain}");
+}
+
+/// Study 1 expects stripes to fall behind as the stream goes on, since ever more addresses share one. In its own setting, whose
+/// addresses are numbers of 30 bits, what stripes hold up beside is the same share at the end of a million packets.
+#[test]
+fn stripes_hold_up_no_more_as_the_stream_goes_on() {
+    for preset in [&PRESETS[0], &PRESETS[3]] {
+        let prepared = Prepared::new(Variant::C, preset, true, 1_000_000);
+        let beside = |from: usize| {
+            let [all, entries, striped] =
+                meetings(&prepared.packets()[from..from + 100_000], 10_000);
+            println!("preset {}, from {from}: {entries} and {striped} of {all}", preset.number);
+            (striped - entries) as f64 / all as f64
+        };
+        let (early, late) = (beside(100_000), beside(900_000));
+        assert!(late < early * 1.25 && late < 3e-4, "{early} {late}");
+    }
 }

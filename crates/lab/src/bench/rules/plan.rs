@@ -49,7 +49,11 @@ impl Part {
     pub const ALL: [(Self, &'static str, &'static str); 13] = [
         (Self::Linear, "linear", "100 chains of 1,000 rules, matching or not"),
         (Self::Layouts, "layouts", "The same in every layout with every kind of counter"),
-        (Self::Cycles, "cycles", "Ticks of the time-stamp counter around all rules and around each"),
+        (
+            Self::Cycles,
+            "cycles",
+            "Ticks of the time-stamp counter around all rules and around each",
+        ),
         (Self::Misses, "misses", "Misses of the D-cache, by cachegrind; only if asked for"),
         (Self::Memory, "memory", "Bytes and allocations"),
         (Self::Ping, "ping", "Round trips through the kernel's rules, and quotas; with --peers"),

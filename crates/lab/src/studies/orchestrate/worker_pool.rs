@@ -27,7 +27,9 @@ pub(super) fn one_by_one<A: Address>(run: &Run<'_, A>) -> Result<(), String> {
     let count = |packets: usize| _ = done.fetch_add(packets as u64, Ordering::Relaxed);
     all(run, || worker_of(run, 1, count));
     let (done, each) = (done.into_inner(), run.meter.outcome(Duration::ZERO, 0).packets);
-    (done.into_inner() == each).then_some(()).ok_or_else(|| format!("expected {each} packets counted by all"))
+    (done.into_inner() == each)
+        .then_some(())
+        .ok_or_else(|| format!("expected {each} packets counted by all"))
 }
 
 fn all<A: Address>(run: &Run<'_, A>, worker: impl Fn() + Sync) {

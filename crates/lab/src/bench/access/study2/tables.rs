@@ -98,7 +98,10 @@ mod tests {
             "machine": { "cpu": "x", "cores": 2 }, "date": "2026-11-28T00:00:00Z", "results": [row(1000, 128)],
         });
         let page = page(&serde_json::from_value(document).unwrap());
-        assert!(page.contains("| `matrix` | 1000 | 100 | 4.24, 3.92 | 7.12 | 4.39, 4.24 | – |"), "{page}");
+        assert!(
+            page.contains("| `matrix` | 1000 | 100 | 4.24, 3.92 | 7.12 | 4.39, 4.24 | – |"),
+            "{page}"
+        );
         assert!(page.contains("| `serial` | 1000000 | 1000 | – | – | – | – |"), "{page}");
         let rows = page.lines().filter(|line| line.starts_with("| `")).count();
         assert_eq!(rows, STUDY2_SIZES.len() * (2 * TABLES.len() + 1));
