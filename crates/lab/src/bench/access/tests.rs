@@ -184,19 +184,16 @@ fn where_addresses_collide_stripes_wait_as_entries_do() {
     assert!(more > 0.1 && gain < 2.5, "{more} {gain}");
 }
 
-/// Study 1 expects stripes to fall behind as the stream goes on, since ever more addresses share one. In its own setting, whose
-/// addresses are numbers of 30 bits, what stripes hold up beside is the same share at the end of a million packets.
+/// Study 1 expects stripes to fall behind as the stream goes on, since ever more addresses share one. But of any two addresses one
+/// in 10,000 pairs does, however many there are: in its own setting, whose addresses are numbers of 30 bits, a change holds
+/// up two in 10,000 decisions beside its own, in the first half of a million packets and in the second.
 #[test]
 fn stripes_hold_up_no_more_as_the_stream_goes_on() {
-    for preset in [&PRESETS[0], &PRESETS[3]] {
-        let prepared = Prepared::new(Variant::C, preset, true, 1_000_000);
-        let beside = |from: usize| {
-            let [all, entries, striped] =
-                meetings(&prepared.packets()[from..from + 100_000], 10_000);
-            println!("preset {}, from {from}: {entries} and {striped} of {all}", preset.number);
-            (striped - entries) as f64 / all as f64
-        };
-        let (early, late) = (beside(100_000), beside(900_000));
-        assert!(late < early * 1.25 && late < 3e-4, "{early} {late}");
+    let prepared = Prepared::new(Variant::C, &PRESETS[0], true, 1_000_000);
+    for half in prepared.packets().chunks(500_000) {
+        let [all, entries, striped] = meetings(half, 10_000);
+        println!("{entries} and {striped} of {all}");
+        let beside = (striped - entries) as f64 / all as f64;
+        assert!((1e-4..3e-4).contains(&beside), "{beside}");
     }
 }
