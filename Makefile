@@ -204,6 +204,9 @@ soak-live: ## Millions of frames through faults and flapping links: memory stays
 
 TUNNEL_PACKETS ?= 100000000
 
+classbench: ## ClassBench's sets: rules that are looked up against rules as they were read, 20,000 headers each (minutes)
+	cargo test --release -p tamis-replay --test replay classbench -- --include-ignored --nocapture
+
 tunnel-order: ## Packets through a tunnel by many workers: none is lost, repeated or out of order (TUNNEL_PACKETS=N)
 	TAMIS_TUNNEL_PACKETS=$(TUNNEL_PACKETS) cargo test --release -p tamis-live --lib \
 		of_very_many -- --ignored
@@ -279,4 +282,4 @@ diff-campaign: ## What diff says of drawn edits of rulesets of the wild, held to
 fuzz: ## Fuzz every reader of input (SECONDS_EACH=N)
 	SECONDS_EACH=$(SECONDS_EACH) fuzz/run.sh
 
-.PHONY: help run test test-long costs campaign lint-campaign diff-campaign soak histories mutants tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint book package oracle oracle-other lab lab-deps series soak-live picture screen loom golden fuzz tunnel-netem nat-matrix overlay-day supply licences advisories figures dist dist-try page-check cloud-picture
+.PHONY: help run test test-long costs campaign lint-campaign diff-campaign soak histories mutants classbench tunnel-order kill skips deps java java-quick-start java-bench java-handlers java-test lint book package oracle oracle-other lab lab-deps series soak-live picture screen loom golden fuzz tunnel-netem nat-matrix overlay-day supply licences advisories figures dist dist-try page-check cloud-picture

@@ -148,3 +148,18 @@ def rules(count, tracked):
     if tracked:
         lines += ["-A FORWARD -s 10.20.0.0/16 -j ACCEPT"]
     return "\n".join(lines + ["COMMIT", ""])
+
+
+def services(count):
+    """A listing of nft as kube-proxy makes it: a verdict map of so many services, with two chains of two rules for each."""
+    names = [(f"10.{96 + (n >> 16)}.{n >> 8 & 255}.{n & 255}", f"10.0.{n >> 8 & 255}.{n & 255}", f"{n:06d}") for n in range(count)]
+    chain = "chain {} {{\n{}\n}}\n".format
+    mark = "jump mark-for-masquerade"
+    every = ",\n".join(f"{ip} . tcp . 80 : goto service-{n}" for ip, _, n in names)
+    return "".join(chain(f"service-{n}", f"ip daddr {ip} tcp dport 80 ip saddr != 10.0.0.0/8 {mark}\n"
+                         f"numgen random mod 1 vmap {{ 0 : goto endpoint-{n} }}")
+                   + chain(f"endpoint-{n}", f"ip saddr {to} {mark}\nmeta l4proto tcp dnat to {to}:8080") for ip, to, n in names).join((
+        f"table ip kube-proxy {{\nmap services {{\ntype ipv4_addr . inet_proto . inet_service : verdict\nelements = {{ {every} }}\n}}\n"
+        + chain("mark-for-masquerade", "meta mark set meta mark | 0x00004000"),
+        chain("prerouting", "type nat hook prerouting priority dstnat; policy accept;\n"
+              "ip daddr . meta l4proto . th dport vmap @services") + "}\n"))

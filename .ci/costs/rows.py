@@ -73,6 +73,7 @@ INSTRUCTIONS = {
     "replay.reader": (replay(20, packets.singles, "--from", "+1000000"), 6000, 60000),
     "replay.20_rules": (replay(20, packets.singles), 6000, 60000),
     "replay.100_rules": (replay(100, packets.singles), 6000, 60000),
+    "replay.6000_rules": (replay(6000, packets.singles), 6000, 60000),
     "replay.conversations": (replay(-20, packets.conversations, "--ct", "kernel"), 6000, 60000),
     "replay.midstream": (replay(-20, packets.singles), 6000, 60000),
     "replay.1000_connections": (connections(1000), 6000, 60000),
@@ -133,6 +134,9 @@ def memory(folder):
     packets.write(folder / "a.pcap", chain.from_iterable(repeat(frames, 20)))
     page = [TAMIS, "replay", str(folder / "rules"), str(folder / "a.pcap"), *FORWARD, "--html", str(folder / "page")]
     yield "memory.html", peak(page)
+    (folder / "services").write_text(packets.services(44000))
+    packets.write(folder / "one.pcap", packets.singles(1))
+    yield "memory.services", peak([TAMIS, "replay", str(folder / "services"), str(folder / "one.pcap")])
     (folder / "rules").write_text(packets.rules(1000, True))
     yield "memory.run", least(folder, [("a", 'kind = "loopback"'), ("b", 'kind = "loopback"')])
     if os.geteuid() == 0:

@@ -15,6 +15,7 @@ use packet::{Headers, Link};
 use rules::Class;
 use rules::eval::RuleRef;
 use rules::ipset::Sets;
+use rules::layout::Indexed;
 use rules::model::{Family, Rule, Ruleset};
 use rules::revision::{Numbers, Revision};
 
@@ -230,7 +231,8 @@ impl Program {
 
 impl Plan {
     fn new(ruleset: Arc<Ruleset>, config: &Config, sets: Option<&Sets>) -> Self {
-        let revision = Arc::new(Revision::first(&ruleset, &mut Numbers::default()));
+        let revision = Revision::first(&ruleset, &mut Numbers::default());
+        let revision = Arc::new(revision.indexed(Indexed::WhenItPays));
         let reference = config.reference.then(|| Arc::clone(&ruleset));
         let tables = Tables::of(revision, reference, &config.host);
         let is_tracked = tables.tracks() && config.ct.mode != Mode::Off;

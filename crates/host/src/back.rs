@@ -1,4 +1,4 @@
-//! [`Host::way_back`]: whether an answer to a received packet would leave through its input interface.
+//! [`Host::way_back`]: whether an answer to a received packet would leave through its input interface, and by which device.
 //!
 //! IPv4 finds the route first and then looks at its interfaces; IPv6 searches for a route through the interface, and of
 //! the routes to one prefix, a route through the interface precedes routes of lesser metric. Source: kernel
@@ -19,6 +19,20 @@ pub struct WayBack {
     pub loose: bool,
     /// A source that is the host's own is valid.
     pub accepts_local: bool,
+    /// The way on to the destination is asked for, rather than that back to the source.
+    pub onward: bool,
+}
+
+/// What the search for a way finds.
+enum Back<'h> {
+    /// The input interface, without a search.
+    Input,
+    /// The host itself.
+    Local,
+    /// A route; `tied` with another one as good by another interface.
+    Route { route: &'h Route, tied: bool },
+    /// No valid way.
+    None,
 }
 
 impl Host {
@@ -28,11 +42,38 @@ impl Host {
     /// # Errors
     /// What is missing, where that decides.
     pub fn way_back(&self, packet: &Incoming<'_>, wanted: WayBack) -> Result<bool, Missing> {
-        if self.needs_no_way_back(packet) {
-            return Ok(true);
+        Ok(!matches!(self.search_back(packet, wanted)?, Back::None))
+    }
+
+    /// The device of the way that [`Self::way_back`] finds; `None` if there is none.
+    ///
+    /// # Errors
+    /// What is missing, where that decides: of several devices of a route the kernel chooses.
+    pub fn device_back<'a>(
+        &'a self,
+        packet: &Incoming<'a>,
+        wanted: WayBack,
+    ) -> Result<Option<&'a str>, Missing> {
+        match self.search_back(packet, wanted)? {
+            Back::None => Ok(None),
+            Back::Input => packet.input.map(Some).ok_or(Missing::Input),
+            Back::Route { route, tied: false } if route.devices().count() == 1 => {
+                Ok(route.devices().next())
+            }
+            Back::Route { .. } | Back::Local => Err(Missing::Routes),
         }
-        let is_v6 = packet.source.is_ipv6();
-        let is_narrow = matches!(packet.source, IpAddr::V6(v6) if v6.is_unicast_link_local());
+    }
+
+    fn search_back(&self, packet: &Incoming<'_>, wanted: WayBack) -> Result<Back<'_>, Missing> {
+        if self.needs_no_way_back(packet) {
+            return Ok(Back::Input);
+        }
+        let (asked, other) = match wanted.onward {
+            true => (packet.destination, packet.source),
+            false => (packet.source, packet.destination),
+        };
+        let is_v6 = asked.is_ipv6();
+        let is_narrow = matches!(asked, IpAddr::V6(v6) if v6.is_unicast_link_local());
         if packet.input.is_none() && (is_narrow || !wanted.loose) {
             return Err(Missing::Input);
         }
@@ -41,8 +82,8 @@ impl Host {
         }
         let is_bound = is_v6 && (is_narrow || !wanted.loose);
         let back = Flow {
-            source: sender_of_answers(packet.destination),
-            destination: packet.source,
+            source: sender_of_answers(other),
+            destination: asked,
             input: Some("lo"),
             output: packet.input.filter(|_| is_bound),
             tos: packet.tos,
@@ -51,18 +92,21 @@ impl Host {
             ports: Some([0, 0]),
         };
         let narrow = Narrow { strict: is_narrow, ignore_carrier: true, by_device: true };
-        let found = self.search(&back, narrow);
-        let is_valid = match (found, self.instead_of_local_table(packet.source)?) {
+        let found = match (self.search(&back, narrow), self.instead_of_local_table(asked)?) {
             (Found::Open(missing), _) => return Err(missing),
-            (_, Some(Reached::Local)) if wanted.accepts_local && (is_v6 || wanted.loose) => true,
+            (_, Some(Reached::Local)) if wanted.accepts_local && (is_v6 || wanted.loose) => {
+                Back::Local
+            }
             (_, Some(Reached::Local)) if wanted.accepts_local => return Err(Missing::Routes),
-            (_, Some(_)) | (Found::Refused(_) | Found::Nothing, None) => false,
-            (Found::Route { route, .. }, None) => is_way_back(route, packet, wanted),
+            (Found::Route { route, tied }, None) if is_way_back(route, packet, wanted) => {
+                Back::Route { route, tied }
+            }
+            _ => Back::None,
         };
-        match packet.input {
+        match (packet.input, found) {
             // The loopback may have received it, where every source is valid.
-            None if !is_valid => Err(Missing::Input),
-            _ => Ok(is_valid),
+            (None, Back::None) => Err(Missing::Input),
+            (_, found) => Ok(found),
         }
     }
 

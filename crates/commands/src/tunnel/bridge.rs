@@ -3,8 +3,8 @@
 //! Contract: all sockets are opened at once, so that it may work where none may be opened any more. For each port of a server there
 //! stands a UDP port on loopback: what the tunnel sends there goes to the server's, and what comes from that comes from
 //! there. It reads no datagram. A datagram for which there is no room, or no connection yet, is lost, as by UDP; a connection
-//! that failed is tried again, by the same socket; one that was in use is begun again without a word, as a server that began again knows
-//! nodes by their connections, and a node that only receives would wait for it in vain.
+//! that failed is tried again, by the same socket; in use it is begun again without a word, as a server that began again knows
+//! nodes by their connections, and a node that only receives would wait in vain.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};

@@ -19,7 +19,7 @@ use crate::stmt::Op;
 use conntrack::States;
 use rules::ext::{Match, PortRanges, Printer};
 use rules::predicate::Predicate;
-use rules::{KnownFlow, Outcome, Transit};
+use rules::{Outcome, Transit};
 
 /// A number that is compared.
 #[derive(Debug)]
@@ -48,8 +48,6 @@ pub(crate) struct Unevaluated {
     why: Box<str>,
     tracks: bool,
     text: Box<str>,
-    /// It drops packets that have no connection and make none.
-    drops: bool,
 }
 
 /// A number that is drawn, and taken with a share of all that it may be.
@@ -82,11 +80,6 @@ pub(crate) trait Tested: Match {
         None
     }
 
-    /// Whether it may drop the packet.
-    fn may_drop(&self) -> bool {
-        false
-    }
-
     /// Whether it holds for every packet of the family.
     fn is_always(&self) -> bool {
         false
@@ -95,12 +88,7 @@ pub(crate) trait Tested: Match {
 
 /// Makes a match that is not evaluated.
 pub(crate) fn unevaluated(why: &str, tracks: bool, text: &str) -> Box<dyn Tested> {
-    Box::new(Unevaluated { why: why.into(), tracks, text: text.into(), drops: false })
-}
-
-/// Makes the match of a `ct count` that is not evaluated.
-pub(crate) fn connections(why: &str) -> Box<dyn Tested> {
-    Box::new(Unevaluated { why: why.into(), tracks: true, text: "ct count".into(), drops: true })
+    Box::new(Unevaluated { why: why.into(), tracks, text: text.into() })
 }
 
 /// Makes a match that holds with a share of a chance.
@@ -352,13 +340,8 @@ impl Match for Unevaluated {
         to.word(&self.text);
     }
 
-    fn evaluate(&self, transit: &Transit<'_, '_>) -> Outcome {
-        match transit.ct.flow() {
-            KnownFlow::None | KnownFlow::Unknown if self.drops => {
-                Outcome::MAYBE.or(Outcome::HOT_DROP)
-            }
-            _ => Outcome::MAYBE,
-        }
+    fn evaluate(&self, _transit: &Transit<'_, '_>) -> Outcome {
+        Outcome::MAYBE
     }
 
     fn tracks(&self) -> bool {
@@ -369,10 +352,6 @@ impl Match for Unevaluated {
 impl Tested for Unevaluated {
     fn lacks(&self) -> Option<&str> {
         Some(&self.why)
-    }
-
-    fn may_drop(&self) -> bool {
-        self.drops
     }
 
     fn bytecode(&self, _show: &mut dyn FnMut(String)) {}

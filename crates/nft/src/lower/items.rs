@@ -71,12 +71,9 @@ pub(crate) fn item(stmt: &Stmt, text: &str, scope: &Scope<'_>) -> Item {
             None => test("limit", false),
         },
         Stmt::Quota(quota) => state_of("quota", Kind::Quota(Quota::new(quota, text)), text, scope),
-        // In family inet packets of both families would count in one list.
-        Stmt::CtCount(..) if scope.shared_state().is_some() => {
-            Item::Test(Count::NAME.to_owned(), compare::connections("ct count in family inet"))
-        }
         Stmt::CtCount(limit, over) => {
-            Item::State(Count::NAME, Box::new(Count::new(*limit, *over, text)))
+            let count = Count::new(*limit, *over, text, scope.shared_state());
+            Item::State(Count::NAME, Box::new(count))
         }
         Stmt::Named(named) => self::named(named, text, scope),
         Stmt::Log(log) => Item::Act(Box::new(Log::new(log))),

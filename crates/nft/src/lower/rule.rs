@@ -122,15 +122,11 @@ impl Builder<'_, '_> {
                     let support =
                         if test.lacks().is_some() { Support::Parsed } else { Support::Evaluated };
                     self.before_a_test();
-                    ended = test.may_drop() && self.is_late(&name, test.tracks());
-                    if ended {
-                        break;
-                    }
                     self.test(name, support, test);
                 }
                 Item::State(name, state) => {
                     self.before_a_test();
-                    ended = name == Count::NAME && self.is_late(name, true);
+                    ended = name == Count::NAME && self.is_late(name);
                     if ended {
                         break;
                     }
@@ -185,11 +181,11 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Whether a test that may drop the packet stands after a statement: then it ends what is evaluated of the rule.
-    fn is_late(&mut self, name: &str, tracks: bool) -> bool {
+    /// Whether a count of connections, which may drop the packet, stands after a statement: then it ends what is evaluated of the rule.
+    fn is_late(&mut self, name: &str) -> bool {
         let is_late = !self.acts.is_empty();
         if is_late {
-            self.track(tracks);
+            self.track(true);
             self.end(End::unevaluated(&format!("{name} after a statement")));
         }
         is_late

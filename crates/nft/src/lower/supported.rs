@@ -133,8 +133,7 @@ fn fields(scope: &Scope<'_>) -> Vec<Supported> {
     }
     for (name, text) in [
         ("fib type", "fib daddr type"),
-        ("fib oif, oifname and check of saddr", "fib saddr . iif oif"),
-        ("fib oif, oifname and check of daddr", "fib daddr oif"),
+        ("fib oif, oifname and check", "fib daddr oif"),
         ("numgen inc", "numgen inc mod 2"),
         ("numgen random", "numgen random mod 2"),
         ("jhash with a seed", "jhash ip saddr mod 2 seed 0x1"),

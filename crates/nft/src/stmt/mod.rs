@@ -52,9 +52,9 @@ pub enum Stmt {
     /// `reject`
     Reject(Reject),
     /// `snat`, `dnat`, `masquerade`, `redirect`
-    Nat(Nat),
+    Nat(Box<Nat>),
     /// `tproxy`, `dup`, `fwd`
-    Forward(Forward),
+    Forward(Box<Forward>),
     /// `queue`
     Queue(Queue),
     /// `synproxy`
@@ -86,8 +86,8 @@ impl Stmt {
         Ok(match word.as_str() {
             "log" => Self::Log(Log::parse(p)?),
             "reject" => Self::Reject(Reject::parse(p)?),
-            "snat" | "dnat" | "masquerade" | "redirect" => Self::Nat(Nat::parse(p)?),
-            "tproxy" | "dup" | "fwd" => Self::Forward(Forward::parse(p)?),
+            "snat" | "dnat" | "masquerade" | "redirect" => Self::Nat(Box::new(Nat::parse(p)?)),
+            "tproxy" | "dup" | "fwd" => Self::Forward(Box::new(Forward::parse(p)?)),
             "queue" => Self::Queue(Queue::parse(p)?),
             "notrack" => {
                 p.next();
@@ -337,8 +337,10 @@ impl Stmt {
             "last" => Self::Last(integer("used").and_then(|ms| u64::try_from(ms).ok())),
             "log" => Self::Log(Log::read(body)?),
             "reject" => Self::Reject(Reject::read(body)?),
-            "snat" | "dnat" | "masquerade" | "redirect" => Self::Nat(Nat::read(name, body, cx)?),
-            "tproxy" | "dup" | "fwd" => Self::Forward(Forward::read(name, body, cx)?),
+            "snat" | "dnat" | "masquerade" | "redirect" => {
+                Self::Nat(Box::new(Nat::read(name, body, cx)?))
+            }
+            "tproxy" | "dup" | "fwd" => Self::Forward(Box::new(Forward::read(name, body, cx)?)),
             "queue" => Self::Queue(Queue::read(body)?),
             "synproxy" if body == &Json::Null || body.get("map").is_none() && body.is_object() => {
                 Self::Synproxy(Synproxy::read(body)?)

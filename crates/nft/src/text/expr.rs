@@ -1,7 +1,7 @@
 //! Expressions in text.
 
 use super::lexer::Kind as Token;
-use super::{Parser, Result};
+use super::{Parser, Result, exact};
 use crate::expr::{Element, Expr, Field, Operator, fold};
 use crate::headers::BASES;
 use crate::stmt::{Stmt, Verdict};
@@ -86,7 +86,7 @@ impl Parser<'_> {
             parts.push(self.binary(0, want.ty(parts.len()), want, None)?);
         }
         self.shallower();
-        Ok(Expr::Concat(parts))
+        Ok(Expr::Concat(exact(parts)))
     }
 
     fn binary(&mut self, least: u8, ty: Ty, want: Want, first: Option<Expr>) -> Result<Expr> {
@@ -255,7 +255,7 @@ impl Parser<'_> {
         }
         self.close()?;
         self.shallower();
-        Ok(elements)
+        Ok(exact(elements))
     }
 
     /// Reads what follows a key: its timeout, comment, counter and the like.

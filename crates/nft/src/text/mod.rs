@@ -20,3 +20,13 @@ pub use whole::{parse, parse_rule};
 
 /// A result of reading text.
 pub type Result<T> = std::result::Result<T, Error>;
+
+/// Moves items to a list that has no more room than that: most lists are of one or two, and growing ones have room for four.
+fn exact<T>(items: Vec<T>) -> Vec<T> {
+    if items.len() == items.capacity() {
+        return items;
+    }
+    let mut exact = Vec::with_capacity(items.len());
+    exact.extend(items);
+    exact
+}

@@ -1,7 +1,7 @@
 //! What stands between the braces of a table: chains, sets, objects, flowtables; and rules.
 
 use super::lexer::Kind as Token;
-use super::{Parser, Result};
+use super::{Parser, Result, exact};
 use crate::json::Json;
 use crate::model::{Attached, Chain, Family, Flowtable, Rule, Table, priority};
 use crate::stmt::{Stmt, Verdict};
@@ -145,6 +145,8 @@ impl Parser<'_> {
             self.ends();
             if self.eat("}") {
                 self.shallower();
+                let rules = &mut self.here().chains[chain].rules;
+                *rules = exact(std::mem::take(rules));
                 return Ok(());
             }
             if self.lex.kind == Token::End {
@@ -300,6 +302,7 @@ impl Parser<'_> {
             return Err(self.wanted("a statement"));
         }
         crate::normal::rule(&mut rule, self.family);
+        rule.stmts = exact(rule.stmts);
         Ok(rule)
     }
 

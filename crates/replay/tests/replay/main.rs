@@ -1,6 +1,7 @@
 //! Replays: the same whatever the threads and layouts, the page that shows them, packet specs.
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
+mod classbench;
 mod copies;
 mod described;
 mod either;

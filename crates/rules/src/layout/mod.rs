@@ -6,15 +6,19 @@
 //! What the words of a rule cannot express is asked of the [`Rule`](crate::model::Rule) it came from, which a layout keeps
 //! by its side.
 //!
+//! A long chain that many packets are swept through gets an index where [`PackedChains::index`] allows it.
+//!
 //! Contract: encoding allocates, walking does not; a layout that is found [`Corrupt`] is never walked.
 //!
 //! Source: "Xtables2: Love for blobs" (Engelhardt, NFWS 2010).
 
 pub mod code;
+mod index;
 mod packed_chain;
 pub(crate) mod paged;
 pub(crate) mod segment;
 
+pub use index::Indexed;
 pub use packed_chain::PackedChains;
 
 use crate::family::{Family, Hook};

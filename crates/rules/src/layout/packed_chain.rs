@@ -6,6 +6,7 @@
 //! Source: "Xtables2: Love for blobs", packed chains; the array in two levels and the segments are ours.
 
 use super::code::{Coded, Run};
+use super::index::{Index, Indexed, LONG, Lazy, Place};
 use super::paged::Paged;
 use super::segment::{Segment, Segments};
 use super::{Corrupt, Footprint, Policies, code};
@@ -27,6 +28,56 @@ pub struct PackedChains {
 pub struct Cursor<'r> {
     run: Run<'r>,
     more: &'r [Segment],
+    /// The chain, if it may have an index, and how many rules stand before this segment.
+    indexed: Option<(&'r Segments, &'r Lazy)>,
+    before: u32,
+}
+
+/// Rules that were passed, and the one that was found.
+type Swept<'r> = (u32, Option<(Coded<'r>, HeaderTest)>);
+
+impl<'r> Cursor<'r> {
+    /// Goes on with the next segment; whether there is one.
+    #[inline]
+    fn go_on(&mut self) -> bool {
+        let Some((segment, more)) = self.more.split_first() else { return false };
+        self.before += self.run.read() as u32;
+        (self.run, self.more) = (Run::new(&segment.words, &segment.rules), more);
+        true
+    }
+
+    /// Finds what a sweep finds by the chain's index; `None` where something is not known of the packet.
+    fn look_up(
+        &mut self,
+        (chain, index): (&'r Segments, &Index),
+        key: &Key<'_>,
+        count: &mut impl FnMut(u32),
+    ) -> Option<Swept<'r>> {
+        let packet = index.read(key)?;
+        let from = self.before + self.run.read() as u32;
+        let says = |at: Place| {
+            let (segment, _) = chain.from(at.segment)?;
+            let (words, _) = code::first_rule(segment.words.get(at.word as usize..)?)?;
+            let answer = code::says(words, key);
+            (answer != HeaderTest::No).then_some((answer, code::slot(words[0])))
+        };
+        let found = index.first(&packet, from, |at| says(at).map(|(answer, _)| answer));
+        let end = found.map_or(index.len(), |(number, _)| number);
+        index.each(&packet, (from, end), |at| {
+            says(at).into_iter().for_each(|(_, slot)| count(slot));
+        });
+        let Some((number, answer)) = found else {
+            (self.run, self.more, self.before) = (Run::default(), &[], end);
+            return Some((end - from, None));
+        };
+        let at = index.place(number)?;
+        let ((segment, more), first) = (chain.from(at.segment)?, index.first_of(at.segment));
+        let read = (at.word as usize, (number - first) as usize);
+        self.run = Run::starting(&segment.words, &segment.rules, read);
+        (self.more, self.before) = (more, first);
+        let rule = self.run.next_rule()?;
+        Some((number + 1 - from, Some((rule, answer))))
+    }
 }
 
 impl PackedChains {
@@ -38,6 +89,17 @@ impl PackedChains {
             chains.push(Segments::of(&chain.rules, is_v6));
         }
         Self { chains, policies: Policies::of(table), is_v6 }
+    }
+
+    /// Lets long chains have an index each: the walk that finds that it is time makes it, and other walks of the chain wait.
+    pub fn index(&mut self, when: Indexed) {
+        for number in 0..self.chains.len() {
+            let Some(chain) = self.chains.get(number).filter(|chain| chain.len() >= LONG) else {
+                continue;
+            };
+            let indexed = Segments { index: Some(Arc::new(Lazy::new(when))), ..chain.clone() };
+            self.chains.set(number, indexed);
+        }
     }
 
     /// Takes `delete` rules out of a chain from number `at` on, counted from 0, and puts others there: one
@@ -111,10 +173,11 @@ impl<'r> Source<'r> for &'r PackedChains {
     #[inline]
     fn enter(&self, jump: u32) -> (u32, Cursor<'r>) {
         let Some(chain) = self.chains.get(jump as usize) else {
-            return (jump, Cursor { run: Run::default(), more: &[] });
+            return (jump, Cursor { run: Run::default(), more: &[], indexed: None, before: 0 });
         };
         let run = Run::new(&chain.first.words, &chain.first.rules);
-        (jump, Cursor { run, more: chain.more() })
+        let indexed = chain.index.as_deref().map(|index| (chain, index));
+        (jump, Cursor { run, more: chain.more(), indexed, before: 0 })
     }
 
     #[inline]
@@ -122,26 +185,25 @@ impl<'r> Source<'r> for &'r PackedChains {
         if let Some(rule) = at.run.next_rule() {
             return Some(rule);
         }
-        let (segment, more) = at.more.split_first()?;
-        *at = Cursor { run: Run::new(&segment.words, &segment.rules), more };
-        at.run.next_rule()
+        if at.go_on() { at.run.next_rule() } else { None }
     }
 
     #[inline]
-    fn sweep(
-        &self,
-        at: &mut Cursor<'r>,
-        key: &Key<'_>,
-        mut count: impl FnMut(u32),
-    ) -> (u32, Option<(Coded<'r>, HeaderTest)>) {
-        let mut swept = at.run.sweep(key, &mut count);
-        while swept.1.is_none()
-            && let Some((segment, more)) = at.more.split_first()
+    fn sweep(&self, at: &mut Cursor<'r>, key: &Key<'_>, mut count: impl FnMut(u32)) -> Swept<'r> {
+        if let Some((chain, lazy)) = at.indexed
+            && let Some(index) = lazy.get()
+            && let Some(swept) = at.look_up((chain, index), key, &mut count)
         {
-            *at = Cursor { run: Run::new(&segment.words, &segment.rules), more };
+            return swept;
+        }
+        let mut swept = at.run.sweep(key, &mut count);
+        while swept.1.is_none() && at.go_on() {
             let before = swept.0;
             swept = at.run.sweep(key, &mut count);
             swept.0 += before;
+        }
+        if let Some((chain, lazy)) = at.indexed {
+            lazy.count(swept.0, chain, self.is_v6);
         }
         swept
     }

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::code;
+use super::index::Lazy;
 use crate::model::Rule;
 
 /// Most rules of a segment.
@@ -23,6 +24,8 @@ pub(crate) struct Segment {
 pub(crate) struct Segments {
     pub(crate) first: Segment,
     pub(crate) long: Option<Arc<Long>>,
+    /// What finds rules without a sweep, where that may pay.
+    pub(crate) index: Option<Arc<Lazy>>,
 }
 
 /// What only a chain of several segments has.
@@ -81,6 +84,15 @@ impl Segments {
             Piece::Frozen(Segment { words: words.as_slice().into(), rules: rules.into() }, None)
         };
         Draft { pieces: rules.chunks(SEGMENT).map(piece).collect(), is_v6, replaced: 0 }.freeze()
+    }
+
+    /// A segment by its number, and those after it.
+    #[inline]
+    pub(crate) fn from(&self, segment: u32) -> Option<(&Segment, &[Segment])> {
+        match segment {
+            0 => Some((&self.first, self.more())),
+            _ => self.more().get(segment as usize - 1..)?.split_first(),
+        }
     }
 
     /// All segments.
@@ -243,7 +255,7 @@ impl Draft {
         let mut segments = segments.into_iter();
         let first = segments.next().unwrap_or_default();
         let long = || Arc::new(Long { more: segments.collect(), marks: marks.into() });
-        Segments { first, long: is_long.then(long) }
+        Segments { first, long: is_long.then(long), index: None }
     }
 }
 

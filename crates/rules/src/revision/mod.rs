@@ -34,7 +34,7 @@ use crate::backend::Backend;
 use crate::eval::{Alive, Memories, Observer, Verdicts, run_from};
 use crate::family::{Family, Hook};
 use crate::layout::paged::Paged;
-use crate::layout::{Corrupt, Footprint, PackedChains, Policies, has_wide_addresses};
+use crate::layout::{Corrupt, Footprint, Indexed, PackedChains, Policies, has_wide_addresses};
 use crate::model::{
     Action, Base, Chain, Counters, FallThrough, Policy, Rule, Ruleset, Table, TableName,
 };
@@ -115,6 +115,13 @@ impl Revision {
             made: Vec::new(),
             replaced: 0,
         }
+    }
+
+    /// Lets long chains have indexes, which walks make ([`PackedChains::index`]).
+    #[must_use]
+    pub fn indexed(mut self, when: Indexed) -> Self {
+        self.tables.iter_mut().for_each(|table| table.chains.index(when));
+        self
     }
 
     /// Counts revisions from 1.

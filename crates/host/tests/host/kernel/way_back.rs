@@ -148,7 +148,7 @@ fn the_kernel_finds_the_way_back_as_we_do() {
                     Some(query.input),
                 )
             };
-            let ours = host.way_back(&packet, WayBack { loose, accepts_local });
+            let ours = host.way_back(&packet, WayBack { loose, accepts_local, onward: false });
             all += 1;
             valid += usize::from(counts != invert);
             match ours {

@@ -51,8 +51,8 @@ fn has_lanes(port: &mut TunPort, namespace: &Namespace) -> bool {
     has
 }
 
-/// A socket of a flow at this address. A process that another test starts has the one that was closed before until it runs its
-/// program.
+/// A socket of a flow at this address, which may take a while: a process that another test starts holds a socket that was closed
+/// here until it runs its program.
 fn bound(address: &str, flow: u16) -> UdpSocket {
     let until = Instant::now() + PATIENCE;
     loop {

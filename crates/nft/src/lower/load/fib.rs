@@ -1,7 +1,7 @@
 //! `fib`: what the host's routes say of an address of the packet.
 //!
-//! `type` is that of the address; `oif`, `oifname` and `check` of the source ask for the way back: by the input device, or
-//! by any. An address of the host itself has none. Source: kernel `net/ipv4/netfilter/nft_fib_ipv4.c`,
+//! `type` is that of the address; `oif`, `oifname` and `check` ask for the way there: by the input device, or by any. An
+//! address of the host itself has none. Source: kernel `net/ipv4/netfilter/nft_fib_ipv4.c`,
 //! `net/ipv6/netfilter/nft_fib_ipv6.c`.
 
 use std::net::IpAddr;
@@ -57,8 +57,8 @@ impl Fib {
             output: has("oif"),
         };
         let is_type = result == Result::Type;
-        let is_way_back = !is_type && fib.source && !fib.output;
-        (is_type && !fib.mark || is_way_back).then_some(fib)
+        let is_way = !is_type && !fib.output;
+        (is_type && !fib.mark || is_way).then_some(fib)
     }
 
     fn kind(&self, transit: &Transit<'_, '_>) -> Loaded {
@@ -76,23 +76,26 @@ impl Fib {
         Loaded { words: possible.map(Word::known).collect(), breaks: false }
     }
 
-    /// Whether there is a way back to the source; `None` where that is not known.
-    fn way_back(&self, transit: &Transit<'_, '_>) -> Option<bool> {
+    /// The device of the way to the address, and `Some(None)` if there is no way; `None` where that is not known. Where only the way
+    /// is asked for, and that by any device, the name may be empty.
+    fn way<'t>(&self, transit: &Transit<'t, '_>) -> Option<Option<&'t str>> {
         if transit.hook != Hook::Prerouting {
             return None;
         }
         let (source, destination) = addresses(transit)?;
-        if source.is_unspecified() && source.is_ipv6() {
-            return is_solicitation(transit, destination).then_some(true);
-        }
-        // A route to everybody on a link is one, and by which device is not asked of it.
-        if possible_types(transit.host, source, None, false) & BROADCAST != 0 {
-            return None;
-        }
         let input = match transit.input {
             Iface::Named(name) => Some(name),
             Iface::Absent | Iface::Unknown => None,
         };
+        if source.is_unspecified() && source.is_ipv6() {
+            return is_solicitation(transit, destination).then_some(input)?.map(Some);
+        }
+        let asked = if self.source { source } else { destination };
+        // A route to everybody on a link is one, and by which device is not asked of it.
+        let is_of_all = possible_types(transit.host, asked, None, false) & BROADCAST != 0;
+        if is_of_all || !self.source && asked.is_multicast() {
+            return None;
+        }
         let mark = transit.mark;
         let next = || transit.net::<1>(ipv6::NEXT_HEADER.start).known().map(|[next]| next);
         let packet = Incoming {
@@ -101,8 +104,14 @@ impl Fib {
             protocol: if transit.family == Family::Ipv6 { next() } else { None },
             ..Incoming::new(source, destination, input)
         };
-        let wanted = WayBack { loose: !self.input, accepts_local: false };
-        transit.host.way_back(&packet, wanted).ok()
+        let wanted = WayBack { loose: !self.input, accepts_local: false, onward: !self.source };
+        let is_found = transit.host.way_back(&packet, wanted).ok()?;
+        match (is_found, self.input, self.result) {
+            (false, ..) => Some(None),
+            (true, true, _) => input.map(Some),
+            (true, false, Result::Device) => transit.host.device_back(&packet, wanted).ok(),
+            (true, false, _) => Some(Some("")),
+        }
     }
 }
 
@@ -126,16 +135,15 @@ fn addresses(transit: &Transit<'_, '_>) -> Option<(IpAddr, IpAddr)> {
 
 impl Load for Fib {
     fn load(&self, transit: &Transit<'_, '_>) -> Loaded {
-        match (self.result, transit.input) {
-            (Result::Type, _) => self.kind(transit),
-            (Result::Check, _) => match self.way_back(transit) {
-                Some(there) => Loaded::known(there.into()),
+        match self.result {
+            Result::Type => self.kind(transit),
+            Result::Check => match self.way(transit) {
+                Some(way) => Loaded::known(way.is_some().into()),
                 None => Loaded::word(Word::between(0, 1)),
             },
-            (Result::Device, input) => match (self.way_back(transit), input) {
-                (Some(false), _) => Loaded::known(0),
-                (Some(true), Iface::Named(name)) if self.input => Loaded::known(name_number(name)),
-                _ => Loaded::unknown(128),
+            Result::Device => match self.way(transit) {
+                Some(way) => Loaded::known(way.map_or(0, name_number)),
+                None => Loaded::unknown(128),
             },
         }
     }
@@ -195,6 +203,14 @@ broadcast 10.0.0.255 dev eth0 table local proto kernel scope link src 10.0.0.5
             ("10.1.0.9", "10.0.0.5", "fib saddr . iif oif missing", O::YES),
             ("10.1.0.9", "10.0.0.5", "fib saddr oif missing", O::NO),
             ("10.0.0.9", "10.0.0.5", "fib saddr . iif oifname \"eth0\"", O::YES),
+            ("10.1.0.9", "10.0.0.5", "fib saddr oifname \"eth1\"", O::YES),
+            ("10.1.0.9", "10.0.0.7", "fib saddr oifname \"eth0\"", O::NO),
+            ("10.0.0.9", "10.1.0.7", "fib daddr oifname \"eth1\"", O::YES),
+            ("10.0.0.9", "192.0.2.1", "fib daddr oifname \"eth0\"", O::YES),
+            ("10.0.0.9", "10.1.0.7", "fib daddr . iif oif missing", O::YES),
+            ("10.0.0.9", "10.0.0.7", "fib daddr . iif oifname \"eth0\"", O::YES),
+            ("10.0.0.9", "10.0.0.5", "fib daddr oif exists", O::NO),
+            ("10.0.0.9", "10.1.0.7", "fib daddr oif exists", O::YES),
         ] {
             let mut frame = Frame::of(&craft(source, destination, Message::udp(1, 2)));
             frame.hook = Hook::Prerouting;

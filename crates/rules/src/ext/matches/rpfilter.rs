@@ -81,7 +81,7 @@ impl Match for Rpfilter {
             protocol: first_header().filter(|_| transit.family == Family::Ipv6).map(|[next]| next),
             ..Incoming::new(source, destination, input)
         };
-        match transit.host.way_back(&packet, WayBack { loose, accepts_local }) {
+        match transit.host.way_back(&packet, WayBack { loose, accepts_local, onward: false }) {
             Ok(has) => Outcome::from_bool(has != invert),
             Err(_) => Outcome::MAYBE,
         }

@@ -30,9 +30,10 @@
 //! test refuses it; of others the rule is asked.
 //!
 //! `run` reads rules one after the other, `pass` skips runs of rules of one shape that refuse a packet, `test` says
-//! what a rule says of a packet, `protocol` has the codes, `edit` changes, compares and checks rules. The idea of rules
+//! what a rule says of a packet, `asks` what it asks, `protocol` has the codes, `edit` changes, compares and checks rules. The idea of rules
 //! that carry nothing they do not need comes from "Xtables2: Love for blobs" (2010).
 
+mod asks;
 mod edit;
 mod head;
 mod pass;
@@ -40,10 +41,13 @@ mod protocol;
 mod run;
 mod test;
 
+pub(crate) use asks::Asks;
 pub(crate) use edit::{each, hash_of, operand, same_words, says_all};
 pub use edit::{fault, len_of, offset_of, parts, patch};
 pub use head::{only_counts, slot};
+pub(crate) use run::first_rule;
 pub use run::{Coded, Run};
+pub(crate) use test::test as says;
 pub use test::{has_addresses, refuses_addresses, rest};
 
 use crate::eval::word_of;

@@ -43,6 +43,12 @@ pub(super) fn code(test: ProtocolTest) -> Option<u64> {
     (code != 0).then_some(if test.invert { code + NOT } else { code })
 }
 
+/// The code of a packet's protocol; 0 for a protocol without one.
+#[inline]
+pub(super) fn code_of(protocol: u8) -> u64 {
+    CODES[usize::from(protocol)].into()
+}
+
 /// A word with a bit for each code: whether that test refuses a packet of this protocol. Where it is not known, none
 /// does.
 #[inline]

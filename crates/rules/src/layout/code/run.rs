@@ -28,6 +28,22 @@ impl<'r> Run<'r> {
         Self { words, rules, read: 0 }
     }
 
+    /// Rules from one on, of which this is the first word and the number among them.
+    #[inline]
+    pub(crate) fn starting(
+        words: &'r [u64],
+        rules: &'r [Arc<Rule>],
+        (word, read): (usize, usize),
+    ) -> Self {
+        Self { words: words.get(word..).unwrap_or_default(), rules, read }
+    }
+
+    /// How many rules have been read.
+    #[inline]
+    pub(crate) fn read(&self) -> usize {
+        self.read
+    }
+
     /// The next rule.
     #[inline]
     pub fn next_rule(&mut self) -> Option<Coded<'r>> {
@@ -103,7 +119,7 @@ impl<'r> Run<'r> {
 
 /// The words of the first rule, and those after it.
 #[inline]
-fn first_rule(words: &[u64]) -> Option<(&[u64], &[u64])> {
+pub(crate) fn first_rule(words: &[u64]) -> Option<(&[u64], &[u64])> {
     words.split_at_checked((*words.first()? & LEN) as usize)
 }
 

@@ -21,7 +21,7 @@ const V4_DESTINATION: u64 = V4 << DESTINATION;
 const PROTOCOL_TEST: u64 = protocol::CODE << PROTOCOL;
 
 /// What the tests of a rule say.
-pub(super) fn test(words: &[u64], key: &Key<'_>) -> HeaderTest {
+pub(crate) fn test(words: &[u64], key: &Key<'_>) -> HeaderTest {
     let head = words[0];
     if has_addresses(head) {
         if !key.addresses_known() {

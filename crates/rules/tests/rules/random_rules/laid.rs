@@ -9,10 +9,11 @@ use proptest::prelude::*;
 use rules::eval::{Alive, Cause, Memories, Observer, RuleRef, Verdicts, walk};
 use rules::ext::{Effect, Printer, Support, Target, TargetUse};
 use rules::model::{self, Family, Ruleset};
+use rules::save::{LoadOptions, load};
 use rules::{Outcome, Transit};
 
 use super::layouts::{Kind, Laid, Layout};
-use super::made::{Action, Packet, Ports, Rule, Table, packets, tables};
+use super::made::{Action, Packet, Ports, Rule, Table, ipv4, long_tables, packets, tables};
 use super::sound::{Unknown, at_hook, ruleset, runner, unknowns};
 
 /// All that a walk shows.
@@ -252,6 +253,31 @@ fn every_layout_is_changed_as_the_model_is() {
     runner().run(&all, test).unwrap();
 }
 
+/// What a walk of an indexed chain shows, rules that only count in whatever order.
+fn unordered((verdicts, Counts(mut events), left): Walked<Counts>) -> Walked<Counts> {
+    events.sort_by_key(|event| format!("{event:?}"));
+    (verdicts, Counts(events), left)
+}
+
+#[test]
+fn an_index_finds_what_a_sweep_finds() {
+    let some = vec((packets(), unknowns()), 4);
+    let test = |(table, some): (Table, Vec<(Packet, Unknown)>)| {
+        let rules = ruleset(&table);
+        let layout = Laid::encode(Kind::ALL[0], &rules.tables[0], Family::Ipv4).indexed();
+        for (packet, unknown) in &some {
+            let expected = unordered(reference::<Counts>(&rules, packet, unknown));
+            // The first walk makes the index.
+            for _ in 0..2 {
+                let found = unordered(laid::<Counts>(&layout, &rules, packet, unknown));
+                prop_assert_eq!(&found, &expected, "{}", table.text());
+            }
+        }
+        Ok(())
+    };
+    runner().run(&(long_tables(), some), test).unwrap();
+}
+
 /// Rules that test a protocol and its ports, and seldom anything else: what words answer at sight.
 fn port_tables() -> impl Strategy<Value = Table> {
     let ports = (any::<bool>(), prop::bool::weighted(0.2), 0..5_u16, 0..2_u16);
@@ -332,4 +358,40 @@ fn a_target_leads_to_a_chain_as_a_jump_does() {
         Ok(())
     };
     runner().run(&all, test).unwrap();
+}
+
+/// Rules of several segments, each of which some packet of these addresses and ports meets first.
+fn long_rules(count: u32) -> String {
+    let rule = |number: u32| {
+        let (host, port) = (number % 200, number / 200);
+        let (action, tests) = match number % 6 {
+            0 => ("", format!("-s 10.0.{host}.0/24")),
+            1 => (" -j ACCEPT", format!("-s 10.0.{host}.1 -p tcp -m tcp --dport {port}")),
+            2 => (" -j DROP", format!("-d 10.0.{host}.0/28 -p udp -m udp --sport {port}")),
+            3 => ("", format!("-p tcp -m tcp --dport {port}")),
+            // It is asked, and does not match.
+            4 => (" -j DROP", format!("-s 10.0.{host}.0/24 -m mark --mark 1")),
+            _ => (" -j RETURN", format!("-s 10.0.0.0/20 -d 10.0.{host}.{port}")),
+        };
+        format!("-A FORWARD {tests}{action}\n")
+    };
+    let rules: String = (0..count).map(rule).collect();
+    format!("*filter\n:FORWARD DROP [0:0]\n{rules}COMMIT\n")
+}
+
+#[test]
+fn an_index_of_several_segments_finds_what_a_sweep_finds() {
+    let options = LoadOptions { family: Some(Family::Ipv4), ..LoadOptions::default() };
+    let rules = load(&long_rules(5_000), &options).unwrap().ruleset;
+    let swept = Laid::encode(Kind::ALL[0], &rules.tables[0], Family::Ipv4);
+    let indexed = Laid::encode(Kind::ALL[0], &rules.tables[0], Family::Ipv4).indexed();
+    for number in 0..400_u32 {
+        let ports = ([6, 17][number as usize % 2], 3, (number % 25) as u16);
+        let (source, destination) = (number * 7 % 200 * 256 + number % 3, number * 3 % 200 * 256);
+        let bytes = ipv4(source, destination, ports, (0, 28));
+        let packet = Packet { bytes, input: "lan0", output: "wan0", mark: 0 };
+        let known = Unknown::default();
+        let walked = |of: &Laid| unordered(laid::<Counts>(of, &rules, &packet, &known));
+        assert_eq!(walked(&indexed), walked(&swept), "{number}");
+    }
 }

@@ -83,6 +83,13 @@ pub(crate) fn tables() -> impl Strategy<Value = Table> {
     (any::<bool>(), chains).prop_map(|(drops, chains)| Table { drops, chains })
 }
 
+/// A table whose first chain is long, and jumps to a short one.
+pub(crate) fn long_tables() -> impl Strategy<Value = Table> {
+    let chains = (vec(rules(0, 2), 64..200), vec(rules(1, 2), 0..7));
+    (any::<bool>(), chains)
+        .prop_map(|(drops, (long, short))| Table { drops, chains: vec![long, short] })
+}
+
 fn rules(chain: usize, chains: usize) -> impl Strategy<Value = Rule> {
     let iface = (any::<bool>(), prop::sample::select(&["lan0", "lan+", "wan0", "+", "l+"][..]));
     let network = (seldom(not(net())), seldom(not(net())), seldom(iface.clone()), seldom(iface));
@@ -159,7 +166,7 @@ pub(crate) fn packets() -> impl Strategy<Value = Packet> {
     )
 }
 
-fn ipv4(
+pub(crate) fn ipv4(
     source: u32,
     destination: u32,
     (protocol, sport, dport): (u8, u16, u16),

@@ -17,7 +17,7 @@ mod layouts {
 
     use rules::Transit;
     use rules::eval::{Alive, Memories, Observer, Verdicts, run};
-    use rules::layout::{Corrupt, PackedChains, has_wide_addresses};
+    use rules::layout::{Corrupt, Indexed, PackedChains, has_wide_addresses};
     use rules::model::{Family, Rule, Table};
 
     #[derive(Clone, Copy)]
@@ -52,6 +52,12 @@ mod layouts {
     impl Laid {
         pub(super) fn encode(_: Kind, table: &Table, family: Family) -> Self {
             Self(PackedChains::encode(table, has_wide_addresses(family)))
+        }
+
+        /// Long chains have indexes from the first sweep on.
+        pub(super) fn indexed(mut self) -> Self {
+            self.0.index(Indexed::Always);
+            self
         }
 
         pub(super) fn walk(
