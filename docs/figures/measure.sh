@@ -89,8 +89,22 @@ runs="--runs ${RUNS:-3}"
 	measure study2-addresses access --profile study2 --only addresses $runs
 	measure study2-settings access --profile study2 --only settings $runs
 	measure access-tables access --engine fine,split_ordered --preset 1,3,8
+	measure access-one-by-one access --orchestration worker_pool,one_by_one,stream --engine matrix,concurrent_map,striped_map \
+		--variant D --default accept --preset 1 --addresses 1024 --threads 8 --track b --sink shared_map --packets 100000 --runs 9
+	grains="access --engine optimistic,tamis,cached_epoch,cached_exact --stamps 16,1024,65536,1048576 --block 1,64,4096 --runs 9"
+	measure study1-grain $grains --preset 1,8 --packets 300000
+	measure study1-grain-pipeline $grains --orchestration partial_pipeline --threads 4 --split 2 --track c --preset 1 --packets 100000
+	measure access-hopscotch access --engine fine,split_ordered,hopscotch --preset 1,3,8 --packets 300000 --runs 15
 }
-for part in linear layouts misses memory fan growth; do
+# One document of three sizes.
+for size in 1000000 10000000 50000000; do
+	"$bench" access --engine matrix,concurrent_map,striped_map,tamis --variant D --default accept --preset 1 \
+		--addresses 1024 --packets "$size" --runs 5 --json
+done >"$here/study2-loads.json.new"
+mv "$here/study2-loads.json.new" "$here/study2-loads.json"
+# Older than the layout of whole rules; xtables2-lists.json has all.
+measure xtables2-lists rules --only misses
+for part in linear layouts cycles misses memory fan growth; do
 	measure "xtables2-$part" rules --only "$part"
 done
 # Deletions were measured apart once; now they are in xtables2-growth.json.

@@ -3,6 +3,7 @@
 use super::cached::{Cached, Grain, Invalidation};
 use super::coarse::Coarse;
 use super::fine::Fine;
+use super::hopscotch::Hopscotch;
 use super::matrix_unlocked::MatrixUnlocked;
 use super::optimistic::Optimistic;
 use super::ours::Ours;
@@ -37,6 +38,7 @@ pub enum Kind {
     ConcurrentMap,
     ConcurrentMapAsPublished,
     SplitOrdered,
+    Hopscotch,
     StripedMap,
     StripedMapAsPublished,
     Matrix,
@@ -71,7 +73,7 @@ pub enum Built<A: Address> {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Serial,
         Self::MatrixUnlocked,
         Self::Coarse,
@@ -85,6 +87,7 @@ impl Kind {
         Self::ConcurrentMap,
         Self::ConcurrentMapAsPublished,
         Self::SplitOrdered,
+        Self::Hopscotch,
         Self::StripedMap,
         Self::StripedMapAsPublished,
         Self::Matrix,
@@ -111,6 +114,7 @@ impl Kind {
             Self::ConcurrentMap => "concurrent_map",
             Self::ConcurrentMapAsPublished => "concurrent_map.as_published",
             Self::SplitOrdered => "split_ordered",
+            Self::Hopscotch => "hopscotch",
             Self::StripedMap => "striped_map",
             Self::StripedMapAsPublished => "striped_map.as_published",
             Self::Matrix => "matrix",
@@ -171,6 +175,7 @@ impl Kind {
                 shared(Box::new(concurrent_map::AsPublished::new(default, room)))
             }
             Self::SplitOrdered => shared(Box::new(SplitOrdered::new(default, room))),
+            Self::Hopscotch => shared(Box::new(Hopscotch::new(default, room))),
             Self::StripedMap => shared(Box::new(striped_map::Atomic::new(default, settings))),
             Self::StripedMapAsPublished => {
                 shared(Box::new(striped_map::AsPublished::new(default, settings)))

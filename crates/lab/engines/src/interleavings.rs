@@ -6,7 +6,7 @@
 use std::sync::Mutex;
 
 use crate::tamis::Tamis;
-use crate::{Config, Engine};
+use crate::{Address, Config, Engine};
 use loom::sync::Arc;
 use loom::thread;
 
@@ -14,11 +14,13 @@ use super::cached::{Cached, Invalidation};
 use super::coarse::Coarse;
 use super::concurrent_map::Atomic as ConcurrentMap;
 use super::fine::Fine;
+use super::hopscotch::{Hops, Hopscotch};
 use super::matrix::Atomic as Matrix;
 use super::optimistic::Optimistic;
 use super::sparse::Sparse;
 use super::striped::Striped;
 use super::striped_map::{Atomic as StripedMap, Settings};
+use super::table::Index;
 
 fn config(address: u32, png: bool, begin: u32, end: u32, accept: bool) -> Config<u32> {
     Config { address, persona_non_grata: png, accept, begin, end }
@@ -326,8 +328,34 @@ macro_rules! null_cases {
 
 null_cases! {
     null_cases_fine: |default| Fine::<u32>::new(default, 4);
+    null_cases_hopscotch: |default| Hopscotch::<u32>::new(default, 1);
     null_cases_optimistic: |default| Optimistic::<u32>::new(default, 4);
     null_cases_tamis_sparse: |default| Sparse::new(default, 1);
+}
+
+/// An entry is found while another one is put in, which moves it, and what is not there is not found.
+#[test]
+fn hopscotch_finds_what_moves() {
+    let of_home = |home| (0..).filter(move |address: &u32| address.spread() & 3 == home);
+    let (moved, other) = (of_home(1).next().unwrap(), of_home(0).next().unwrap());
+    let (moves, absent) = (of_home(0).nth(1).unwrap(), of_home(1).nth(1).unwrap());
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(move || {
+        // Four buckets, of which an entry is in its home or in the next one.
+        let hops = Arc::new(Hops::<u32, u32>::with_room(2));
+        [other, moved].map(|address| hops.get_or_insert(address, || address, &()));
+        let writes = hops.clone();
+        let writer = thread::spawn(move || {
+            writes.get_or_insert(moves, || moves, &());
+        });
+        assert_eq!(hops.get(moved, &()), Some(&moved));
+        assert_eq!(hops.get(absent, &()), None);
+        writer.join().unwrap();
+        assert!(
+            [other, moved, moves].iter().all(|address| hops.get(*address, &()) == Some(address))
+        );
+    });
 }
 
 /// Two writers change ranges of one address that overlap, one putting in and one taking out, while a reader looks: R is
@@ -421,6 +449,7 @@ models! {
     cached: Cached::new(Tamis::new(4, false).unwrap(), Invalidation::Epoch);
     striped: Striped::<u32>::new(false, 2);
     fine: Fine::<u32>::new(false, 4);
+    hopscotch: Hopscotch::<u32>::new(false, 2);
     optimistic: Optimistic::<u32>::new(false, 4);
     tamis_words: Tamis::new(4, false).unwrap();
     tamis_lanes: Tamis::tight(4, false);

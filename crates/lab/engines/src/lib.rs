@@ -17,6 +17,7 @@ mod config;
 mod engine;
 mod entry;
 pub mod fine;
+pub mod hopscotch;
 #[cfg(all(test, loom))]
 mod interleavings;
 #[cfg(not(loom))]

@@ -54,7 +54,8 @@ impl<A: Address, R: Accepts<A>> Striped<A, R> {
     }
 
     /// The stripe of an address: its number modulo the count, as published.
-    fn stripe(&self, address: A) -> usize {
+    #[must_use]
+    pub fn stripe(&self, address: A) -> usize {
         let number = address.index().unwrap_or_else(|| address.spread() as usize);
         number % self.stripes.len()
     }

@@ -2,7 +2,8 @@
 //!
 //! The study's first prototypes were built so, and took 2.7 times the memory and 2.8 times the time. They had ten objects a
 //! rule: [`Linked`] has three for a rule of two addresses, [`Scattered`] ten: the node, and an entry, what it holds and its
-//! words for each of head, source and destination.
+//! words for each of head, source and destination. [`Whole`] has one, as the rules of ipfw and pf have, which the study names
+//! as lists, too.
 
 use super::layout::Layout;
 use rules::eval::{HeaderTest, Key, Source, Step, Stored, step_of};
@@ -16,6 +17,9 @@ pub type Linked = Lists<Box<[u64]>>;
 
 /// A table as linked lists of many small objects, of which each leads to the next.
 pub type Scattered = Lists<Far>;
+
+/// A table as linked lists of rules that are one object each, tests within.
+pub type Whole = Lists<Within>;
 
 /// A table as linked lists, whose rules are nodes and pieces.
 #[derive(Debug)]
@@ -128,6 +132,46 @@ impl Piece for Far {
 
     fn footprint_of_head(head: &Self, sum: Footprint) -> Footprint {
         Self::footprint(Some(head), sum)
+    }
+}
+
+/// Words within the node: none has more than an IPv6 address and its mask.
+#[derive(Debug)]
+pub struct Within {
+    words: [u64; 4],
+    len: u8,
+}
+
+impl Piece for Within {
+    /// In the node.
+    type Head = u64;
+
+    fn new(words: &[u64]) -> Self {
+        let mut within = Self { words: [0; 4], len: words.len().min(4) as u8 };
+        within.words.iter_mut().zip(words).for_each(|(to, word)| *to = *word);
+        within
+    }
+
+    #[inline]
+    fn words(&self) -> &[u64] {
+        &self.words[..usize::from(self.len)]
+    }
+
+    fn of_head(head: u64) -> u64 {
+        head
+    }
+
+    #[inline]
+    fn head(head: &u64) -> u64 {
+        *head
+    }
+
+    fn footprint(_: Option<&Self>, sum: Footprint) -> Footprint {
+        sum
+    }
+
+    fn footprint_of_head(_: &u64, sum: Footprint) -> Footprint {
+        sum
     }
 }
 

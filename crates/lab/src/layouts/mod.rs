@@ -6,13 +6,14 @@
 //! | [`IndexedBlob`] | the chain's index in a table of offsets | the table's bytes and its chains |
 //! | [`Linked`] | the chain's index; rules and tests are small allocations | the rules before it |
 //! | [`Scattered`] | likewise; ten small allocations a rule, each found by way of another | the rules before it |
+//! | [`Whole`] | likewise; a rule is one allocation, as in ipfw and pf | the rules before it |
 //! | [`Pooled`] | likewise; rules and addresses come from a pool for each type | the rules before it |
 //! | [`PackedChains`] | the chain's index; each chain is a blob of its own | the chain, at most a segment |
 //!
 //! All of them hold rules as [`rules::layout::code`] writes them and are read by the walk of [`rules::eval`], so they differ
 //! in where rules lie and in nothing else. The last one is what tamis walks.
 //!
-//! Source: "Xtables2: Love for blobs" (Engelhardt, NFWS 2010), which measured the first five.
+//! Source: "Xtables2: Love for blobs" (Engelhardt, NFWS 2010), which measured the first five but [`Whole`], which it names.
 
 mod indexed_blob;
 mod layout;
@@ -25,7 +26,7 @@ use std::sync::Arc;
 
 pub use indexed_blob::IndexedBlob;
 pub use layout::Layout;
-pub use linked::{Linked, Scattered};
+pub use linked::{Linked, Scattered, Whole};
 pub use pooled::Pooled;
 pub use rules::layout::{Corrupt, Footprint, PackedChains};
 pub use table_blob::TableBlob;
@@ -47,6 +48,8 @@ pub enum Kind {
     Linked,
     /// [`Scattered`].
     Scattered,
+    /// [`Whole`].
+    Whole,
     /// [`Pooled`].
     Pooled,
     /// [`PackedChains`].
@@ -56,11 +59,12 @@ pub enum Kind {
 
 impl Kind {
     /// Every layout, in the order of the table above.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::TableBlob,
         Self::IndexedBlob,
         Self::Linked,
         Self::Scattered,
+        Self::Whole,
         Self::Pooled,
         Self::PackedChain,
     ];
@@ -73,6 +77,7 @@ impl Kind {
             Self::IndexedBlob => "indexed_blob",
             Self::Linked => "linked",
             Self::Scattered => "scattered",
+            Self::Whole => "whole",
             Self::Pooled => "pooled",
             Self::PackedChain => "packed_chain",
         }
@@ -91,6 +96,8 @@ pub enum Laid {
     Linked(Linked),
     /// Many small allocations.
     Scattered(Scattered),
+    /// An allocation a rule.
+    Whole(Whole),
     /// Small pieces from pools.
     Pooled(Pooled),
     /// A blob for each chain.
@@ -105,6 +112,7 @@ macro_rules! each {
             Laid::IndexedBlob($layout) => $call,
             Laid::Linked($layout) => $call,
             Laid::Scattered($layout) => $call,
+            Laid::Whole($layout) => $call,
             Laid::Pooled($layout) => $call,
             Laid::PackedChain($layout) => $call,
         }
@@ -121,6 +129,7 @@ impl Laid {
             Kind::IndexedBlob => Self::IndexedBlob(IndexedBlob::encode(table, is_v6)),
             Kind::Linked => Self::Linked(Linked::encode(table, is_v6)),
             Kind::Scattered => Self::Scattered(Scattered::encode(table, is_v6)),
+            Kind::Whole => Self::Whole(Whole::encode(table, is_v6)),
             Kind::Pooled => Self::Pooled(Pooled::encode(table, is_v6)),
             Kind::PackedChain => Self::PackedChain(PackedChains::encode(table, is_v6)),
         }

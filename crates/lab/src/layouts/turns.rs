@@ -49,8 +49,8 @@ mod tests {
 
     #[test]
     fn each_layout_has_its_turn_and_its_name() {
-        let turns: Vec<Option<Kind>> = (0..14).map(|number| Layouts::Each.of(number)).collect();
-        assert_eq!(turns[..7], turns[7..]);
+        let turns: Vec<Option<Kind>> = (0..16).map(|number| Layouts::Each.of(number)).collect();
+        assert_eq!(turns[..8], turns[8..]);
         for layout in Kind::ALL.into_iter().map(Some).chain([None]) {
             assert!(turns.contains(&layout));
             assert_eq!(Layouts::from_name(name_of(layout)), Some(Layouts::Only(layout)));

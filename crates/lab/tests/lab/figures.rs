@@ -24,8 +24,10 @@ fn figures_are_those_of_their_documents() {
         let recorded = Recorded::from_json(&text).unwrap_or_else(|why| panic!("{document}: {why}"));
         pictures::draw(&recorded, drawn.path()).unwrap();
     }
-    let names = files(drawn.path(), ".svg");
-    assert_eq!(names, files(&kept, ".svg"), "make figures");
+    let both =
+        |dir: &Path| [".svg", ".md"].into_iter().flat_map(|ending| files(dir, ending)).collect();
+    let names: BTreeSet<String> = both(drawn.path());
+    assert_eq!(names, both(&kept), "make figures");
     for name in names {
         let [new, old] = [drawn.path(), &kept].map(|dir| std::fs::read(dir.join(&name)).unwrap());
         assert!(new == old, "{name} is not what its document draws: make figures");

@@ -19,6 +19,8 @@ pub struct Figures {
     pub setting: Setting,
     /// Packets per second of each round.
     pub rates: Vec<f64>,
+    /// Nanoseconds of processor time a packet, by all threads: what other programs take of the machine is not in it.
+    pub processor: Vec<f64>,
     /// The most packets in flight.
     pub high_water: usize,
     /// Bytes of the engine after the last round, where it tells.
@@ -49,7 +51,11 @@ pub fn contest(
     }
     for _ in limit::rounds(rounds) {
         for (engine, figures) in &mut contestants {
+            let before = processor_time();
             let ran = run_once(&figures.setting, prepared, engine)?;
+            let spent = processor_time().zip(before).map(|(after, before)| after - before);
+            let each = |spent: f64| spent * 1e9 / ran.outcome.packets as f64;
+            figures.processor.extend(spent.map(each));
             figures.add(&ran.outcome);
         }
     }
@@ -57,6 +63,18 @@ pub fn contest(
         figures.look(engine);
     }
     Ok((contestants.into_iter().map(|(_, figures)| figures).collect(), missing))
+}
+
+/// Seconds of processor time that this process has taken.
+fn processor_time() -> Option<f64> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::time::{ClockId, clock_gettime};
+        let taken = clock_gettime(ClockId::ProcessCPUTime);
+        Some(taken.tv_sec as f64 + taken.tv_nsec as f64 / 1e9)
+    }
+    #[cfg(not(target_os = "linux"))]
+    None
 }
 
 type Entered = Result<(Built<u32>, Figures), String>;
@@ -90,6 +108,7 @@ impl Figures {
         Self {
             setting: *setting,
             rates: Vec::new(),
+            processor: Vec::new(),
             high_water: 0,
             bytes: None,
             retries: 0,
@@ -137,9 +156,12 @@ impl Figures {
             .with("variant", prepared.variant.name())
             .with("default", if prepared.default_accept { "accept" } else { "deny" })
             .with("packets", prepared.packets().len())
+            .with("addresses", 1u32 << prepared.preset.addresses_log)
             .with("source", origin.name())
             .with("may_overtake", orchestration.may_overtake(threads))
             .with("in_flight", self.high_water);
+        let least = self.processor.iter().copied().reduce(f64::min);
+        let row = least.into_iter().fold(row, |row, least| row.with("processor_ns", least));
         let row = match orchestration {
             Orchestration::TaskPool { packets } => row.with("task", packets),
             Orchestration::PartialPipeline { config } => row.with("config", config),

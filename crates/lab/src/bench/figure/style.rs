@@ -15,7 +15,7 @@ const VERMILION: RGBColor = RGBColor(213, 94, 0);
 const GREY: RGBColor = RGBColor(130, 130, 130);
 
 /// Engines and layouts by name, ours in one colour; no panel holds two of one.
-const COLOURS: [(&str, RGBColor); 33] = [
+const COLOURS: [(&str, RGBColor); 35] = [
     ("tamis", VERMILION),
     ("serial", BLACK),
     ("coarse", BLACK),
@@ -26,6 +26,7 @@ const COLOURS: [(&str, RGBColor); 33] = [
     ("optimistic", GREEN),
     ("striped_map", GREEN),
     ("split_ordered", PURPLE),
+    ("hopscotch", GREY),
     ("cached_exact", ORANGE),
     ("cached_epoch", YELLOW),
     ("streams", BLUE),
@@ -36,6 +37,7 @@ const COLOURS: [(&str, RGBColor); 33] = [
     ("indexed_blob", BLUE),
     ("linked", SKY),
     ("scattered", PURPLE),
+    ("whole", YELLOW),
     ("pooled", GREEN),
     ("packed_chain", VERMILION),
     ("revision", ORANGE),

@@ -7,6 +7,7 @@
 
 mod clock;
 mod count;
+mod cycles;
 pub mod fan;
 pub mod figure;
 mod growth;
@@ -18,6 +19,7 @@ mod plan;
 mod readers;
 mod resident;
 mod study;
+mod sys;
 mod update;
 mod walk;
 pub mod workload;
@@ -70,6 +72,7 @@ fn alone(plan: Plan, rows: &mut Rows) {
             Part::Linear => walk::linear(plan, rows),
             Part::Layouts => walk::layouts(plan, rows),
             Part::Counters => walk::counters(plan, rows),
+            Part::Cycles => cycles::rows(plan, rows),
             Part::Fan => fans.iter().for_each(|fan| walk::fan(plan, fan, rows)),
             Part::Memory => {
                 memory::linear(rows);

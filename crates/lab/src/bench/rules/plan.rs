@@ -20,6 +20,8 @@ pub enum Part {
     Linear,
     /// The same in every layout with every kind of counter.
     Layouts,
+    /// Ticks of the processor's counter around the loop over the rules and around each of them.
+    Cycles,
     /// Misses of the D-cache while that is walked.
     Misses,
     /// Bytes and allocations.
@@ -44,9 +46,14 @@ pub enum Part {
 
 impl Part {
     /// Every part, with its name on the command line and what it measures.
-    pub const ALL: [(Self, &'static str, &'static str); 12] = [
+    pub const ALL: [(Self, &'static str, &'static str); 13] = [
         (Self::Linear, "linear", "100 chains of 1,000 rules, matching or not"),
         (Self::Layouts, "layouts", "The same in every layout with every kind of counter"),
+        (
+            Self::Cycles,
+            "cycles",
+            "Ticks of the time-stamp counter around all rules and around each",
+        ),
         (Self::Misses, "misses", "Misses of the D-cache, by cachegrind; only if asked for"),
         (Self::Memory, "memory", "Bytes and allocations"),
         (Self::Ping, "ping", "Round trips through the kernel's rules, and quotas; with --peers"),

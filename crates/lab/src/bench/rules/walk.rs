@@ -56,17 +56,23 @@ impl Walks {
     }
 
     fn with<T: Tally>(&self, laid: &Laid) -> f64 {
-        self.walked::<T, _>(laid, |walk| clock::least(BUDGET, walk)) / self.packets.len() as f64
+        let counters = T::new(self.slots);
+        self.walked(laid, &counters, |walk| clock::least(BUDGET, walk)) / self.packets.len() as f64
     }
 
     /// Walks so many times, without counters.
     pub(super) fn times(&self, laid: &Laid, times: usize) {
-        self.walked::<Uncounted, _>(laid, |walk| (0..times).for_each(|_| walk()));
+        let counters = Uncounted::new(self.slots);
+        self.walked(laid, &counters, |walk| (0..times).for_each(|_| walk()));
     }
 
     /// What `run` makes of the walk of all packets.
-    fn walked<T: Tally, R>(&self, laid: &Laid, run: impl FnOnce(&mut dyn FnMut()) -> R) -> R {
-        let counters = &T::new(self.slots);
+    fn walked<T: Tally, R>(
+        &self,
+        laid: &Laid,
+        counters: &T,
+        run: impl FnOnce(&mut dyn FnMut()) -> R,
+    ) -> R {
         let host = Host::default();
         let mut bytes = self.packets.clone();
         let parse = |bytes| {
@@ -110,6 +116,12 @@ impl Laying {
     /// Walks so many times, without counters.
     pub(super) fn walk(&self, times: usize) {
         self.walks.times(&self.laid, times);
+    }
+
+    /// What `run` makes of its walk, and the counters after that.
+    pub(super) fn counted<T: Tally, R>(&self, run: impl FnOnce(&mut dyn FnMut()) -> R) -> (R, T) {
+        let counters = T::new(self.walks.slots);
+        (self.walks.walked(&self.laid, &counters, run), counters)
     }
 
     /// Nanoseconds a rule.

@@ -12,7 +12,7 @@ use crate::workload_command::{DefaultChoice, VariantChoice, preset};
 /// `tamis-bench access`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Engines: serial matrix_unlocked coarse striped fine optimistic concurrent_map split_ordered striped_map matrix
+Engines: serial matrix_unlocked coarse striped fine optimistic concurrent_map split_ordered hopscotch striped_map matrix
 cached_exact cached_epoch tamis, and concurrent_map.as_published striped_map.as_published matrix.as_published,
 which are not atomic. `all` means all.
 Examples:
@@ -30,12 +30,15 @@ pub(crate) struct AccessArgs {
     /// ways to share work
     #[arg(long, value_name = "NAME", value_delimiter = ',', conflicts_with_all = ["engine", "orchestration", "profile"])]
     pub(crate) driver: Vec<String>,
-    /// Ways to share work: serial task_pool worker_pool partial_pipeline phased_pipeline stream ordered, or all
+    /// Ways to share work: serial task_pool worker_pool one_by_one partial_pipeline phased_pipeline stream ordered, or all
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "worker_pool")]
     pub(crate) orchestration: Vec<String>,
     /// Mixes
     #[arg(long, value_name = "1..8", value_delimiter = ',', value_parser = preset)]
     pub(crate) preset: Vec<&'static Preset>,
+    /// Addresses of a mix, a power of two, in place of its own; with few, changes and decisions meet
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(16..=65_536), conflicts_with_all = ["profile", "must_show", "bound"])]
+    pub(crate) addresses: Option<u32>,
     /// Workers [default: 1; of study1 3,6,10]
     #[arg(long, value_name = "N", value_delimiter = ',')]
     pub(crate) threads: Vec<usize>,

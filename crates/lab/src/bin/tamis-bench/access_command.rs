@@ -60,7 +60,13 @@ fn grid(args: &AccessArgs, out: &mut Rows) -> Result<()> {
     let packets = args.packets.unwrap_or(if args.quick { 100_000 } else { 1_000_000 });
     let runs = args.runs.unwrap_or(if args.quick { 3 } else { 5 }) as usize;
     let variant: Variant = args.variant.into();
+    let addresses = args.addresses.map(u32::next_power_of_two);
+    if addresses != args.addresses {
+        bail!("--addresses: expected a power of two");
+    }
     for preset in presets {
+        let usual = preset.addresses_log;
+        let preset = &Preset { addresses_log: addresses.map_or(usual, u32::ilog2), ..**preset };
         if !out.begins(format!("access, preset {}", preset.number)) {
             continue;
         }

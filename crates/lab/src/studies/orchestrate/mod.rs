@@ -45,6 +45,8 @@ pub enum Orchestration {
     },
     /// Each worker takes its next packets from the source by itself.
     WorkerPool,
+    /// Likewise one packet at a time, all counted in one atomic counter: the second study's threads.
+    OneByOne,
     /// Some workers apply config packets and hand data packets round to others, one queue each.
     PartialPipeline {
         /// Workers for config packets; the others decide.
@@ -64,11 +66,12 @@ pub enum Orchestration {
 impl Orchestration {
     /// All of them: tasks of `task` packets, `split` workers before the others in a pipeline.
     #[must_use]
-    pub fn all(task: usize, split: usize) -> [Self; 7] {
+    pub fn all(task: usize, split: usize) -> [Self; 8] {
         [
             Self::Serial,
             Self::TaskPool { packets: task },
             Self::WorkerPool,
+            Self::OneByOne,
             Self::PartialPipeline { config: split },
             Self::PhasedPipeline { control: split },
             Self::Stream,
@@ -83,6 +86,7 @@ impl Orchestration {
             Self::Serial => "serial",
             Self::TaskPool { .. } => "task_pool",
             Self::WorkerPool => "worker_pool",
+            Self::OneByOne => "one_by_one",
             Self::PartialPipeline { .. } => "partial_pipeline",
             Self::PhasedPipeline { .. } => "phased_pipeline",
             Self::Stream => "stream",
@@ -96,7 +100,7 @@ impl Orchestration {
     pub fn may_overtake(self, threads: usize) -> bool {
         match self {
             Self::Serial | Self::Ordered => false,
-            Self::TaskPool { .. } | Self::WorkerPool | Self::Stream => threads > 1,
+            Self::TaskPool { .. } | Self::WorkerPool | Self::OneByOne | Self::Stream => threads > 1,
             // A later config packet may even be applied while a data packet waits in its queue.
             Self::PartialPipeline { .. } => true,
             Self::PhasedPipeline { control } => control > 1,
@@ -150,6 +154,7 @@ pub fn run<A: Address>(
         Orchestration::Serial => run.part(|| worker_pool::worker(&run)),
         Orchestration::TaskPool { packets } => task_pool::run(&run, packets),
         Orchestration::WorkerPool => worker_pool::run(&run),
+        Orchestration::OneByOne => worker_pool::one_by_one(&run)?,
         Orchestration::PartialPipeline { config } => partial_pipeline::run(&run, config),
         Orchestration::PhasedPipeline { control } => phased_pipeline::run(&run, control),
         Orchestration::Stream => stream::run(&run)?,

@@ -11,7 +11,7 @@ use engines::{Body, Config, Data, Packet};
 
 use super::*;
 
-fn models() -> [Orchestration; 7] {
+fn models() -> [Orchestration; 8] {
     Orchestration::all(20, 1)
 }
 
@@ -230,13 +230,14 @@ impl Engine<u32> for Panicking {
     }
 }
 
-/// Packets without an end, as a source; or with one that is a panic.
-struct Endless(Arc<Panicking>);
+/// Packets without an end, as a source; or with one that is a panic. The place of the next one in some that repeat.
+struct Endless(Arc<Panicking>, AtomicUsize);
 
 impl Source<u32> for Endless {
     fn next<'p>(&'p self, room: &'p mut Vec<Packet<u32>>, most: usize) -> &'p [Packet<u32>] {
         self.0.reaches(Planted::Source);
-        *room = packets(most as u32);
+        let from = self.1.fetch_add(most, Ordering::Relaxed) % 70;
+        *room = packets((from + most) as u32).split_off(from);
         room
     }
 }
@@ -254,7 +255,7 @@ fn ends(model: Orchestration, at: Planted) -> Result<Outcome, String> {
         let engine = Arc::new(Panicking { at, engine: engine(), left });
         let work = if at == Planted::Work { panicking } else { work };
         let (sink, meter) = (Sink::new(work, Bins::Shards), Meter::new(false));
-        let source = Endless(Arc::clone(&engine));
+        let source = Endless(Arc::clone(&engine), AtomicUsize::new(0));
         let _ = told.send(run(model, threads, &*engine, &source, &sink, &meter));
     });
     tells.recv_timeout(Duration::from_secs(60)).expect("the run ends")

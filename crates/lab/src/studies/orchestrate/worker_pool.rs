@@ -1,10 +1,14 @@
 //! `worker_pool`: every worker takes its next packets from the source, decides and changes, and collects.
 //!
+//! `one_by_one` is the same as the second study has it: each takes one packet at a time, and adds it to a counter of all.
+//!
 //! Order: packets are taken in order, but a worker that was slower with an earlier config packet is
 //! overtaken by others; with one worker nothing is.
 
-use std::time::Instant;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
+use crossbeam_utils::CachePadded;
 use engines::{Address, Engine, Permits};
 
 use super::in_flight::InFlight;
@@ -14,20 +18,39 @@ use super::source::Source;
 use super::workers::{IN_FLIGHT, Panicked, Run};
 
 pub(super) fn run<A: Address>(run: &Run<'_, A>) {
+    all(run, || worker(run));
+}
+
+/// Fails where the counter of all and what each counted for itself differ.
+pub(super) fn one_by_one<A: Address>(run: &Run<'_, A>) -> Result<(), String> {
+    let done = CachePadded::new(AtomicU64::new(0));
+    let count = |packets: usize| _ = done.fetch_add(packets as u64, Ordering::Relaxed);
+    all(run, || worker_of(run, 1, count));
+    let (done, each) = (done.into_inner(), run.meter.outcome(Duration::ZERO, 0).packets);
+    (done.into_inner() == each)
+        .then_some(())
+        .ok_or_else(|| format!("expected {each} packets counted by all"))
+}
+
+fn all<A: Address>(run: &Run<'_, A>, worker: impl Fn() + Sync) {
     std::thread::scope(|scope| {
         for _ in 1..run.threads {
-            scope.spawn(|| run.part(|| worker(run)));
+            scope.spawn(|| run.part(&worker));
         }
-        run.part(|| worker(run));
+        run.part(&worker);
     });
 }
 
 /// One worker's loop.
 pub(super) fn worker<A: Address>(run: &Run<'_, A>) {
+    worker_of(run, run.burst(), |_| ());
+}
+
+/// That of a worker that takes so many packets at a time, and tells how many were done.
+fn worker_of<A: Address>(run: &Run<'_, A>, places: usize, done: impl Fn(usize)) {
     let (mut engine, mut collector) = (run.engine.worker(), run.sink.collector());
     let (mut counts, mut room) = (run.meter.worker(), Vec::new());
     // A worker is done with a burst before it takes the next, so its places are the same ones all along.
-    let places = run.burst();
     if !run.in_flight.enter(places) {
         return;
     }
@@ -41,6 +64,7 @@ pub(super) fn worker<A: Address>(run: &Run<'_, A>) {
         engine.burst(packets, &mut permits);
         collector.burst(packets, &permits);
         counts.ends(packets.len(), permits.count(), began);
+        done(packets.len());
     }
     run.in_flight.leave(places);
 }

@@ -12,6 +12,7 @@ mod figures;
 mod growth;
 mod settings;
 mod system;
+mod tables;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -54,6 +55,7 @@ pub fn run(plan: &Plan, out: &mut Rows) -> Result<String, String> {
 /// A picture cannot be written.
 pub fn draw(recorded: &Recorded, dir: &Path) -> Result<(), String> {
     figures::draw(recorded, dir)?;
+    tables::draw(recorded, dir)?;
     growth::draw(recorded, dir)?;
     settings::draw(recorded, dir)
 }
