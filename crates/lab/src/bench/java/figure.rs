@@ -53,18 +53,17 @@ pub fn draw(recorded: &Recorded, dir: &Path) -> Result<(), String> {
     let study = rows(recorded, Job::Study, 1);
     for Published { file, machine, nanos } in PUBLISHED {
         let rings: Vec<_> = FOUR.into_iter().zip(nanos).collect();
-        let names = || FOUR.into_iter().chain(OURS);
+        let shown = Shown { names: FOUR.into_iter().chain(OURS).collect(), by: &FOUR, rings };
         let title = format!("Data sharing, {machine}: nanoseconds a packet");
-        strips(recorded, (Job::Study, &study), names(), &rings, title, &dir.join(file))?;
+        strips(recorded, (Job::Study, &study), &shown, title, &dir.join(file))?;
     }
-    let all = |job: Job| job.techniques().iter().map(|technique| technique.name);
     let title = "The study's job, all techniques: nanoseconds a packet".to_owned();
     let file = dir.join("study4-techniques.svg");
-    strips(recorded, (Job::Study, &study), all(Job::Study), &[], title, &file)?;
+    strips(recorded, (Job::Study, &study), &Shown::all(Job::Study), title, &file)?;
     let realistic = rows(recorded, Job::Realistic, 32);
     let title = "The realistic job, bursts of 32: nanoseconds a packet".to_owned();
     let file = dir.join("study4-realistic.svg");
-    strips(recorded, (Job::Realistic, &realistic), all(Job::Realistic), &[], title, &file)?;
+    strips(recorded, (Job::Realistic, &realistic), &Shown::all(Job::Realistic), title, &file)?;
     rounds(recorded, &study, &dir.join("study4-rounds.svg"))
 }
 
@@ -82,12 +81,34 @@ fn jdks(rows: &[&Measured]) -> Vec<f64> {
     jdks
 }
 
-/// A row for each technique on each JDK with its factor to the fastest way in Java there; rings beside those published.
-fn strips<'n>(
+/// What a figure shows.
+struct Shown<'n> {
+    names: Vec<&'n str>,
+    /// Factors are those to the fastest of these; of all ways in Java if there is none.
+    by: &'n [&'n str],
+    /// What was published of some.
+    rings: Vec<(&'n str, f64)>,
+}
+
+impl Shown<'static> {
+    fn all(job: Job) -> Self {
+        let names = job.techniques().iter().map(|technique| technique.name).collect();
+        Self { names, by: &[], rings: Vec::new() }
+    }
+}
+
+impl Shown<'_> {
+    /// Whether factors may be those to this one.
+    fn counts(&self, name: &str) -> bool {
+        if self.by.is_empty() { !name.starts_with(FLOOR) } else { self.by.contains(&name) }
+    }
+}
+
+/// A row for each technique on each JDK with its factor; rings beside those published.
+fn strips(
     recorded: &Recorded,
     (job, rows): (Job, &[&Measured]),
-    names: impl Iterator<Item = &'n str>,
-    rings: &[(&str, f64)],
+    shown: &Shown<'_>,
     title: String,
     path: &Path,
 ) -> Result<(), String> {
@@ -96,23 +117,24 @@ fn strips<'n>(
         let on = |jdk: &f64| {
             let on_it = || rows.iter().filter(|row| row.number("jdk") == *jdk);
             let row = on_it().find(|row| row.engine == name)?;
-            let java = on_it().filter(|row| !row.engine.starts_with(FLOOR));
+            let java = on_it().filter(|row| shown.counts(&row.engine));
             let fastest = java.map(|row| row.value).fold(f64::INFINITY, f64::min);
             let label = job.technique(name)?.label;
             let factor = row.value / fastest;
             let digits = if factor < 10.0 { 2 } else { 0 };
-            let label = format!("{label}, {jdk}: {factor:.digits$} x");
-            let published = rings.iter().filter(|(of, _)| *of == name).map(|(_, nanos)| *nanos);
+            let label = format!("{label}, JDK {jdk}: {factor:.digits$} x");
+            let published = shown.rings.iter().filter(|(of, _)| *of == name).map(|(_, nanos)| *nanos);
             Some(Strip { published: published.collect(), ..Strip::of(label, row) })
         };
         jdks.iter().filter_map(on).collect::<Vec<_>>()
     };
-    let strips: Vec<Strip> = names.flat_map(of).collect();
+    let strips: Vec<Strip> = shown.names.iter().copied().flat_map(of).collect();
     if strips.is_empty() {
         return Ok(());
     }
     let how = format!(
-        "by JDK, with the factor to the fastest way in Java; {} rounds: least, median and most",
+        "factors: to the fastest {}; {} rounds: least, median and most",
+        if shown.by.is_empty() { "in Java" } else { "of the study's four" },
         runs(rows.iter().copied())
     );
     let caption = Caption { title, note: recorded.note(&how) };
@@ -138,7 +160,7 @@ fn rounds(recorded: &Recorded, rows: &[&Measured], path: &Path) -> Result<(), St
     }
     let caption = Caption {
         title: "The study's rounds, from the first one".to_owned(),
-        note: recorded.note("the last ten are those of the other figures"),
+        note: recorded.note("the last ten are those of the other figures; direct_batched is how tamis reads"),
     };
     let axes = Axes { x: ("round", Scale::Linear), y: ("ns a packet", Scale::Logarithmic) };
     figure::panels(path, &caption, axes, &panels)

@@ -94,7 +94,7 @@ fn set_up(
         let row = Row::new(SET_UP, name, "ms", &millis).with("jdk", jvm.release);
         row.with("structs", STRUCTS[0]).with("classes", loaded)
     };
-    out.extend(names.into_iter().zip(found).zip(classes).map(row).collect());
+    out.extend(names.into_iter().zip(found).zip(classes).map(row));
     Ok(())
 }
 
