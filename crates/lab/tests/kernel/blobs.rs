@@ -60,7 +60,8 @@ fn of_kernel(
         let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
         feed(Command::new(format!("{tool}-restore")).arg("-c"), &listed)?;
         let mut reader = Reader::open(family)?;
-        let blobs = tables.iter().map(|table| reader.blob(table, width)).collect::<io::Result<_>>()?;
+        let blobs =
+            tables.iter().map(|table| reader.blob(table, width)).collect::<io::Result<_>>()?;
         Ok((blobs, listed))
     })
 }
@@ -139,7 +140,8 @@ fn hold(family: Family, width: Width, rules: &str) -> usize {
 /// The first byte in which entries differ, with its neighbours.
 fn first_difference(ours: &Blob, theirs: &Blob) -> Option<String> {
     let at = ours.entries.iter().zip(&theirs.entries).position(|(one, other)| one != other)?;
-    let near = |blob: &Blob| format!("{:02x?}", &blob.entries[at..(at + 8).min(blob.entries.len())]);
+    let near =
+        |blob: &Blob| format!("{:02x?}", &blob.entries[at..(at + 8).min(blob.entries.len())]);
     Some(format!("at {at}: {} and {}", near(ours), near(theirs)))
 }
 

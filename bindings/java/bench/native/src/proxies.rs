@@ -27,15 +27,87 @@ macro_rules! field {
     };
 }
 
-field!(Java_dev_tamis_bench_SwigNative_getPort, Java_dev_tamis_bench_SwigNative_setPort, 0, u8, jint);
-field!(Java_dev_tamis_bench_SwigNative_getVlan, Java_dev_tamis_bench_SwigNative_setVlan, 1, u16, jint);
-field!(Java_dev_tamis_bench_SwigNative_getLength, Java_dev_tamis_bench_SwigNative_setLength, 2, u32, jlong);
-field!(Java_dev_tamis_bench_SwigNative_getFlags, Java_dev_tamis_bench_SwigNative_setFlags, 3, i64, jlong);
-field!(Java_dev_tamis_bench_SwigNative_getKind, Java_dev_tamis_bench_SwigNative_setKind, 4, u8, jint);
-field!(Java_dev_tamis_bench_SwigNative_getQueue, Java_dev_tamis_bench_SwigNative_setQueue, 5, u16, jint);
-field!(Java_dev_tamis_bench_SwigNative_getHash, Java_dev_tamis_bench_SwigNative_setHash, 6, u32, jlong);
-field!(Java_dev_tamis_bench_SwigNative_getTime, Java_dev_tamis_bench_SwigNative_setTime, 7, i64, jlong);
-field!(Java_dev_tamis_bench_SwigNative_getHeadroom, Java_dev_tamis_bench_SwigNative_setHeadroom, 8, u16, jint);
-field!(Java_dev_tamis_bench_SwigNative_getAddress, Java_dev_tamis_bench_SwigNative_setAddress, 9, i64, jlong);
-field!(Java_dev_tamis_bench_SwigNative_getNext, Java_dev_tamis_bench_SwigNative_setNext, 10, i64, jlong);
-field!(Java_dev_tamis_bench_SwigNative_getUser, Java_dev_tamis_bench_SwigNative_setUser, 11, i64, jlong);
+field!(
+    Java_dev_tamis_bench_SwigNative_getPort,
+    Java_dev_tamis_bench_SwigNative_setPort,
+    0,
+    u8,
+    jint
+);
+field!(
+    Java_dev_tamis_bench_SwigNative_getVlan,
+    Java_dev_tamis_bench_SwigNative_setVlan,
+    1,
+    u16,
+    jint
+);
+field!(
+    Java_dev_tamis_bench_SwigNative_getLength,
+    Java_dev_tamis_bench_SwigNative_setLength,
+    2,
+    u32,
+    jlong
+);
+field!(
+    Java_dev_tamis_bench_SwigNative_getFlags,
+    Java_dev_tamis_bench_SwigNative_setFlags,
+    3,
+    i64,
+    jlong
+);
+field!(
+    Java_dev_tamis_bench_SwigNative_getKind,
+    Java_dev_tamis_bench_SwigNative_setKind,
+    4,
+    u8,
+    jint
+);
+field!(
+    Java_dev_tamis_bench_SwigNative_getQueue,
+    Java_dev_tamis_bench_SwigNative_setQueue,
+    5,
+    u16,
+    jint
+);
+field!(
+    Java_dev_tamis_bench_SwigNative_getHash,
+    Java_dev_tamis_bench_SwigNative_setHash,
+    6,
+    u32,
+    jlong
+);
+field!(
+    Java_dev_tamis_bench_SwigNative_getTime,
+    Java_dev_tamis_bench_SwigNative_setTime,
+    7,
+    i64,
+    jlong
+);
+field!(
+    Java_dev_tamis_bench_SwigNative_getHeadroom,
+    Java_dev_tamis_bench_SwigNative_setHeadroom,
+    8,
+    u16,
+    jint
+);
+field!(
+    Java_dev_tamis_bench_SwigNative_getAddress,
+    Java_dev_tamis_bench_SwigNative_setAddress,
+    9,
+    i64,
+    jlong
+);
+field!(
+    Java_dev_tamis_bench_SwigNative_getNext,
+    Java_dev_tamis_bench_SwigNative_setNext,
+    10,
+    i64,
+    jlong
+);
+field!(
+    Java_dev_tamis_bench_SwigNative_getUser,
+    Java_dev_tamis_bench_SwigNative_setUser,
+    11,
+    i64,
+    jlong
+);

@@ -123,7 +123,8 @@ fn strips(
             let factor = row.value / fastest;
             let digits = if factor < 10.0 { 2 } else { 0 };
             let label = format!("{label}, JDK {jdk}: {factor:.digits$} x");
-            let published = shown.rings.iter().filter(|(of, _)| *of == name).map(|(_, nanos)| *nanos);
+            let published =
+                shown.rings.iter().filter(|(of, _)| *of == name).map(|(_, nanos)| *nanos);
             Some(Strip { published: published.collect(), ..Strip::of(label, row) })
         };
         jdks.iter().filter_map(on).collect::<Vec<_>>()
@@ -160,7 +161,8 @@ fn rounds(recorded: &Recorded, rows: &[&Measured], path: &Path) -> Result<(), St
     }
     let caption = Caption {
         title: "The study's rounds, from the first one".to_owned(),
-        note: recorded.note("the last ten are those of the other figures; direct_batched is how tamis reads"),
+        note: recorded
+            .note("the last ten are those of the other figures; direct_batched is how tamis reads"),
     };
     let axes = Axes { x: ("round", Scale::Linear), y: ("ns a packet", Scale::Logarithmic) };
     figure::panels(path, &caption, axes, &panels)
@@ -178,12 +180,14 @@ mod tests {
         let said = format!("{:.2} times the direct technique", factor(server, 1));
         let objects = [factor(server, 0), factor(machine, 0)].map(|by| (by / 50.0).round() * 50.0);
         let range = format!("{} - {} times slower", objects[0], objects[1]);
-        assert_eq!((&*said, &*range), (
-            "2.74 times the direct technique",
-            "300 - 650 times slower"
-        ));
+        assert_eq!(
+            (&*said, &*range),
+            ("2.74 times the direct technique", "300 - 650 times slower")
+        );
         let Some(text) = published_text("003") else { return };
-        for words in [&*said, &*range, "Intel Xeo E5-2690", "Linux VM on Mac OS X - Intel i7-3615QM"] {
+        for words in
+            [&*said, &*range, "Intel Xeo E5-2690", "Linux VM on Mac OS X - Intel i7-3615QM"]
+        {
             assert!(text.contains(words), "{words}");
         }
     }

@@ -57,7 +57,9 @@ pub fn run(plan: &Plan, out: &mut Rows, say: &mut dyn FnMut(&str)) -> Result<(),
         say(&format!("JDK {}: the same bytes by every technique", jvm.release));
         let there = jvm.check(&mut hashes)?;
         lacking(&there, &jvm, out);
-        if plan.only != Some(Job::Realistic) && out.begins(format!("{SET_UP} with JDK {}", jvm.release)) {
+        if plan.only != Some(Job::Realistic)
+            && out.begins(format!("{SET_UP} with JDK {}", jvm.release))
+        {
             set_up(plan, &jvm, &there, out)?;
         }
         for job in Job::ALL.into_iter().filter(|job| plan.only.is_none_or(|only| only == *job)) {

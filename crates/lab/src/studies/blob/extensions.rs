@@ -68,13 +68,19 @@ impl Codec {
 pub(super) const CODECS: [Codec; 16] = [
     matched("tcp", 12, tcp, tcp_text),
     matched("udp", 10, udp, udp_text),
-    matched("icmp", 4, |options, to| icmp("--icmp-type", options, to), |from| {
-        icmp_text("--icmp-type", from)
-    })
+    matched(
+        "icmp",
+        4,
+        |options, to| icmp("--icmp-type", options, to),
+        |from| icmp_text("--icmp-type", from),
+    )
     .of(Family::Ipv4),
-    matched("icmp6", 4, |options, to| icmp("--icmpv6-type", options, to), |from| {
-        icmp_text("--icmpv6-type", from)
-    })
+    matched(
+        "icmp6",
+        4,
+        |options, to| icmp("--icmpv6-type", options, to),
+        |from| icmp_text("--icmpv6-type", from),
+    )
     .of(Family::Ipv6),
     matched("multiport", 48, multiport, multiport_text).revision(1),
     Codec {
@@ -94,14 +100,20 @@ pub(super) const CODECS: [Codec; 16] = [
     Codec { len: [40, 28], ..matched("limit", 40, limit, limit_text) },
     matched("mark", 12, mark, mark_text).revision(1),
     matched("comment", 256, comment, comment_text),
-    matched("REJECT", 4, |options, to| reject(&REJECT, options, to), |from| {
-        reject_text(&REJECT, from)
-    })
+    matched(
+        "REJECT",
+        4,
+        |options, to| reject(&REJECT, options, to),
+        |from| reject_text(&REJECT, from),
+    )
     .target()
     .of(Family::Ipv4),
-    matched("REJECT", 4, |options, to| reject(&REJECT6, options, to), |from| {
-        reject_text(&REJECT6, from)
-    })
+    matched(
+        "REJECT",
+        4,
+        |options, to| reject(&REJECT6, options, to),
+        |from| reject_text(&REJECT6, from),
+    )
     .target()
     .of(Family::Ipv6),
     matched("LOG", 32, log, log_text).target(),
@@ -129,7 +141,8 @@ const TCP_FLAGS: [(&str, u32); 8] = [
 
 /// Two ranges of ports, each with its bit among those of `!`.
 fn ports(options: &mut Options, to: &mut [u8], inverted: &mut u8) -> Result<(), String> {
-    for (at, names, bit) in [(0, ["--sport", "--source-port"], 1), (4, ["--dport", "--destination-port"], 2)]
+    for (at, names, bit) in
+        [(0, ["--sport", "--source-port"], 1), (4, ["--dport", "--destination-port"], 2)]
     {
         let said = names.iter().find_map(|name| options.take(name));
         let (invert, value) = said.unwrap_or((false, ":".to_owned()));
@@ -259,7 +272,13 @@ fn multiport_text(from: &[u8]) -> Result<Option<String>, String> {
     say(&mut said, byte(from, 47) != 0, option);
     for at in 0..usize::from(count).min(MOST) {
         let is_end = at > 0 && byte(from, 31 + at) != 0;
-        said.push(if at == 0 { ' ' } else if is_end { ':' } else { ',' });
+        said.push(if at == 0 {
+            ' '
+        } else if is_end {
+            ':'
+        } else {
+            ','
+        });
         said.push_str(&u16_at(from, 2 + 2 * at).to_string());
     }
     Ok(Some(said))
@@ -288,9 +307,8 @@ fn limit(options: &mut Options, to: &mut [u8]) -> Result<(), String> {
 /// As iptables says it: by the longest period in which a rounded number of packets is near enough.
 fn limit_text(from: &[u8]) -> Result<Option<String>, String> {
     let (average, burst) = (u32_at(from, 0).max(1), u32_at(from, 4));
-    let is_worse = |(_, period): &&(&str, u32)| {
-        average > *period || period / average < period % average
-    };
+    let is_worse =
+        |(_, period): &&(&str, u32)| average > *period || period / average < period % average;
     let found = PERIODS.iter().position(|period| is_worse(&period)).unwrap_or(PERIODS.len());
     let (word, period) = PERIODS[found.saturating_sub(1)];
     Ok(Some(format!(" --limit {}/{word} --limit-burst {burst}", period / average)))

@@ -52,7 +52,8 @@ pub(super) fn encode(family: Family, header: Option<&Header>, action: &Action) -
     let mut inverted = 0;
     let mut invert = |is: bool, bit: u8| inverted |= if is { bit } else { 0 };
     let addresses = [header.and_then(Header::source), header.and_then(Header::destination)];
-    for ((side, test), not) in addresses.into_iter().enumerate().zip([NOT_SOURCE, NOT_DESTINATION]) {
+    for ((side, test), not) in addresses.into_iter().enumerate().zip([NOT_SOURCE, NOT_DESTINATION])
+    {
         let Some(MaskedAddr { addr, mask, invert: is }) = test else { continue };
         put(&mut bytes, side * address, &addr[..address]);
         put(&mut bytes, (2 + side) * address, &mask[..address]);

@@ -15,7 +15,8 @@ impl Options {
     /// # Errors
     /// A quote is not closed, or a value stands alone.
     pub(super) fn of(text: &str) -> Result<Self, String> {
-        let words = save::words(text, 1).map_err(|_| format!("{text}: a quote that is not closed"))?;
+        let words =
+            save::words(text, 1).map_err(|_| format!("{text}: a quote that is not closed"))?;
         let (mut options, mut invert): (Vec<Said>, bool) = (Vec::new(), false);
         for word in words {
             match &*word.text {

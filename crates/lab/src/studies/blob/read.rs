@@ -8,7 +8,7 @@ use rules::save::{self, LoadOptions};
 
 use super::bytes::{byte, text, u16_at, u32_at, u64_at};
 use super::extensions::{self, Kind};
-use super::{ACCEPT, Blob, DROP, ERROR, RETURN, Shape, STANDARD, USE, USE_NAME, header};
+use super::{ACCEPT, Blob, DROP, ERROR, RETURN, STANDARD, Shape, USE, USE_NAME, header};
 
 /// Reads a table.
 ///
@@ -154,7 +154,13 @@ impl<'b> Reader<'b> {
         Ok(said)
     }
 
-    fn extension(&self, kind: Kind, name: &str, revision: u8, data: &[u8]) -> Result<String, String> {
+    fn extension(
+        &self,
+        kind: Kind,
+        name: &str,
+        revision: u8,
+        data: &[u8],
+    ) -> Result<String, String> {
         let option = if kind == Kind::Match { "-m" } else { "-j" };
         let known = extensions::of(self.blob.family, kind);
         for codec in known.filter(|one| one.kernel == name && one.revision == revision) {

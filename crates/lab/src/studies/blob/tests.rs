@@ -44,7 +44,8 @@ fn what_is_written_is_read_as_the_same_rules() {
     for (family, rules) in RULES {
         let ruleset = loaded(family, rules);
         for width in [Width::Bits64, Width::Bits32] {
-            let read: Vec<_> = blobs(&ruleset, width).iter().map(|blob| read(blob).unwrap()).collect();
+            let read: Vec<_> =
+                blobs(&ruleset, width).iter().map(|blob| read(blob).unwrap()).collect();
             let said: String = read.iter().map(text).collect();
             assert_eq!(said, text(&ruleset), "{width:?}");
         }
@@ -66,8 +67,10 @@ fn structs_of_32_bits_are_shorter_where_eight_bytes_begin_at_four() {
 #[test]
 fn what_is_not_translated_is_told() {
     for rule in ["-m length --length 5", "-m ttl --ttl-eq 5", "-j DSCP --set-dscp 0x05"] {
-        let ruleset =
-            loaded(Family::Ipv4, &format!("*mangle\n:INPUT ACCEPT [0:0]\n-A INPUT {rule}\nCOMMIT\n"));
+        let ruleset = loaded(
+            Family::Ipv4,
+            &format!("*mangle\n:INPUT ACCEPT [0:0]\n-A INPUT {rule}\nCOMMIT\n"),
+        );
         let table = &ruleset.tables[0];
         let found = write(&ruleset, table, Width::Bits64, |_, _| Counters::default()).unwrap_err();
         assert!(found.starts_with("INPUT 1: ") && found.ends_with("not translated"), "{found}");

@@ -96,7 +96,8 @@ pub(super) fn conntrack(options: &mut Options, to: &mut [u8]) -> Result<(), Stri
     }
     if let Some((invert, said)) = options.take("--ctproto") {
         tests.add(OF_PROTOCOL, invert);
-        let number = rules::protocol_number(&said).map_or_else(|| small(&said), |one| Ok(one.into()));
+        let number =
+            rules::protocol_number(&said).map_or_else(|| small(&said), |one| Ok(one.into()));
         put_u16(to, PROTOCOL, number?);
     }
     for (index, option) in ADDRESSES.into_iter().enumerate() {
