@@ -19,7 +19,7 @@ const SO_GET_INFO: i32 = 64;
 const SO_GET_ARP_INFO: i32 = 96;
 
 const NAME_LEN: usize = 32;
-/// Where offsets of hooks begin in `struct ipt_getinfo`; those of their ends, the number of entries and their size follow.
+/// Where offsets of hooks begin in `struct ipt_getinfo`; offsets of their ends, the number of entries and their size follow.
 const INFO_HOOK_ENTRY: usize = 36;
 /// Offset of the entries in `struct ipt_get_entries`.
 const ENTRIES: usize = 40;

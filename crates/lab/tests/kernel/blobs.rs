@@ -109,7 +109,7 @@ fn hold_arp(width: Width) -> io::Result<()> {
     let read = blob::read(&theirs).expect("a table");
     let looks_at_neither = [" --h-length 0/0", " --h-type 0x0/0x0"];
     let said = looks_at_neither.iter().fold(text(&read), |said, mask| said.replace(mask, ""));
-    // Length and type that the text of arptables-nft does not say are those of Ethernet.
+    // Length and type that the text of arptables-nft does not say are Ethernet's.
     let given = ARP.replace(" --h-length 6", "").replace(" --h-type 1", "");
     assert_eq!(lines(&said), lines(&text(&loaded(Family::Arp, &given))));
     let again = &written(&read, width)[0];

@@ -104,7 +104,7 @@ impl Shown<'_> {
     }
 }
 
-/// A row for each technique on each JDK with its factor; rings beside those published.
+/// A row for each technique on each JDK with its factor; rings next to it where figures were published.
 fn strips(
     recorded: &Recorded,
     (job, rows): (Job, &[&Measured]),
@@ -162,7 +162,7 @@ fn rounds(recorded: &Recorded, rows: &[&Measured], path: &Path) -> Result<(), St
     let caption = Caption {
         title: "The study's rounds, from the first one".to_owned(),
         note: recorded
-            .note("the last ten are those of the other figures; direct_batched is how tamis reads"),
+            .note("the last ten make the other figures; direct_batched is how tamis reads"),
     };
     let axes = Axes { x: ("round", Scale::Linear), y: ("ns a packet", Scale::Logarithmic) };
     figure::panels(path, &caption, axes, &panels)

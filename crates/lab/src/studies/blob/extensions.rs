@@ -26,7 +26,7 @@ pub(super) struct Codec {
     pub(super) kernel: &'static str,
     pub(super) revision: u8,
     pub(super) kind: Kind,
-    /// The family that has it so; none: iptables and ip6tables both.
+    /// Its family; none: iptables and ip6tables both.
     pub(super) family: Option<Family>,
     /// Bytes of its struct, for programs of 64 bits and of 32.
     len: [usize; 2],
@@ -139,7 +139,7 @@ const TCP_FLAGS: [(&str, u32); 8] = [
     ("NONE", 0),
 ];
 
-/// Two ranges of ports, each with its bit among those of `!`.
+/// Two ranges of ports, each with its bit of `!`.
 fn ports(options: &mut Options, to: &mut [u8], inverted: &mut u8) -> Result<(), String> {
     for (at, names, bit) in
         [(0, ["--sport", "--source-port"], 1), (4, ["--dport", "--destination-port"], 2)]

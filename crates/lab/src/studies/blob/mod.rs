@@ -1,5 +1,5 @@
 //! Translators from and to the kernel's own form of a table of iptables, ip6tables and arptables, in which programs get it and set it,
-//! as the third study wants beside its one format: for programs of 64 bits, and of 32.
+//! as the third study wants besides its one format: for programs of 64 bits, and of 32.
 //!
 //! A table is a run of entries: of each chain its rules and a last one, the policy or an invisible RETURN; a user chain
 //! begins with an entry `ERROR` that holds its name, and one more ends the run. An entry is the family's header, matches,
@@ -7,7 +7,7 @@
 //!
 //! Contract: what one side has and the other cannot say is an error, never left out; but for counters of the invisible
 //! RETURN, which text does not have. `comefrom` is what the kernel works out: the hooks from which an entry is reached.
-//! Extensions are those of [`extensions::CODECS`].
+//! Extensions: [`extensions::CODECS`].
 //! Source: `linux/netfilter/x_tables.h`, `linux/netfilter_ipv4/ip_tables.h`, `linux/netfilter_ipv6/ip6_tables.h`, `linux/netfilter_arp/arp_tables.h`; the
 //! order of bits by the kernel's `mark_source_chains`.
 

@@ -1,5 +1,5 @@
 //! The translators with each other: what is written is read as the same rules, for programs of both widths, and what is
-//! damaged is told. The kernel is asked in `tests/kernel/blobs.rs`.
+//! damaged is an error. The kernel is asked in `tests/kernel/blobs.rs`.
 
 use rules::model::{Counters, Ruleset};
 use rules::save::{self, LoadOptions, print_ruleset};

@@ -13,7 +13,7 @@ use super::{ACCEPT, Blob, DROP, ERROR, RETURN, STANDARD, USE, Width, header, hoo
 /// Bytes of a chain's name in its head.
 const NAME_LEN: usize = 30;
 
-/// Lays a table out; `counters` gives those of a chain's rule, by its index, or of its end.
+/// Lays a table out; `counters` gives the counters of a chain's rule, by its index, or of its end.
 ///
 /// # Errors
 /// A rule has something that is not translated.
@@ -55,7 +55,7 @@ pub fn write(
     Ok(Blob { width, family, table: table.name.to_string(), hooks: begun, count, entries })
 }
 
-/// Chains as the kernel has them: those of hooks in the order of hooks, then the others in theirs.
+/// Chains in the kernel's order: built-in ones in the order of hooks, then the others in their own.
 fn order(family: Family, table: &Table) -> Vec<usize> {
     let built_in: Vec<_> =
         hooks(family).iter().filter_map(|hook| table.base_chain(*hook)).collect();
