@@ -43,6 +43,13 @@ impl Entry<'_> {
     }
 }
 
+/// A chain: the indexes of its first entry, and of its last, which is its end.
+struct Span {
+    name: String,
+    first: usize,
+    last: usize,
+}
+
 /// The match or target at a place: its name, revision and data, and its length.
 fn piece(entry: &[u8], at: usize) -> Result<(&str, u8, &[u8], usize), String> {
     let len = usize::from(u16_at(entry, at));
@@ -62,8 +69,8 @@ impl<'b> Reader<'b> {
         let entries = self.entries()?;
         let chains = self.chains(&entries)?;
         let mut said = format!("*{}\n", self.blob.table);
-        for (name, range) in &chains {
-            let Some(last) = entries.get(range.1) else { return Err(format!("{name}: no end")) };
+        for Span { name, last, .. } in &chains {
+            let Some(last) = entries.get(*last) else { return Err(format!("{name}: no end")) };
             let policy = match (hook_of(self.blob.family, name), last.verdict()) {
                 (Some(_), ACCEPT) => "ACCEPT",
                 (Some(_), DROP) => "DROP",
@@ -75,8 +82,8 @@ impl<'b> Reader<'b> {
             let _ = writeln!(said, ":{name} {policy} {counters}");
         }
         let starts: BTreeMap<usize, &str> =
-            chains.iter().map(|(name, range)| (entries[range.0].at, &**name)).collect();
-        for (name, (first, last)) in &chains {
+            chains.iter().map(|chain| (entries[chain.first].at, &*chain.name)).collect();
+        for Span { name, first, last } in &chains {
             for (number, entry) in entries[*first..*last].iter().enumerate() {
                 let rule = self.rule(entry, &starts);
                 let rule = rule.map_err(|why| format!("{name} {}: {why}", number + 1))?;
@@ -106,23 +113,24 @@ impl<'b> Reader<'b> {
         Ok(entries)
     }
 
-    /// Chains in their order: the name, the index of the first entry, and of the last.
-    fn chains(&self, entries: &[Entry<'_>]) -> Result<Vec<(String, (usize, usize))>, String> {
-        let mut chains: Vec<(String, (usize, usize))> = Vec::new();
+    /// Chains in their order.
+    fn chains(&self, entries: &[Entry<'_>]) -> Result<Vec<Span>, String> {
+        let mut chains: Vec<Span> = Vec::new();
+        let begin = |name: &str, first| Span { name: name.to_owned(), first, last: first };
         for (index, entry) in entries.iter().enumerate() {
             let begun = self.blob.hooks.iter().find(|(_, start, _)| *start as usize == entry.at);
             if let Some((hook, ..)) = begun {
-                chains.push((hook.chain_name().to_owned(), (index, index)));
+                chains.push(begin(hook.chain_name(), index));
             }
             let (name, _, data) = entry.target()?;
             if name == ERROR {
-                chains.push((text(data, 0, data.len())?.to_owned(), (index + 1, index + 1)));
+                chains.push(begin(text(data, 0, data.len())?, index + 1));
             } else {
-                chains.last_mut().ok_or("a rule before all chains")?.1.1 = index;
+                chains.last_mut().ok_or("a rule before all chains")?.last = index;
             }
         }
         // The last entry begins no chain.
-        let last = chains.pop().filter(|(name, _)| name == ERROR);
+        let last = chains.pop().filter(|chain| chain.name == ERROR);
         last.map(|_| chains).ok_or_else(|| "no end".to_owned())
     }
 
