@@ -7,7 +7,7 @@
 //!
 //! Contract: what one side has and the other cannot say is an error, never left out; but for counters of the invisible
 //! RETURN, which text does not have. `comefrom` is what the kernel works out: the hooks from which an entry is reached.
-//! Extensions: [`extensions::CODECS`].
+//! Extensions: `CODECS` of `extensions.rs`.
 //! Source: `linux/netfilter/x_tables.h`, `linux/netfilter_ipv4/ip_tables.h`, `linux/netfilter_ipv6/ip6_tables.h`, `linux/netfilter_arp/arp_tables.h`; the
 //! order of bits by the kernel's `mark_source_chains`.
 
