@@ -9,8 +9,7 @@ use std::net::Ipv4Addr;
 
 use rules::model::{Field, FieldTest, Header};
 
-use super::bytes::{byte, get, put, put_u16, put_u32, text, u16_at, u32_at};
-use super::header;
+use super::bytes::{byte, get, put, put_iface, put_u16, put_u32, text, u16_at, u32_at};
 use super::options::{Options, say};
 
 /// Bytes of it.
@@ -51,7 +50,7 @@ pub(super) fn encode(tests: Option<&Header>) -> Vec<u8> {
     let ifaces = [tests.input(), tests.output()];
     for ((side, test), (_, bit)) in ifaces.into_iter().enumerate().zip(IFACES) {
         let Some(test) = test else { continue };
-        header::put_iface(&mut bytes, IFACE, side, test);
+        put_iface(&mut bytes, IFACE, side, test);
         inverted |= if test.invert { bit } else { 0 };
     }
     for FieldTest { field, value, mask, invert } in tests.fields() {

@@ -6,10 +6,10 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use rules::model::{Action, Family, Header, IfaceTest, MaskedAddr};
+use rules::model::{Action, Family, Header, MaskedAddr};
 
 use super::arp;
-use super::bytes::{byte, get, put, put_u16, text, u16_at};
+use super::bytes::{NAME, byte, get, put, put_iface, put_u16, text, u16_at};
 use super::options::say;
 
 /// Where the fields of a family's header are; addresses, then their masks, then names of interfaces and theirs.
@@ -25,7 +25,6 @@ struct Place {
 const V4: Place = Place { len: 84, address: 4, iface: 16, protocol: 80, flags: 82, goto: 0x02 };
 const V6: Place = Place { len: 136, address: 16, iface: 64, protocol: 128, flags: 131, goto: 0x04 };
 
-const NAME: usize = 16;
 /// `IPT_F_FRAG`.
 const FRAGMENT: u8 = 0x01;
 /// `IP6T_F_PROTO`.
@@ -82,14 +81,6 @@ pub(super) fn encode(family: Family, header: Option<&Header>, action: &Action) -
     }
     put(&mut bytes, flags, &[flag, inverted]);
     bytes
-}
-
-/// Writes the name of an interface, the first or the second of an entry's two, and its mask behind both.
-pub(super) fn put_iface(bytes: &mut [u8], at: usize, side: usize, test: &IfaceTest) {
-    let name = if test.prefix { format!("{}+", test.name) } else { test.name.to_string() };
-    let covered = if test.prefix { test.name.len() } else { name.len() + 1 };
-    put(bytes, at + side * NAME, &name.as_bytes()[..name.len().min(NAME - 1)]);
-    put(bytes, at + (2 + side) * NAME, &[u8::MAX; NAME][..covered.min(NAME)]);
 }
 
 /// Reads the tests of an entry as text, and whether its jump is a goto.
