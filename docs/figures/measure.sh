@@ -110,3 +110,10 @@ done
 # Deletions were measured apart once; now they are in xtables2-growth.json.
 rm -f "$here/xtables2-deleted.json"
 measure xtables2-ping rules --peers --only ping
+# After `make java-bench`; JDKS are homes of JDKs, else the one of `java`.
+if [ -f bindings/java/bench/target/benchmarks.jar ]; then
+	jdks=
+	for jdk in ${JDKS:-}; do jdks="$jdks --jdk $jdk"; done
+	# shellcheck disable=SC2086 # options of several words
+	measure study4 java $jdks
+fi

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::access::{study1, study2};
+use super::java;
 use super::recorded::Recorded;
 use super::rules;
 #[cfg(target_os = "linux")]
@@ -16,6 +17,7 @@ pub fn draw(recorded: &Recorded, dir: &Path) -> Result<(), String> {
     std::fs::create_dir_all(dir).map_err(|why| format!("{}: {why}", dir.display()))?;
     study1::draw(recorded, dir)?;
     study2::draw(recorded, dir)?;
+    java::figure::draw(recorded, dir)?;
     #[cfg(target_os = "linux")]
     evaluation::draw(recorded, dir)?;
     rules::figure::draw(recorded, dir)

@@ -1,4 +1,4 @@
-//! Packets and bytes of every rule, read from the kernel by getsockopt(2).
+//! Packets and bytes of every rule, and whole tables, read from the kernel by getsockopt(2).
 //!
 //! The table comes as one run of entries. A user chain starts with an entry whose target is `ERROR` and
 //! holds its name, and ends with an invisible RETURN; a built-in chain starts at its hook's offset and
@@ -7,26 +7,22 @@
 //! Source: `linux/netfilter_ipv4/ip_tables.h`, `linux/netfilter_ipv6/ip6_tables.h`.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rules::model::{Counters, Family, Hook};
 
 use super::sys;
+use crate::studies::blob::{Blob, Width, hooks};
 
 const SO_GET_INFO: i32 = 64;
-const SO_GET_ENTRIES: i32 = 65;
+/// Likewise of arptables.
+const SO_GET_ARP_INFO: i32 = 96;
 
 const NAME_LEN: usize = 32;
-/// `struct ipt_getinfo`.
-const INFO_LEN: usize = 84;
+/// Where offsets of hooks begin in `struct ipt_getinfo`; offsets of their ends, the number of entries and their size follow.
 const INFO_HOOK_ENTRY: usize = 36;
-const INFO_SIZE: usize = 80;
 /// Offset of the entries in `struct ipt_get_entries`.
 const ENTRIES: usize = 40;
-/// Hooks in the kernel's order.
-const HOOKS: [Hook; 5] =
-    [Hook::Prerouting, Hook::Input, Hook::Forward, Hook::Output, Hook::Postrouting];
-
 /// Offsets in one family's entry.
 struct Entry {
     target_offset: usize,
@@ -50,57 +46,131 @@ pub struct ChainCounters {
 #[derive(Debug)]
 pub struct Reader {
     socket: OwnedFd,
-    ipv6: bool,
+    family: Family,
     buffer: Vec<u8>,
 }
 
 impl Reader {
     /// A reader of the calling thread's namespace.
     pub fn open(family: Family) -> io::Result<Self> {
-        let ipv6 = family == Family::Ipv6;
-        Ok(Self { socket: sys::raw_socket(ipv6)?, ipv6, buffer: Vec::new() })
+        let socket = sys::raw_socket(family == Family::Ipv6)?;
+        Ok(Self { socket, family, buffer: Vec::new() })
     }
 
     /// Bytes of the blob in which the kernel holds a table; its counters are elsewhere.
     pub fn size(&self, table: &str) -> io::Result<usize> {
-        Ok(u32_at(&self.info(table)?, INFO_SIZE) as usize)
+        Ok(self.info(table, Width::Bits64)?.size())
     }
 
     fn level(&self) -> libc::c_int {
-        if self.ipv6 { libc::IPPROTO_IPV6 } else { libc::IPPROTO_IP }
+        if self.family == Family::Ipv6 { libc::IPPROTO_IPV6 } else { libc::IPPROTO_IP }
     }
 
-    fn info(&self, table: &str) -> io::Result<[u8; INFO_LEN]> {
-        let mut info = [0; INFO_LEN];
-        info[..table.len()].copy_from_slice(table.as_bytes());
-        sys::get_option(self.socket.as_fd(), self.level(), SO_GET_INFO, &mut info)?;
-        Ok(info)
+    /// What asks about a table; what asks for its entries is the next one.
+    fn option(&self) -> libc::c_int {
+        if self.family == Family::Arp { SO_GET_ARP_INFO } else { SO_GET_INFO }
+    }
+
+    fn info(&self, table: &str, width: Width) -> io::Result<Info> {
+        let hooks = hooks(self.family);
+        let mut bytes = vec![0; INFO_HOOK_ENTRY + 8 * hooks.len() + 8];
+        bytes[..table.len()].copy_from_slice(table.as_bytes());
+        get(self.socket.as_fd(), self.level(), self.option(), &mut bytes, width)?;
+        Ok(Info { bytes, hooks })
     }
 
     /// The counters of every chain of a table, in the kernel's order.
     pub fn read(&mut self, table: &str) -> io::Result<Vec<ChainCounters>> {
-        let info = self.info(table)?;
-        let size = u32_at(&info, INFO_SIZE) as usize;
-        self.buffer.clear();
-        self.buffer.resize(ENTRIES + size, 0);
-        self.buffer[..table.len()].copy_from_slice(table.as_bytes());
-        self.buffer[NAME_LEN..NAME_LEN + 4].copy_from_slice(&(size as u32).to_ne_bytes());
-        sys::get_option(self.socket.as_fd(), self.level(), SO_GET_ENTRIES, &mut self.buffer)?;
-        let entry = if self.ipv6 { &ENTRY_V6 } else { &ENTRY_V4 };
+        let info = self.fetch(table, Width::Bits64)?;
+        let entry = if self.family == Family::Ipv6 { &ENTRY_V6 } else { &ENTRY_V4 };
         chains(&info, &self.buffer[ENTRIES..], entry)
             .ok_or_else(|| io::Error::other(format!("table {table} makes no sense")))
     }
+
+    /// A whole table as the kernel gives it to programs of a width.
+    pub fn blob(&mut self, table: &str, width: Width) -> io::Result<Blob> {
+        let info = self.fetch(table, width)?;
+        Ok(Blob {
+            width,
+            family: self.family,
+            table: table.to_owned(),
+            hooks: info.begun().collect(),
+            count: info.after_hooks(0),
+            entries: self.buffer[entries(width)..].to_vec(),
+        })
+    }
+
+    /// Reads a table's entries into the buffer; what the kernel says of the table.
+    fn fetch(&mut self, table: &str, width: Width) -> io::Result<Info> {
+        let info = self.info(table, width)?;
+        let size = info.size();
+        self.buffer.clear();
+        self.buffer.resize(entries(width) + size, 0);
+        self.buffer[..table.len()].copy_from_slice(table.as_bytes());
+        self.buffer[NAME_LEN..NAME_LEN + 4].copy_from_slice(&(size as u32).to_ne_bytes());
+        get(self.socket.as_fd(), self.level(), self.option() + 1, &mut self.buffer, width)?;
+        Ok(info)
+    }
 }
 
-fn chains(info: &[u8], entries: &[u8], layout: &Entry) -> Option<Vec<ChainCounters>> {
+/// Offset of the entries in `struct ipt_get_entries`, which begin where 8 bytes may.
+fn entries(width: Width) -> usize {
+    if width == Width::Bits64 { ENTRIES } else { NAME_LEN + 4 }
+}
+
+/// Asks as a program of a width does.
+fn get(
+    fd: BorrowedFd<'_>,
+    level: libc::c_int,
+    name: libc::c_int,
+    buffer: &mut [u8],
+    width: Width,
+) -> io::Result<()> {
+    match width {
+        Width::Bits64 => sys::get_option(fd, level, name, buffer).map(drop),
+        #[cfg(target_arch = "x86_64")]
+        Width::Bits32 => sys::get_option_32(fd, level, name, buffer),
+        #[cfg(not(target_arch = "x86_64"))]
+        Width::Bits32 => Err(io::ErrorKind::Unsupported.into()),
+    }
+}
+
+/// What the kernel says of a table: `struct ipt_getinfo`, or that of arptables.
+struct Info {
+    bytes: Vec<u8>,
+    hooks: &'static [Hook],
+}
+
+impl Info {
+    /// Hooks that the table has, where their chains begin, and their last entries.
+    fn begun(&self) -> impl Iterator<Item = (Hook, u32, u32)> {
+        let at = |word: usize| u32_at(&self.bytes, INFO_HOOK_ENTRY + 4 * word);
+        let all = self.hooks.iter().enumerate();
+        // Of others the offset is 0xffffffff, or 0.
+        all.filter(|(hook, _)| u32_at(&self.bytes, NAME_LEN) >> hook & 1 == 1)
+            .map(move |(hook, name)| (*name, at(hook), at(self.hooks.len() + hook)))
+    }
+
+    /// The number of entries, and their bytes.
+    fn after_hooks(&self, word: usize) -> u32 {
+        u32_at(&self.bytes, INFO_HOOK_ENTRY + 8 * self.hooks.len() + 4 * word)
+    }
+
+    fn size(&self) -> usize {
+        self.after_hooks(1) as usize
+    }
+}
+
+fn chains(info: &Info, entries: &[u8], layout: &Entry) -> Option<Vec<ChainCounters>> {
     let mut chains: Vec<ChainCounters> = Vec::new();
     let mut at = 0;
     while at < entries.len() {
         let entry = entries.get(at..)?;
         let next = usize::from(u16_at(entry, layout.next_offset)?);
         let target = entry.get(usize::from(u16_at(entry, layout.target_offset)?)..next)?;
-        if let Some(hook) = hook_at(info, at) {
-            chains.push(ChainCounters { chain: hook.to_owned(), entries: Vec::new() });
+        if let Some((hook, ..)) = info.begun().find(|(_, start, _)| *start as usize == at) {
+            let chain = hook.chain_name().to_owned();
+            chains.push(ChainCounters { chain, entries: Vec::new() });
         }
         if text_at(target, 2) == "ERROR" {
             chains.push(ChainCounters { chain: text_at(target, 32), entries: Vec::new() });
@@ -113,16 +183,6 @@ fn chains(info: &[u8], entries: &[u8], layout: &Entry) -> Option<Vec<ChainCounte
     }
     chains.pop();
     Some(chains)
-}
-
-/// Name of the built-in chain that starts at this offset. Hooks that a table lacks hold 0xffffffff.
-fn hook_at(info: &[u8], offset: usize) -> Option<&'static str> {
-    let valid = u32_at(info, NAME_LEN);
-    (0..HOOKS.len())
-        .find(|hook| {
-            valid >> hook & 1 == 1 && u32_at(info, INFO_HOOK_ENTRY + 4 * hook) as usize == offset
-        })
-        .map(|hook| HOOKS[hook].chain_name())
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {

@@ -18,6 +18,9 @@ use libc::{c_int, c_void, sockaddr, sockaddr_ll, socklen_t};
 
 /// Every protocol, in the byte order that socket(2) and bind(2) want it in.
 const ALL_PROTOCOLS: u16 = (libc::ETH_P_ALL as u16).to_be();
+/// Bytes before a buffer that hold its length.
+#[cfg(target_arch = "x86_64")]
+const LEN_ROOM: usize = 8;
 /// Bytes that a reading socket may hold before it loses packets.
 const RECEIVE_BUFFER: c_int = 64 << 20;
 
@@ -83,6 +86,56 @@ pub(super) fn get_option(
     // SAFETY: `at` points to `len` writable bytes, and the kernel writes no more than `len`.
     checked(unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, at, &raw mut len) })?;
     Ok(len as usize)
+}
+
+/// [`get_option`] as a program of 32 bits asks, by the kernel's other gate: it answers in the form that such programs have
+/// (`compat`), out of and into memory that 32 bits can address.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn get_option_32(
+    fd: BorrowedFd<'_>,
+    level: c_int,
+    name: c_int,
+    buffer: &mut [u8],
+) -> io::Result<()> {
+    /// getsockopt(2) among the system calls of i386.
+    const GETSOCKOPT: i64 = 365;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_32BIT;
+    let (protection, room) = (libc::PROT_READ | libc::PROT_WRITE, buffer.len() + LEN_ROOM);
+    // SAFETY: asks for fresh memory, wherever the kernel has it.
+    let low = unsafe { libc::mmap(std::ptr::null_mut(), room, protection, flags, -1, 0) };
+    if low == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the mapping has `room` bytes, which only this function knows; the length stands in front of the buffer.
+    let memory = unsafe { std::slice::from_raw_parts_mut(low.cast::<u8>(), room) };
+    let (len, low_buffer) = memory.split_at_mut(LEN_ROOM);
+    len[..4].copy_from_slice(&(buffer.len() as u32).to_ne_bytes());
+    low_buffer.copy_from_slice(buffer);
+    let mut result = GETSOCKOPT;
+    // SAFETY: the kernel reads and writes the length and as many bytes as it says, which are this mapping's; rbx, which
+    // holds the first argument, is as it was afterwards.
+    unsafe {
+        std::arch::asm!(
+            "xchg rbx, {first}",
+            "int 0x80",
+            "xchg rbx, {first}",
+            first = inout(reg) i64::from(fd.as_raw_fd()) => _,
+            inout("rax") result,
+            in("rcx") i64::from(level),
+            in("rdx") i64::from(name),
+            in("rsi") low_buffer.as_mut_ptr(),
+            in("rdi") len.as_mut_ptr(),
+            out("r8") _, out("r9") _, out("r10") _, out("r11") _,
+        );
+    }
+    buffer.copy_from_slice(low_buffer);
+    // SAFETY: the mapping is that of above, and nothing of it is used any more.
+    checked(unsafe { libc::munmap(low, room) })?;
+    // Of errors the low half is the number; the gate returns 32 bits.
+    match result as i32 {
+        0.. => Ok(()),
+        error => Err(io::Error::from_raw_os_error(-error)),
+    }
 }
 
 /// A non-blocking packet socket on the interface: write(2) sends a frame past the queueing discipline,

@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 
 mod answers;
+mod blobs;
 mod campaigns;
 mod egress;
 mod frames;

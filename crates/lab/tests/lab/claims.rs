@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// Rows of each work, as the audit of them counts.
 const ROWS: [(&str, usize); 5] = [("000", 59), ("001", 40), ("002", 41), ("003", 55), ("004", 45)];
 /// Rows without a verdict: this may only fall.
-const OPEN: usize = 24;
+const OPEN: usize = 18;
 /// What a row may lack, and how many rows may.
 const MACHINES: [&str; 6] = ["32 cores", "8 cores", "macOS", "SPARC", "two sockets", "a NIC"];
 const UNDECIDED: usize = 12;

@@ -15,6 +15,7 @@ pub mod pool;
 mod env;
 mod objects;
 mod plain;
+mod proxies;
 mod realistic;
 mod study;
 

@@ -15,7 +15,7 @@ const VERMILION: RGBColor = RGBColor(213, 94, 0);
 const GREY: RGBColor = RGBColor(130, 130, 130);
 
 /// Engines and layouts by name, ours in one colour; no panel holds two of one.
-const COLOURS: [(&str, RGBColor); 35] = [
+const COLOURS: [(&str, RGBColor); 42] = [
     ("tamis", VERMILION),
     ("serial", BLACK),
     ("coarse", BLACK),
@@ -50,6 +50,13 @@ const COLOURS: [(&str, RGBColor); 35] = [
     ("boringtun-cli", PURPLE),
     ("gotatun", SKY),
     ("veth", YELLOW),
+    ("floor", BLACK),
+    ("buffer_direct", SKY),
+    ("mapped_varhandle", GREEN),
+    ("unsafe_object", BLUE),
+    ("direct", ORANGE),
+    ("direct_batched", VERMILION),
+    ("ffm_global", PURPLE),
     ("published", GREY),
 ];
 

@@ -80,6 +80,14 @@ impl Jvm {
         compare(&String::from_utf8_lossy(&lines), hashes)
     }
 
+    /// Has a technique do its job on its first packet, alone in a JVM: nanoseconds, and classes that were loaded meanwhile.
+    pub(super) fn set_up(&self, technique: &str) -> Result<(f64, u64), String> {
+        let mut command = Command::new(&self.java);
+        command.args(self.options()).arg("-cp").arg(&self.jar).arg("dev.tamis.bench.SetUp");
+        let lines = output(command.arg(technique))?.stdout;
+        first_packet(&String::from_utf8_lossy(&lines))
+    }
+
     /// Runs JMH.
     pub(super) fn measure(&self, sweep: &Sweep, quick: bool) -> Result<Vec<Measured>, String> {
         let found = tempfile::NamedTempFile::new().map_err(|error| error.to_string())?;
@@ -110,6 +118,13 @@ impl Jvm {
 fn release(settings: &str) -> Option<u32> {
     let line = settings.lines().find(|line| line.contains("java.specification.version"))?;
     line.split_once('=')?.1.trim().parse().ok()
+}
+
+/// A line `nanoseconds classes`.
+pub(super) fn first_packet(line: &str) -> Result<(f64, u64), String> {
+    let words = line.trim().split_once(' ');
+    let found = words.and_then(|(nanos, loaded)| Some((nanos.parse().ok()?, loaded.parse().ok()?)));
+    found.ok_or_else(|| format!("{line}: expected nanoseconds and classes"))
 }
 
 /// Lines `job technique number hash`: all techniques of a job and number must have one hash.

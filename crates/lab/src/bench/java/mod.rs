@@ -18,6 +18,7 @@ use serde_json::Value;
 use super::document::{Peer, Row, Runs};
 use super::rows::Rows;
 use crate::bench::limit;
+use expectations::SET_UP;
 use jmh::Measured;
 use jvm::{Jvm, Sweep};
 pub use technique::Job;
@@ -26,6 +27,8 @@ use technique::{FLOOR, Pace, Technique};
 /// Structs of the study, and of a ring that a cache must hold.
 const STRUCTS: [u32; 2] = [1, 1024];
 const BURSTS: [u32; 4] = [1, 32, 64, 256];
+/// JVMs whose first packet is timed.
+const SET_UPS: usize = 5;
 /// What to measure, and with what.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -54,6 +57,11 @@ pub fn run(plan: &Plan, out: &mut Rows, say: &mut dyn FnMut(&str)) -> Result<(),
         say(&format!("JDK {}: the same bytes by every technique", jvm.release));
         let there = jvm.check(&mut hashes)?;
         lacking(&there, &jvm, out);
+        if plan.only != Some(Job::Realistic)
+            && out.begins(format!("{SET_UP} with JDK {}", jvm.release))
+        {
+            set_up(plan, &jvm, &there, out)?;
+        }
         for job in Job::ALL.into_iter().filter(|job| plan.only.is_none_or(|only| only == *job)) {
             if !out.begins(format!("java.{} with JDK {}", job.name(), jvm.release)) {
                 continue;
@@ -63,6 +71,32 @@ pub fn run(plan: &Plan, out: &mut Rows, say: &mut dyn FnMut(&str)) -> Result<(),
     }
     let found = expectations::rows(out.rows());
     out.extend(found);
+    Ok(())
+}
+
+/// What the first packet of each technique takes, in JVMs of their own, one technique after the other.
+fn set_up(
+    plan: &Plan,
+    jvm: &Jvm,
+    there: &[(Job, &'static Technique)],
+    out: &mut Rows,
+) -> Result<(), String> {
+    let study = there.iter().filter(|(job, _)| *job == Job::Study);
+    let names: Vec<_> = study.map(|(_, technique)| technique.name).collect();
+    let mut found = vec![Vec::new(); names.len()];
+    let mut classes = vec![0; names.len()];
+    for _ in limit::rounds(if plan.quick { 1 } else { SET_UPS }) {
+        for (index, name) in names.iter().enumerate() {
+            let (nanos, loaded) = jvm.set_up(name)?;
+            found[index].push(nanos / 1e6);
+            classes[index] = loaded;
+        }
+    }
+    let row = |((name, millis), loaded): ((&'static str, Vec<f64>), u64)| {
+        let row = Row::new(SET_UP, name, "ms", &millis).with("jdk", jvm.release);
+        row.with("structs", STRUCTS[0]).with("classes", loaded)
+    };
+    out.extend(names.into_iter().zip(found).zip(classes).map(row));
     Ok(())
 }
 

@@ -47,7 +47,7 @@ impl Technique {
     }
 }
 
-const STUDY: [Technique; 26] = [
+const STUDY: [Technique; 29] = [
     fast("floor", "Rust"),
     fast("floor_aligned", "Rust, aligned struct"),
     slow("object_lookup", "object, ids looked up"),
@@ -65,7 +65,7 @@ const STUDY: [Technique; 26] = [
     fast("unsafe_object", "Unsafe into object"),
     fast("unsafe_object_batched", "Unsafe into object, bursts"),
     fast("direct", "direct"),
-    fast("direct_batched", "direct, bursts"),
+    fast("direct_batched", "direct, bursts (tamis)"),
     fast("direct_batched_aligned", "direct, bursts, aligned"),
     fast("ffm_direct", "FFM, call per packet"),
     fast("ffm_global", "FFM, all memory"),
@@ -74,6 +74,9 @@ const STUDY: [Technique; 26] = [
     fast("ffm_struct", "FFM, StructLayout"),
     slow("jna_pointer", "JNA, Pointer"),
     slow("jna_structure", "JNA, Structure"),
+    fast("javolution_struct", "Javolution, struct per packet"),
+    fast("javolution_placed", "Javolution, one struct"),
+    fast("swig", "Swig, proxy per packet"),
 ];
 
 const REALISTIC: [Technique; 11] = [

@@ -65,6 +65,14 @@ fn one_technique_that_leaves_other_bytes_in_memory_is_found() {
     }
 }
 
+#[test]
+fn what_a_first_packet_took_is_read() {
+    assert_eq!(jvm::first_packet("1500000 303\n"), Ok((1.5e6, 303)));
+    for bad in ["", "1500000", "x 303", "1500000 303 1"] {
+        assert!(jvm::first_packet(bad).is_err(), "{bad}");
+    }
+}
+
 /// The answers of expectations by what is compared.
 fn answers(figures: &[(&str, f64)]) -> Vec<(&'static str, String, f64)> {
     let all: Vec<_> = figures.iter().map(|(name, nanos)| (0, measured(name, 1, *nanos))).collect();
@@ -87,6 +95,14 @@ fn an_expectation_is_held_or_not_by_its_figures() {
     let expected =
         [no("object_lookup", 299.0), no("unsafe_object", 1.3), yes("unsafe_object", 1.3)];
     assert_eq!(answers(&other), expected);
+    // What a first packet takes is no time of another packet.
+    let millis = |name, millis| {
+        Row::new(expectations::SET_UP, name, "ms", &[millis]).with("jdk", 17).with("structs", 1)
+    };
+    let first = [millis("javolution_struct", 40.0), millis("direct", 4.5)];
+    let found = expectations::rows(&first);
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].engine, &found[0].params["held"]), ("javolution_struct", &"no".into()));
     // Without figures there is no answer.
     assert_eq!(answers(&[("direct", 1.0)]), []);
 }

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Args as ClapArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use lab::bench::java::{self, Job, Plan, figure};
+use lab::bench::java::{self, Job, Plan};
+use lab::bench::{Recorded, pictures};
 
 use crate::output::Output;
 
@@ -26,7 +27,7 @@ pub(crate) struct JavaArgs {
     /// How it is told.
     #[command(flatten)]
     output: Output,
-    /// Draw the study's figure, and others, as SVG files into a directory
+    /// Draw the study's figures as SVG files into a directory
     #[arg(long, value_name = "DIR")]
     figure: Option<PathBuf>,
     /// A JDK's home; may be repeated [default: that of `java`]
@@ -63,7 +64,8 @@ pub(crate) fn run(args: &JavaArgs) -> Result<ExitCode> {
     let mut out = output.begin()?;
     java::run(&plan, &mut out, &mut say).map_err(anyhow::Error::msg)?;
     if let Some(directory) = figure {
-        figure::draw(out.rows(), directory)?;
+        let recorded = Recorded::of(&out).map_err(anyhow::Error::msg)?;
+        pictures::draw(&recorded, directory).map_err(anyhow::Error::msg)?;
     }
     Ok(ExitCode::SUCCESS)
 }

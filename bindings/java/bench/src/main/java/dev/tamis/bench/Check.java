@@ -1,5 +1,7 @@
 package dev.tamis.bench;
 
+import java.io.PrintStream;
+
 /**
  * Holds the memory that a technique leaves to what the floor leaves after the same number of packets.
  *
@@ -17,20 +19,28 @@ final class Check {
      * @param arguments none
      */
     public static void main(String[] arguments) {
+        PrintStream lines = lines();
         for (String technique : Techniques.names()) {
             for (int structs : new int[] {1, 1024}) {
-                print("study", technique, structs, study(technique, structs));
+                print(lines, "study", technique, structs, study(technique, structs));
             }
         }
         for (String technique : FrameTechniques.names()) {
             for (int burst : new int[] {1, 32, 64, 256}) {
-                print("realistic", technique, burst, realistic(technique, burst));
+                print(lines, "realistic", technique, burst, realistic(technique, burst));
             }
         }
     }
 
-    private static void print(String job, String technique, int varied, long hash) {
-        System.out.printf("%s %s %d %016x%n", job, technique, varied, hash);
+    /** Standard output for lines alone: what a technique's library logs there goes to standard error. */
+    static PrintStream lines() {
+        PrintStream lines = System.out;
+        System.setOut(System.err);
+        return lines;
+    }
+
+    private static void print(PrintStream lines, String job, String technique, int varied, long hash) {
+        lines.printf("%s %s %d %016x%n", job, technique, varied, hash);
     }
 
     private static long study(String technique, int structs) {

@@ -43,6 +43,7 @@ final class Techniques {
         PointerTechniques.addTo(all);
         Foreign.addTo(all);
         JnaTechniques.addTo(all);
+        ToolTechniques.addTo(all);
         return all;
     }
 }
