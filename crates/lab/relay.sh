@@ -14,7 +14,7 @@
 #   cargo test -p tamis-cloud --bins --no-run
 #   ROUNDS=5 crates/lab/relay.sh target/debug/deps/tamis_cloud-HASH [SECONDS]
 # TURNSERVER, NEBULA and NEBULA_CERT, DERPER, and RELAYS name programs of others; which of them is not there is said to be missing. RELAYS
-# is crates/lab/relays, copied elsewhere and built: go build -mod=mod. ONLY has the names of those that are wanted.
+# is crates/lab/relays, copied elsewhere and built: go build -mod=mod. ONLY names the wanted ones.
 set -euo pipefail
 
 program=${1:?the binary of the tests of tamis-cloud}

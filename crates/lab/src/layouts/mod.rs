@@ -28,6 +28,7 @@ pub use indexed_blob::IndexedBlob;
 pub use layout::Layout;
 pub use linked::{Linked, Scattered, Whole};
 pub use pooled::Pooled;
+use rules::layout::Indexed;
 pub use rules::layout::{Corrupt, Footprint, PackedChains};
 pub use table_blob::TableBlob;
 pub use turns::{Layouts, name_of};
@@ -133,6 +134,15 @@ impl Laid {
             Kind::Pooled => Self::Pooled(Pooled::encode(table, is_v6)),
             Kind::PackedChain => Self::PackedChain(PackedChains::encode(table, is_v6)),
         }
+    }
+
+    /// Has long chains looked up from the first walk on, where the layout has indexes.
+    #[must_use]
+    pub fn indexed(mut self) -> Self {
+        if let Self::PackedChain(chains) = &mut self {
+            chains.index(Indexed::Always);
+        }
+        self
     }
 
     /// Walks the built-in chain at the packet's hook, as [`rules::eval::walk`] does; `number` is the table's index in

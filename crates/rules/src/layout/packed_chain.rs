@@ -33,7 +33,7 @@ pub struct Cursor<'r> {
     before: u32,
 }
 
-/// Rules that were passed, and the one that was found.
+/// How many rules were passed, and the rule that was found.
 type Swept<'r> = (u32, Option<(Coded<'r>, HeaderTest)>);
 
 impl<'r> Cursor<'r> {
@@ -207,7 +207,8 @@ impl<'r> Source<'r> for &'r PackedChains {
         if let Some(chain) = at.indexed
             && let Some(lazy) = &chain.index
         {
-            lazy.count(swept.0, chain, self.is_v6);
+            let words = || chain.iter().map(|segment| &*segment.words).collect();
+            lazy.count(swept.0, chain.len(), words, self.is_v6);
         }
         swept
     }

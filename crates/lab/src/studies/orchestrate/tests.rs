@@ -230,7 +230,7 @@ impl Engine<u32> for Panicking {
     }
 }
 
-/// Packets without an end, as a source; or with one that is a panic. The place of the next one in some that repeat.
+/// Packets without an end, as a source; or whose end is a panic. The place of the next one in some that repeat.
 struct Endless(Arc<Panicking>, AtomicUsize);
 
 impl Source<u32> for Endless {

@@ -8,7 +8,7 @@ use super::head::{
 use super::protocol;
 use crate::eval::Key;
 
-/// Codes of protocols from this one on are those of inverted tests.
+/// The first code of an inverted test.
 const INVERTED: u64 = 33;
 /// A mask of IPv4: of the first four bytes.
 const WHOLE_V4: u64 = 0xffff_ffff;

@@ -16,7 +16,7 @@ const LOOKUP: usize = 2;
 pub(super) struct Groups {
     groups: Box<[Group]>,
     slots: Box<[Slot]>,
-    /// Numbers of rules, those of a slot in their order.
+    /// Numbers of rules: of each slot in the order of the chain.
     rules: Box<[u32]>,
 }
 

@@ -4,7 +4,7 @@
 //! found is asked as a sweep asks it, so an index decides nothing. A chain has one only if that pays: it is made once the
 //! rules that were swept are many times its own, and only if looking rules up costs less than sweeping them.
 //!
-//! Contract: from any rule on, the first one that does more than not to match or to count is the one that a sweep finds, and the
+//! Contract: from any rule on, the first rule that does more than not to match or to count is what a sweep finds, too, and the
 //! same rules before it are counted. A packet of which something is not known that rules ask for is swept.
 //! Memory and time of an index are linear in the rules.
 
@@ -16,7 +16,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use self::groups::Groups;
 use super::code::{self, Asks};
-use super::segment::{Segment, Segments};
 use crate::eval::Key;
 
 /// Rules of the shortest chain that may have an index.
@@ -55,16 +54,22 @@ impl Lazy {
         self.index.get()?.as_ref()
     }
 
-    /// Counts rules that were swept; makes the index of the chain when they are many.
+    /// Counts rules that were swept; makes the index of a chain, given the number of its rules and their words, when they are many.
     #[cold]
-    pub(crate) fn count(&self, swept: u32, chain: &Segments, is_v6: bool) {
+    pub(crate) fn count<'w>(
+        &self,
+        swept: u32,
+        rules: usize,
+        segments: impl Fn() -> Vec<&'w [u64]>,
+        is_v6: bool,
+    ) {
         if self.index.get().is_some() {
             return;
         }
         let all = self.swept.fetch_add(swept.into(), Ordering::Relaxed) + u64::from(swept);
-        if self.when == Indexed::Always || all >= PAYS * chain.len() as u64 {
+        if self.when == Indexed::Always || all >= PAYS * rules as u64 {
             self.index.get_or_init(|| {
-                let index = Index::of(chain, is_v6);
+                let index = Index::of(&segments(), is_v6);
                 (self.when == Indexed::Always || index.pays()).then_some(index)
             });
         }
@@ -94,15 +99,15 @@ pub(crate) struct Place {
 }
 
 impl Index {
-    /// Makes the index of a chain.
-    fn of(chain: &Segments, is_v6: bool) -> Self {
+    /// Makes the index of a chain of these words, segment by segment.
+    fn of(segments: &[&[u64]], is_v6: bool) -> Self {
         let (mut places, mut firsts) = (Vec::new(), Vec::new());
         let (mut stops, mut counts) = (Vec::new(), Vec::new());
         let (mut has_interfaces, mut ports_of) = (false, 0);
-        for (segment, number) in chain.iter().zip(0..) {
+        for (segment, number) in segments.iter().zip(0..) {
             firsts.push(places.len() as u32);
             let mut word = 0;
-            for words in code::each(&segment.words) {
+            for words in code::each(segment) {
                 let asks = Asks::of(words);
                 has_interfaces |= asks.has_interfaces;
                 ports_of |= if asks.has_ports { 1 << asks.protocol } else { 0 };
@@ -112,10 +117,9 @@ impl Index {
                 word += words.len() as u32;
             }
         }
-        let segments: Vec<&Segment> = chain.iter().collect();
         let asks = |number: u32| {
             let place: &Place = &places[number as usize];
-            Asks::of(first_words(&segments[place.segment as usize].words, place.word))
+            Asks::of(first_words(segments[place.segment as usize], place.word))
         };
         let [stops, counts] = [stops, counts].map(|rules| Groups::of(&rules, asks, is_v6));
         let (places, firsts) = (places.into(), firsts.into());
