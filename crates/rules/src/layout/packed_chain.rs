@@ -10,7 +10,7 @@ use super::index::{Index, Indexed, LONG, Lazy, Place};
 use super::paged::Paged;
 use super::segment::{Segment, Segments};
 use super::{Corrupt, Footprint, Policies, code};
-use crate::eval::{HeaderTest, Key, Source};
+use crate::eval::{HeaderTest, Key, Source, Stored as _};
 use crate::family::Hook;
 use crate::model::{FallThrough, Policy, Rule, Table};
 use std::sync::Arc;
@@ -28,9 +28,8 @@ pub struct PackedChains {
 pub struct Cursor<'r> {
     run: Run<'r>,
     more: &'r [Segment],
-    /// The chain, if it may have an index, and how many rules stand before this segment.
+    /// The chain, if it may have an index.
     indexed: Option<&'r Segments>,
-    before: u32,
 }
 
 /// How many rules were passed, and the rule that was found.
@@ -41,7 +40,6 @@ impl<'r> Cursor<'r> {
     #[inline]
     fn go_on(&mut self) -> bool {
         let Some((segment, more)) = self.more.split_first() else { return false };
-        self.before += self.run.read() as u32;
         (self.run, self.more) = (Run::new(&segment.words, &segment.rules), more);
         true
     }
@@ -56,7 +54,8 @@ impl<'r> Cursor<'r> {
         count: &mut dyn FnMut(u32),
     ) -> Option<Swept<'r>> {
         let packet = index.read(key)?;
-        let from = self.before + self.run.read() as u32;
+        let segment = chain.more().len() - self.more.len();
+        let from = index.first_of(segment as u32) + self.run.read() as u32;
         let says = |at: Place| {
             let (segment, _) = chain.from(at.segment)?;
             let (words, _) = code::first_rule(segment.words.get(at.word as usize..)?)?;
@@ -69,14 +68,16 @@ impl<'r> Cursor<'r> {
             says(at).into_iter().for_each(|(_, slot)| count(slot));
         });
         let Some((number, answer)) = found else {
-            (self.run, self.more, self.before) = (Run::default(), &[], end);
+            let last = index.first_of(chain.more().len() as u32);
+            self.run = Run::starting(&[], &[], (0, (end - last) as usize));
+            self.more = &[];
             return Some((end - from, None));
         };
         let at = index.place(number)?;
         let ((segment, more), first) = (chain.from(at.segment)?, index.first_of(at.segment));
         let read = (at.word as usize, (number - first) as usize);
         self.run = Run::starting(&segment.words, &segment.rules, read);
-        (self.more, self.before) = (more, first);
+        self.more = more;
         let rule = self.run.next_rule()?;
         Some((number + 1 - from, Some((rule, answer))))
     }
@@ -175,11 +176,11 @@ impl<'r> Source<'r> for &'r PackedChains {
     #[inline]
     fn enter(&self, jump: u32) -> (u32, Cursor<'r>) {
         let Some(chain) = self.chains.get(jump as usize) else {
-            return (jump, Cursor { run: Run::default(), more: &[], indexed: None, before: 0 });
+            return (jump, Cursor { run: Run::default(), more: &[], indexed: None });
         };
         let run = Run::new(&chain.first.words, &chain.first.rules);
         let indexed = chain.index.is_some().then_some(chain);
-        (jump, Cursor { run, more: chain.more(), indexed, before: 0 })
+        (jump, Cursor { run, more: chain.more(), indexed })
     }
 
     #[inline]
@@ -194,9 +195,19 @@ impl<'r> Source<'r> for &'r PackedChains {
     fn sweep(&self, at: &mut Cursor<'r>, key: &Key<'_>, mut count: impl FnMut(u32)) -> Swept<'r> {
         if let Some(chain) = at.indexed
             && let Some(index) = chain.index.as_ref().and_then(|lazy| lazy.get())
-            && let Some(swept) = at.look_up((chain, index), key, &mut count)
         {
-            return swept;
+            // Most packets that go on with a connection stop at the next rule.
+            let mut ahead = at.run;
+            if let Some(rule) = ahead.next_rule()
+                && rule.has_more()
+                && let answer @ (HeaderTest::Ask | HeaderTest::AskMatches) = rule.test(key)
+            {
+                at.run = ahead;
+                return (1, Some((rule, answer)));
+            }
+            if let Some(swept) = at.look_up((chain, index), key, &mut count) {
+                return swept;
+            }
         }
         let mut swept = at.run.sweep(key, &mut count);
         while swept.1.is_none() && at.go_on() {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::edit::last;
 use super::head::{
-    LEN, STEP_ACCEPT, STEP_DROP, STEP_GOTO, STEP_JUMP, STEP_RETURN, STEP_TARGET, only_counts, slot,
-    step_bits,
+    LEN, MATCHES, MORE, STEP_ACCEPT, STEP_DROP, STEP_GOTO, STEP_JUMP, STEP_RETURN, STEP_TARGET,
+    only_counts, slot, step_bits,
 };
 use super::test::test;
 use crate::eval::{HeaderTest, Key, Step, Stored};
@@ -128,6 +128,14 @@ pub(crate) fn first_rule(words: &[u64]) -> Option<(&[u64], &[u64])> {
 pub struct Coded<'r> {
     words: &'r [u64],
     rule: &'r Arc<Rule>,
+}
+
+impl Coded<'_> {
+    /// Whether its words do not say all that it tests.
+    #[inline]
+    pub(crate) fn has_more(&self) -> bool {
+        self.words[0] & (MORE | MATCHES) != 0
+    }
 }
 
 impl<'r> Stored<'r> for Coded<'r> {
