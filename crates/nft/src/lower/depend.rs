@@ -138,7 +138,7 @@ impl Known {
                 self.expr(&compare.left, &mut needs);
                 if compare.op == Op::Equal {
                     self.learn(&compare.left, &compare.right);
-                    self.typed |= is_message(&compare.left);
+                    self.typed |= is_message(&compare.left) && has_value(&compare.right);
                 }
             }
             Stmt::Vmap(key, _) => self.expr(key, &mut needs),
@@ -339,6 +339,14 @@ fn is_message(expr: &Expr) -> bool {
     matches!(header.name, "icmp" | "icmpv6") && field.name == "type"
 }
 
+/// Whether what is compared with is a value, or a set of the rule with one: nft looks into no range, and no named set.
+fn has_value(right: &Expr) -> bool {
+    match right {
+        Expr::Set(elements) => elements.iter().any(|element| element.key.as_number().is_some()),
+        _ => right.as_number().is_some(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::Packets;
@@ -349,7 +357,8 @@ mod tests {
     #[test]
     fn the_type_that_a_field_of_icmp_needs_is_asked_unless_an_equality_said_one() {
         let asked = |rule: &str| {
-            let text = format!("table ip6 t {{ chain c {{\n{rule}\n}}\n}}\n");
+            let set = "set s { type icmpv6_type; flags interval; elements = { 1-5 } }";
+            let text = format!("table ip6 t {{\n{set}\nchain c {{\n{rule}\n}}\n}}\n");
             let matches =
                 &lowered(&text, Packets::Ipv6).ruleset.tables[0].chains[0].rules[0].matches;
             matches.iter().map(|used| used.name.to_string()).collect::<Vec<_>>()
@@ -358,7 +367,15 @@ mod tests {
         assert_eq!(asked("icmpv6 type packet-too-big icmpv6 mtu 3"), needed);
         assert_eq!(asked("icmpv6 mtu 3"), needed);
         let both = ["icmpv6 type", "icmp type", "icmpv6 mtu"];
-        assert_eq!(asked("icmpv6 type >= 128 icmpv6 mtu 3"), both);
+        for says_none in [">= 128", "@s", "1-5", "{ 1-5 }"] {
+            assert_eq!(
+                asked(&format!("icmpv6 type {says_none} icmpv6 mtu 3")),
+                both,
+                "{says_none}"
+            );
+        }
+        let one = ["icmpv6 type", "icmpv6 mtu"];
+        assert_eq!(asked("icmpv6 type { 2, 4-5 } icmpv6 mtu 3"), one);
     }
 
     /// Read from the bytecode of nft 1.0.6.
