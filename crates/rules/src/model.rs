@@ -163,6 +163,19 @@ impl Ruleset {
         self.tables.iter().find(|table| self.title(table) == name)
     }
 
+    /// What the text of a rule said that it counted, or of a chain's policy; nothing of a chain without one.
+    ///
+    /// # Panics
+    /// There is no such table, chain or rule.
+    #[must_use]
+    pub fn counters(&self, table: usize, chain: usize, rule: Option<usize>) -> Counters {
+        let chain = &self.tables[table].chains[chain];
+        match rule {
+            Some(rule) => chain.rules[rule].counters,
+            None => chain.base.map(|base| base.counters).unwrap_or_default(),
+        }
+    }
+
     /// Whether some table has base chains of a role, or is of a kind that has them.
     #[must_use]
     pub fn has(&self, role: Role) -> bool {

@@ -8,7 +8,7 @@ use lab::oracle::counters::Reader;
 use lab::oracle::load::lacking;
 use lab::oracle::netns::{feed, in_fresh};
 use lab::studies::blob::{self, Blob, Width};
-use rules::model::{Counters, Family, Ruleset};
+use rules::model::{Family, Ruleset};
 use rules::save::{self, LoadOptions, print_ruleset};
 
 const V4: &str = include_str!("../../src/studies/blob/rules.v4");
@@ -22,26 +22,12 @@ fn loaded(family: Family, text: &str) -> Ruleset {
     save::load(text, &options).expect("rules").ruleset
 }
 
-fn counters(ruleset: &Ruleset) -> impl Fn(usize, usize, Option<usize>) -> Counters {
-    |table, chain, rule| {
-        let chain = &ruleset.tables[table].chains[chain];
-        match rule {
-            Some(rule) => chain.rules[rule].counters,
-            None => chain.base.map_or_else(Counters::default, |base| base.counters),
-        }
-    }
-}
-
 fn text(ruleset: &Ruleset) -> String {
-    print_ruleset(ruleset, true, counters(ruleset))
+    print_ruleset(ruleset, true, |table, chain, rule| ruleset.counters(table, chain, rule))
 }
 
 fn written(ruleset: &Ruleset, width: Width) -> Vec<Blob> {
-    let of = |(index, table)| {
-        let counters = |chain, rule| counters(ruleset)(index, chain, rule);
-        blob::write(ruleset, table, width, counters).expect("what is translated")
-    };
-    ruleset.tables.iter().enumerate().map(of).collect()
+    blob::write(ruleset, width).expect("what is translated")
 }
 
 /// Loads rules with their counters, and loads what is listed then: the kernel's tables, and what its own command lists.

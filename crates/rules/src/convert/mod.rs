@@ -47,7 +47,7 @@ pub struct Converted {
 pub fn convert(ruleset: &Ruleset, to: Family) -> Converted {
     if ruleset.family == to {
         let text = print_ruleset(ruleset, false, |t, c, rule| match rule {
-            None => ruleset.tables[t].chains[c].base.map(|b| b.counters).unwrap_or_default(),
+            None => ruleset.counters(t, c, None),
             Some(_) => Counters::default(),
         });
         return Converted { text, losses: Vec::new() };

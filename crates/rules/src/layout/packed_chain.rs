@@ -58,9 +58,10 @@ impl<'r> Cursor<'r> {
         let from = index.first_of(segment as u32) + self.run.read() as u32;
         let says = |at: Place| {
             let (segment, _) = chain.from(at.segment)?;
-            let (words, _) = code::first_rule(segment.words.get(at.word as usize..)?)?;
+            let words = code::rule_at(&segment.words, at.word);
+            let head = *words.first()?;
             let answer = code::says(words, key);
-            (answer != HeaderTest::No).then_some((answer, code::slot(words[0])))
+            (answer != HeaderTest::No).then_some((answer, code::slot(head)))
         };
         let found = index.first(&packet, from, |at| says(at).map(|(answer, _)| answer));
         let end = found.map_or(index.len(), |(number, _)| number);

@@ -1,7 +1,7 @@
 //! The translators with each other: what is written is read as the same rules, for programs of both widths, and what is
 //! damaged is an error. The kernel is asked in `tests/kernel/blobs.rs`.
 
-use rules::model::{Counters, Ruleset};
+use rules::model::Ruleset;
 use rules::save::{self, LoadOptions, print_ruleset};
 
 use super::*;
@@ -17,26 +17,8 @@ fn loaded(family: Family, text: &str) -> Ruleset {
     save::load(text, &options).unwrap().ruleset
 }
 
-/// The counters of the model.
-fn counters(ruleset: &Ruleset) -> impl Fn(usize, usize, Option<usize>) -> Counters {
-    |table, chain, rule| {
-        let chain = &ruleset.tables[table].chains[chain];
-        match rule {
-            Some(rule) => chain.rules[rule].counters,
-            None => chain.base.map_or_else(Counters::default, |base| base.counters),
-        }
-    }
-}
-
-fn blobs(ruleset: &Ruleset, width: Width) -> Vec<Blob> {
-    let of = |(index, table)| {
-        write(ruleset, table, width, |chain, rule| counters(ruleset)(index, chain, rule)).unwrap()
-    };
-    ruleset.tables.iter().enumerate().map(of).collect()
-}
-
 fn text(ruleset: &Ruleset) -> String {
-    print_ruleset(ruleset, true, counters(ruleset))
+    print_ruleset(ruleset, true, |table, chain, rule| ruleset.counters(table, chain, rule))
 }
 
 #[test]
@@ -45,7 +27,7 @@ fn what_is_written_is_read_as_the_same_rules() {
         let ruleset = loaded(family, rules);
         for width in [Width::Bits64, Width::Bits32] {
             let read: Vec<_> =
-                blobs(&ruleset, width).iter().map(|blob| read(blob).unwrap()).collect();
+                write(&ruleset, width).unwrap().iter().map(|blob| read(blob).unwrap()).collect();
             let said: String = read.iter().map(text).collect();
             assert_eq!(said, text(&ruleset), "{width:?}");
         }
@@ -57,7 +39,7 @@ fn structs_of_32_bits_are_shorter_where_eight_bytes_begin_at_four() {
     let rules = "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -m limit --limit 1/sec -j ACCEPT\nCOMMIT\n";
     let lens = |family| {
         let ruleset = loaded(family, rules);
-        [Width::Bits64, Width::Bits32].map(|width| blobs(&ruleset, width)[0].entries.len())
+        [Width::Bits64, Width::Bits32].map(|width| write(&ruleset, width).unwrap()[0].entries.len())
     };
     // Three entries, one match, two verdicts, one name.
     assert_eq!(lens(Family::Ipv4), [3 * 112 + 72 + 2 * 40 + 64, 3 * 112 + 60 + 2 * 36 + 64]);
@@ -71,8 +53,7 @@ fn what_is_not_translated_is_told() {
             Family::Ipv4,
             &format!("*mangle\n:INPUT ACCEPT [0:0]\n-A INPUT {rule}\nCOMMIT\n"),
         );
-        let table = &ruleset.tables[0];
-        let found = write(&ruleset, table, Width::Bits64, |_, _| Counters::default()).unwrap_err();
+        let found = write(&ruleset, Width::Bits64).unwrap_err();
         assert!(found.starts_with("INPUT 1: ") && found.ends_with("not translated"), "{found}");
     }
 }
@@ -81,7 +62,7 @@ fn what_is_not_translated_is_told() {
 fn a_damaged_table_is_an_error_or_other_rules() {
     let mut random = fastrand::Rng::with_seed(46);
     for (family, rules) in RULES {
-        for blob in blobs(&loaded(family, rules), Width::Bits64) {
+        for blob in write(&loaded(family, rules), Width::Bits64).unwrap() {
             for len in (0..blob.entries.len()).step_by(8) {
                 let cut = Blob { entries: blob.entries[..len].to_vec(), ..blob.clone() };
                 assert!(read(&cut).is_err(), "cut at {len}");

@@ -13,17 +13,16 @@ use super::{ACCEPT, Blob, DROP, ERROR, RETURN, STANDARD, USE, Width, header, hoo
 /// Bytes of a chain's name in its head.
 const NAME_LEN: usize = 30;
 
-/// Lays a table out; `counters` gives the counters of a chain's rule, by its index, or of its end.
+/// Lays the tables of a ruleset out, with the counters of its text.
 ///
 /// # Errors
 /// A rule has something that is not translated.
-pub fn write(
-    ruleset: &Ruleset,
-    table: &Table,
-    width: Width,
-    counters: impl Fn(usize, Option<usize>) -> Counters,
-) -> Result<Blob, String> {
-    let family = ruleset.family;
+pub fn write(ruleset: &Ruleset, width: Width) -> Result<Vec<Blob>, String> {
+    (0..ruleset.tables.len()).map(|table| of_table(ruleset, table, width)).collect()
+}
+
+fn of_table(ruleset: &Ruleset, number: usize, width: Width) -> Result<Blob, String> {
+    let (family, table) = (ruleset.family, &ruleset.tables[number]);
     if family == Family::Bridge {
         return Err(format!("{}: not translated", family.name()));
     }
@@ -36,12 +35,12 @@ pub fn write(
             writer.head(&chain.name);
         }
         starts[index] = writer.entries.len() as u32;
-        for (number, rule) in chain.rules.iter().enumerate() {
-            let wrong = |why| format!("{} {}: {why}", chain.name, number + 1);
-            writer.rule(rule, counters(index, Some(number))).map_err(wrong)?;
+        for (at, rule) in chain.rules.iter().enumerate() {
+            let wrong = |why| format!("{} {}: {why}", chain.name, at + 1);
+            writer.rule(rule, ruleset.counters(number, index, Some(at))).map_err(wrong)?;
         }
         ends[index] = writer.entries.len() as u32;
-        writer.verdict(end(chain)?, counters(index, None));
+        writer.verdict(end(chain)?, ruleset.counters(number, index, None));
     }
     writer.head(ERROR);
     writer.settle(&starts)?;

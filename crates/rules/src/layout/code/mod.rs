@@ -45,7 +45,7 @@ pub(crate) use asks::Asks;
 pub(crate) use edit::{each, hash_of, operand, same_words, says_all};
 pub use edit::{fault, len_of, offset_of, parts, patch};
 pub use head::{only_counts, slot};
-pub(crate) use run::first_rule;
+pub(crate) use run::rule_at;
 pub use run::{Coded, Run};
 pub(crate) use test::test as says;
 pub use test::{has_addresses, refuses_addresses, rest};

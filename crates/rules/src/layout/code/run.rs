@@ -117,9 +117,16 @@ impl<'r> Run<'r> {
     }
 }
 
+/// The words of the rule that begins with the word of this number.
+#[inline]
+pub(crate) fn rule_at(words: &[u64], word: u32) -> &[u64] {
+    let rest = words.get(word as usize..).unwrap_or_default();
+    first_rule(rest).map_or(&[], |(rule, _)| rule)
+}
+
 /// The words of the first rule, and those after it.
 #[inline]
-pub(crate) fn first_rule(words: &[u64]) -> Option<(&[u64], &[u64])> {
+fn first_rule(words: &[u64]) -> Option<(&[u64], &[u64])> {
     words.split_at_checked((*words.first()? & LEN) as usize)
 }
 

@@ -119,7 +119,7 @@ impl Index {
         }
         let asks = |number: u32| {
             let place: &Place = &places[number as usize];
-            Asks::of(first_words(segments[place.segment as usize], place.word))
+            Asks::of(code::rule_at(segments[place.segment as usize], place.word))
         };
         let [stops, counts] = [stops, counts].map(|rules| Groups::of(&rules, asks, is_v6));
         let (places, firsts) = (places.into(), firsts.into());
@@ -170,10 +170,4 @@ impl Index {
     pub(crate) fn place(&self, number: u32) -> Option<Place> {
         self.places.get(number as usize).copied()
     }
-}
-
-/// The words of the rule whose first one this is.
-fn first_words(words: &[u64], word: u32) -> &[u64] {
-    let rest = words.get(word as usize..).unwrap_or_default();
-    code::first_rule(rest).map_or(&[], |(rule, _)| rule)
 }

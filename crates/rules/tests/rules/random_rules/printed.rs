@@ -4,7 +4,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use rules::model::{Counters, Family, Ruleset};
+use rules::model::{Family, Ruleset};
 use rules::save::{LoadOptions, Loaded, load, print_ruleset};
 
 use super::made::tables;
@@ -16,13 +16,7 @@ fn loaded(text: &str, family: Option<Family>) -> Result<Loaded, String> {
 
 /// With the counters of the file.
 fn printed(rules: &Ruleset) -> String {
-    print_ruleset(rules, true, |table, chain, rule| {
-        let chain = &rules.tables[table].chains[chain];
-        match rule {
-            Some(rule) => chain.rules[rule].counters,
-            None => chain.base.map_or_else(Counters::default, |base| base.counters),
-        }
-    })
+    print_ruleset(rules, true, |table, chain, rule| rules.counters(table, chain, rule))
 }
 
 /// Prints, loads and prints once more.
